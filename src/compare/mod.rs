@@ -1,0 +1,5 @@
+//! Expected against actual, in chunks.
+
+mod outcome;
+
+pub use outcome::{Blindness, Elements, LeafOutcome, Mismatch, Range, Side};

@@ -1,0 +1,1 @@
+//! [`Error`] gathers what the modules refuse; each error is defined where it happens.

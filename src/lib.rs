@@ -1,0 +1,12 @@
+//! Plimsoll: a test harness and regression-benchmark framework for memory.
+
+pub mod bytes;
+pub mod capture;
+pub mod compare;
+pub mod kernel;
+pub mod meter;
+pub mod record;
+pub mod run;
+pub mod timing;
+
+pub use bytes::ByteSize;

@@ -1,0 +1,5 @@
+//! Protocols, clocks and statistics.
+
+mod statistics;
+
+pub use statistics::Statistics;
