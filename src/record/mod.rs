@@ -1,1 +1,43 @@
-//! The record module.
+//! The record: the JSON document of one run, and what changed between two of them.
+//!
+//! A record (`schema: "plimsoll.record/1"`) keeps three things apart that are easily mixed up. [`Semantics`] is what the
+//! figures mean: the operator, the entries in order, the kernel, the comparison, the timing protocol. [`Policy`] is how
+//! memory was managed meanwhile: byte cap, batches, recycling. [`Environment`] is where it ran. Beside them stand the
+//! memory of each phase, the proofs that memory came back, one typed result an entry, and the verdicts.
+//!
+//! Invariants:
+//! * `semantics_digest` is BLAKE3 over the RFC 8785 canonical JSON of `semantics`. No policy and no environment touches
+//!   it; an entry's bytes or place, a tolerance, a repetition or the kernel does. A record whose digest is not that of
+//!   its semantics is refused when read.
+//! * Every entry of the semantics has exactly one result, whatever happened to it or to its worker.
+//! * A figure that could not be taken is absent, never 0.
+//! * A record file is whole or not there: it is written beside, flushed to the disk and renamed.
+//! * The `1` of the schema's name changes when a reader of the old form would misread the new one.
+
+mod differences;
+mod document;
+mod environment;
+mod error;
+mod failure;
+mod file;
+mod json;
+mod policy;
+mod release;
+mod results;
+#[cfg(test)]
+pub(crate) mod sample;
+pub mod schema;
+mod semantics;
+mod verdict;
+
+pub use differences::{Change, ChangeKind, Differences, Figures, MemoryDelta, TimingDelta, compare_records};
+pub use document::{Record, RunState, SCHEMA, timestamp};
+pub use environment::{CgroupLimits, Cpu, Environment, Gpu};
+pub use error::RecordError;
+pub use failure::{Failure, FailureKind};
+pub use file::{MAX_RECORD, RecordFile, write_record};
+pub use policy::{Batch, Batching, CacheRelease, CaptureSource, OverCap, Policy, Recycling, SourceKind};
+pub use release::{Release, ReleaseReason};
+pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
+pub use semantics::{Aggregation, Covers, EntrySemantics, Semantics, TensorSemantics};
+pub use verdict::{Verdict, VerdictStatus, exit_code};

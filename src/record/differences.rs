@@ -1,0 +1,287 @@
+//! [`compare_records`]: what changed between two records.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::document::Record;
+use super::results::EntryResult;
+use super::semantics::{EntrySemantics, Semantics};
+use crate::meter::{Metric, Reading};
+
+/// What changed between two records, the earlier first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Differences {
+    /// `plimsoll.differences/1`.
+    pub schema: String,
+    /// The semantics digests of the two.
+    pub digests: [String; 2],
+    /// What the figures mean.
+    pub semantics: Vec<Change>,
+    /// How memory was managed.
+    pub policy: Vec<Change>,
+    /// Where the run took place, and the version of Plimsoll.
+    pub environment: Vec<Change>,
+    /// How the validation and the profile of entries in both ended.
+    pub results: Vec<Change>,
+    /// The timings and peaks of both; absent where the semantics differ, whose figures mean different things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<Figures>,
+}
+
+/// One thing that changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// Where, as a JSON pointer in which entries and tensors stand under their names: `/entries/entry_000003.pt/bytes`.
+    pub path: String,
+    /// What happened there.
+    pub kind: ChangeKind,
+    /// The value in the earlier record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// The value in the later record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// What happened to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// Only the later record has it.
+    Added,
+    /// Only the earlier record has it.
+    Removed,
+    /// Both have it, with different values.
+    Changed,
+    /// Both have the entries, in a different order; the values are those at the first place that differs.
+    Reordered,
+}
+
+/// The figures of two records of the same semantics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
+    /// The median of all entries, then of each: nanoseconds a launch.
+    pub timing: Vec<TimingDelta>,
+    /// Each reading of each phase that both have.
+    pub memory: Vec<MemoryDelta>,
+}
+
+/// A time in two records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimingDelta {
+    /// The entry; absent for the figure over all entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The median nanoseconds a launch in the earlier record.
+    pub before_ns: f64,
+    /// The same in the later record.
+    pub after_ns: f64,
+}
+
+/// A reading in two records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryDelta {
+    /// The phase.
+    pub phase: String,
+    /// The figure.
+    pub metric: Metric,
+    /// The reading of the earlier record.
+    pub before: Reading,
+    /// The reading of the later record.
+    pub after: Reading,
+}
+
+impl Differences {
+    /// The value of `schema`.
+    pub const SCHEMA: &'static str = "plimsoll.differences/1";
+
+    /// Whether the two records measured different things, so that `plimsoll compare` exits 1.
+    ///
+    /// Digests of entries that cover different bytes count as different: nothing shows that the entries are the same.
+    pub fn semantics_changed(&self) -> bool {
+        self.digests[0] != self.digests[1] || !self.semantics.is_empty()
+    }
+}
+
+/// What changed from `before` to `after`.
+pub fn compare_records(before: &Record, after: &Record) -> Differences {
+    let semantics = semantics_changes(&before.semantics, &after.semantics);
+    let same = semantics.is_empty() && before.semantics_digest == after.semantics_digest;
+    let mut environment = changes(&before.environment, &after.environment);
+    diff("/plimsoll", &Value::from(&*before.plimsoll), &Value::from(&*after.plimsoll), &mut environment);
+    Differences {
+        schema: Differences::SCHEMA.to_owned(),
+        digests: [before.semantics_digest.clone(), after.semantics_digest.clone()],
+        semantics,
+        policy: changes(&before.policy, &after.policy),
+        environment,
+        results: result_changes(before, after),
+        figures: same.then(|| Figures { timing: timing_deltas(before, after), memory: memory_deltas(before, after) }),
+    }
+}
+
+fn semantics_changes(before: &Semantics, after: &Semantics) -> Vec<Change> {
+    // The fields beside the entries are compared as they stand, the entries by name: one that was added at the front
+    // must not show every other as changed.
+    let without_entries = |semantics: &Semantics| Semantics { entries: Vec::new(), ..semantics.clone() };
+    let mut found = changes(&without_entries(before), &without_entries(after));
+    found.extend(entry_changes(&before.entries, &after.entries));
+    found
+}
+
+fn entry_changes(before: &[EntrySemantics], after: &[EntrySemantics]) -> Vec<Change> {
+    let by_name = |entries: &[EntrySemantics]| -> HashMap<String, usize> {
+        entries.iter().enumerate().map(|(at, entry)| (entry.name.clone(), at)).collect()
+    };
+    let (earlier, later) = (by_name(before), by_name(after));
+    let mut found = Vec::new();
+    for entry in before {
+        let path = format!("/entries/{}", escape(&entry.name));
+        match later.get(&entry.name) {
+            None => found.push(removed(path, json(&entry.digest))),
+            Some(&at) if *entry != after[at] => {
+                let (mut old, mut new) = (json(entry), json(&after[at]));
+                if entry.covers != after[at].covers {
+                    // Digests over different bytes differ whether the entries do or not.
+                    for value in [&mut old, &mut new] {
+                        value.as_object_mut().and_then(|fields| fields.remove("digest"));
+                    }
+                }
+                diff(&path, &old, &new, &mut found);
+            }
+            Some(_) => {}
+        }
+    }
+    let new = after.iter().filter(|entry| !earlier.contains_key(&entry.name));
+    found.extend(new.map(|entry| added(format!("/entries/{}", escape(&entry.name)), json(&entry.digest))));
+
+    let kept = before.iter().filter(|entry| later.contains_key(&entry.name));
+    let mut now = after.iter().filter(|entry| earlier.contains_key(&entry.name));
+    if let Some((old, new)) = kept.zip(&mut now).find(|(old, new)| old.name != new.name) {
+        found.push(Change {
+            path: "/entries".to_owned(),
+            kind: ChangeKind::Reordered,
+            before: Some(json(&old.name)),
+            after: Some(json(&new.name)),
+        });
+    }
+    found
+}
+
+fn result_changes(before: &Record, after: &Record) -> Vec<Change> {
+    let earlier: HashMap<&str, &EntryResult> =
+        before.results.entries.iter().map(|result| (result.name.as_str(), result)).collect();
+    let outcome = |result: &EntryResult| {
+        serde_json::json!({
+            "validation": result.validation.as_ref().map(|v| v.status),
+            "profile": result.profile.as_ref().map(|p| p.status),
+            "failure": result.failure().map(|f| f.kind),
+        })
+    };
+    let mut found = Vec::new();
+    for result in &after.results.entries {
+        if let Some(old) = earlier.get(result.name.as_str()) {
+            diff(&format!("/results/{}", escape(&result.name)), &outcome(old), &outcome(result), &mut found);
+        }
+    }
+    found
+}
+
+fn timing_deltas(before: &Record, after: &Record) -> Vec<TimingDelta> {
+    let all = before.results.timing.zip(after.results.timing);
+    let all = all.map(|(old, new)| TimingDelta { entry: None, before_ns: old.median_ns, after_ns: new.median_ns });
+    // The same semantics have the same entries in the same order.
+    let entries = before.results.entries.iter().zip(&after.results.entries).filter_map(|(old, new)| {
+        let median = |result: &EntryResult| Some(result.profile.as_ref()?.statistics?.median_ns);
+        Some(TimingDelta { entry: Some(new.name.clone()), before_ns: median(old)?, after_ns: median(new)? })
+    });
+    all.into_iter().chain(entries).collect()
+}
+
+fn memory_deltas(before: &Record, after: &Record) -> Vec<MemoryDelta> {
+    let mut deltas = Vec::new();
+    for phase in &after.phases {
+        let Some(old) = before.phases.iter().find(|old| old.phase == phase.phase) else { continue };
+        for (metric, reading) in &phase.readings {
+            if let Some(earlier) = old.readings.get(metric) {
+                deltas.push(MemoryDelta {
+                    phase: phase.phase.clone(),
+                    metric: *metric,
+                    before: earlier.clone(),
+                    after: reading.clone(),
+                });
+            }
+        }
+    }
+    deltas
+}
+
+fn changes<T: Serialize>(before: &T, after: &T) -> Vec<Change> {
+    let mut found = Vec::new();
+    diff("", &json(before), &json(after), &mut found);
+    found
+}
+
+/// Adds to `found` where two values differ. Objects are compared field by field, arrays of objects that have a `path`
+/// element by element under it, other arrays as a whole.
+fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Change>) {
+    match (before, after) {
+        _ if before == after => {}
+        (Value::Null, _) => found.push(added(path.to_owned(), after.clone())),
+        (_, Value::Null) => found.push(removed(path.to_owned(), before.clone())),
+        (Value::Object(old), Value::Object(new)) => {
+            for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                let below = format!("{path}/{}", escape(key));
+                let field = |fields: &serde_json::Map<String, Value>| fields.get(key).cloned().unwrap_or(Value::Null);
+                diff(&below, &field(old), &field(new), found);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => match (by_path(old), by_path(new)) {
+            (Some(old), Some(new)) => {
+                for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                    let element = |elements: &BTreeMap<&str, &Value>| elements.get(key).copied().cloned();
+                    let (old, new) = (element(&old).unwrap_or(Value::Null), element(&new).unwrap_or(Value::Null));
+                    diff(&format!("{path}/{}", escape(key)), &old, &new, found);
+                }
+            }
+            _ => found.push(changed(path, before, after)),
+        },
+        _ => found.push(changed(path, before, after)),
+    }
+}
+
+/// The elements under their `path`, where each has one of its own and their order is that of the paths' first listing.
+fn by_path(elements: &[Value]) -> Option<BTreeMap<&str, &Value>> {
+    let named: BTreeMap<&str, &Value> =
+        elements.iter().map(|element| Some((element.get("path")?.as_str()?, element))).collect::<Option<_>>()?;
+    (named.len() == elements.len()).then_some(named)
+}
+
+fn added(path: String, value: Value) -> Change {
+    Change { path, kind: ChangeKind::Added, before: None, after: Some(value) }
+}
+
+fn removed(path: String, value: Value) -> Change {
+    Change { path, kind: ChangeKind::Removed, before: Some(value), after: None }
+}
+
+fn changed(path: &str, before: &Value, after: &Value) -> Change {
+    Change {
+        path: path.to_owned(),
+        kind: ChangeKind::Changed,
+        before: Some(before.clone()),
+        after: Some(after.clone()),
+    }
+}
+
+fn json<T: Serialize + ?Sized>(value: &T) -> Value {
+    serde_json::to_value(value).expect("the types of a record have text keys and no failing parts")
+}
+
+/// A key as a segment of a JSON pointer (RFC 6901).
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

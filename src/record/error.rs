@@ -1,0 +1,120 @@
+//! [`RecordError`]: why a record could not be written or read.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::document::SCHEMA;
+use crate::bytes::ByteSize;
+
+/// Why a record could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The folder of the record does not exist.
+    #[error("cannot write the record {}: the folder {} does not exist; create it or name another path", .path.display(), .folder.display())]
+    MissingFolder {
+        /// The record.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// What stands at the path of the record is a folder, a device or a pipe, which a record would have to replace.
+    #[error("cannot write the record {}: there is {found}, not a file; name another path", .path.display())]
+    NotAFile {
+        /// The record.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+    /// The record or its folder is read-only.
+    #[error("cannot write the record {}: {what} is read-only; make it writable or name another path", .path.display())]
+    ReadOnly {
+        /// The record.
+        path: PathBuf,
+        /// What is read-only.
+        what: &'static str,
+    },
+    /// The disk or the quota is full.
+    #[error("cannot write the record {}: no space left on its disk ({source}); free at least {needed} there or name a path on another disk", .path.display())]
+    DiskFull {
+        /// The record.
+        path: PathBuf,
+        /// The space that is needed.
+        needed: ByteSize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused an operation on the file.
+    #[error("cannot {doing} the record {}: {source}", .path.display())]
+    Io {
+        /// The record.
+        path: PathBuf,
+        /// The operation.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is larger than any record that this version reads.
+    #[error("{} is larger than {limit} and is not read as a record; is it another file?", .path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The largest record that is read.
+        limit: ByteSize,
+    },
+    /// The file is not JSON.
+    #[error("{} is not JSON: {source}; name a record that plimsoll wrote with --record", .path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// Where and why, with line and column.
+        source: serde_json::Error,
+    },
+    /// The file is a JSON document of another kind or version.
+    #[error("{} is {}, and this version reads {SCHEMA} alone; read it with the version of plimsoll that wrote it", .path.display(),
+        .found.as_ref().map_or_else(|| "no record (it has no text `schema`)".to_owned(), |s| format!("of schema {s:?}")))]
+    WrongSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema it names.
+        found: Option<String>,
+    },
+    /// The file names the right schema and does not follow it.
+    #[error("{} does not follow {SCHEMA}: {source}; it was changed after it was written, or written by a newer plimsoll", .path.display())]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// Where and why, with line and column.
+        source: serde_json::Error,
+    },
+    /// The semantics are not those that the digest was taken of.
+    #[error(
+        "the semantics digest to {computed}, the record says {stored}: it was changed after it was written, or written by a newer plimsoll"
+    )]
+    BrokenDigest {
+        /// The digest in the record.
+        stored: String,
+        /// The digest of its semantics.
+        computed: String,
+    },
+    /// The parts of the record contradict each other.
+    #[error("the record contradicts itself: {detail}; it was changed after it was written")]
+    Inconsistent {
+        /// How.
+        detail: String,
+    },
+    /// The semantics hold a number that canonical JSON cannot express.
+    #[error("the semantics have no canonical JSON: {source}; give a finite tolerance")]
+    NotCanonical {
+        /// What the canonicalizer said.
+        source: serde_json::Error,
+    },
+    /// A fault of the record in this file.
+    #[error("{}: {fault}", .path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        #[source]
+        fault: Box<RecordError>,
+    },
+}

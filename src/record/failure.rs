@@ -1,0 +1,121 @@
+//! [`Failure`]: why an entry gave no result.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What kept an entry from giving a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// The launch took longer than the timeout, and the worker was killed.
+    Timeout,
+    /// A signal ended the worker.
+    Signal,
+    /// The worker ended by itself before it answered.
+    Exit,
+    /// The kernel raised an exception.
+    Exception,
+    /// The kernel could not get host memory.
+    HostOom,
+    /// The kernel could not get device memory.
+    DeviceOom,
+    /// The kernel of the operating system killed the worker for memory; `evidence` shows it.
+    OomKill,
+    /// The worker was killed at a ceiling that was set for it.
+    Ceiling,
+    /// The kernel does not take such a call.
+    Unsupported,
+    /// The entry could not be read, or changed during the run.
+    Input,
+    /// The worker closed its channel, or broke the protocol.
+    ChannelClosed,
+    /// The run was interrupted during the launch.
+    Cancelled,
+}
+
+impl FailureKind {
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
+        Self::Timeout,
+        Self::Signal,
+        Self::Exit,
+        Self::Exception,
+        Self::HostOom,
+        Self::DeviceOom,
+        Self::OomKill,
+        Self::Ceiling,
+        Self::Unsupported,
+        Self::Input,
+        Self::ChannelClosed,
+        Self::Cancelled,
+    ];
+
+    /// The name in the record, such as `host-oom`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Signal => "signal",
+            Self::Exit => "exit",
+            Self::Exception => "exception",
+            Self::HostOom => "host-oom",
+            Self::DeviceOom => "device-oom",
+            Self::OomKill => "oom-kill",
+            Self::Ceiling => "ceiling",
+            Self::Unsupported => "unsupported",
+            Self::Input => "input",
+            Self::ChannelClosed => "channel-closed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A failure of one entry, with what is known of its cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// What happened.
+    pub kind: FailureKind,
+    /// What happened, in a sentence.
+    pub message: String,
+    /// More of it, such as a traceback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The signal that ended the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// The exit status of the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What shows the cause, such as a counter of the cgroup.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+    /// The last that the worker wrote to its standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+}
+
+impl Failure {
+    /// A failure of which no more than this is known.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            detail: None,
+            signal: None,
+            exit_code: None,
+            evidence: Vec::new(),
+            stderr: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_record() {
+        for kind in FailureKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+}

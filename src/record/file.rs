@@ -1,0 +1,325 @@
+//! Record files: written beside, flushed, renamed; read whole, within bounds, with their digest checked.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Seek};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FallocateFlags;
+use serde::Deserialize;
+use tempfile::NamedTempFile;
+
+use super::document::{Record, SCHEMA};
+use super::error::RecordError;
+use super::json;
+use crate::bytes::ByteSize;
+
+/// The largest record that is read: room for a million entries, and a bound for a file that is none.
+pub const MAX_RECORD: ByteSize = ByteSize::mib(512);
+
+/// The space that [`RecordFile::prepare`] reserves: more than the record of a hundred entries with all samples takes.
+const RESERVE: ByteSize = ByteSize::mib(1);
+
+/// A record that is going to be written: its path is known to be good and space is kept for it, so that a long run does
+/// not end with a record that cannot be written.
+///
+/// Until [`commit`](Self::commit) an older record at the path stays as it is. Dropped without it, nothing remains.
+#[derive(Debug)]
+pub struct RecordFile {
+    /// The path as given, for messages.
+    path: PathBuf,
+    /// The file to replace: `path`, or what it links to.
+    target: PathBuf,
+    temporary: NamedTempFile,
+}
+
+impl RecordFile {
+    /// Makes a temporary file beside `path` and reserves 1 MiB for it.
+    ///
+    /// # Errors
+    /// [`RecordError`] where no record could be written to `path`: a missing or read-only folder, a read-only record, a
+    /// folder or device in its place, a full disk.
+    pub fn prepare(path: &Path) -> Result<Self, RecordError> {
+        let target = replaceable(path)?;
+        let folder = match target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let temporary = tempfile::Builder::new()
+            .prefix(".plimsoll-record-")
+            .suffix(".tmp")
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder)
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                    RecordError::MissingFolder { path: path.to_owned(), folder: folder.to_owned() }
+                }
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    RecordError::ReadOnly { path: path.to_owned(), what: "its folder" }
+                }
+                _ => write_error(path, RESERVE, source),
+            })?;
+        let mut file = Self { path: path.to_owned(), target, temporary };
+        file.reserve(RESERVE)?;
+        Ok(file)
+    }
+
+    /// Reserves `bytes` for the record, where that is more than was reserved before.
+    ///
+    /// # Errors
+    /// [`RecordError::DiskFull`] where the disk cannot hold them.
+    pub fn reserve(&mut self, bytes: ByteSize) -> Result<(), RecordError> {
+        let file = self.temporary.as_file_mut();
+        match rustix::fs::fallocate(&*file, FallocateFlags::empty(), 0, bytes.bytes()) {
+            Ok(()) => Ok(()),
+            // A file system that cannot allocate ahead is given zeros instead.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                file.rewind().and_then(|()| io::copy(&mut io::repeat(0).take(bytes.bytes()), file)).map(drop)
+            }
+            Err(errno) => Err(errno.into()),
+        }
+        .map_err(|source| write_error(&self.path, bytes, source))
+    }
+
+    /// Writes `record` and puts it in the place of an older one, in one step.
+    ///
+    /// # Errors
+    /// [`RecordError`] where the disk is full or the folder went away; an older record is whole then, and so is `record`
+    /// in memory, for another path.
+    pub fn commit(self, record: &Record) -> Result<(), RecordError> {
+        let Self { path, target, mut temporary } = self;
+        let file = temporary.as_file_mut();
+        let written = file.rewind().and_then(|()| {
+            json::write(BufWriter::with_capacity(1 << 16, &mut *file), record)?;
+            let length = file.stream_position()?;
+            file.set_len(length)?;
+            file.sync_all()
+        });
+        written.map_err(|source| write_error(&path, RESERVE, source))?;
+        temporary.persist(&target).map_err(|error| write_error(&path, RESERVE, error.error))?;
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // The rename itself must reach the disk, or a power cut brings the older record back.
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|source| RecordError::Io { path, doing: "flush the folder of", source })
+    }
+}
+
+/// Writes `record` to `path`: whole, or not at all.
+///
+/// # Errors
+/// Those of [`RecordFile::prepare`] and [`RecordFile::commit`].
+pub fn write_record(path: &Path, record: &Record) -> Result<(), RecordError> {
+    RecordFile::prepare(path)?.commit(record)
+}
+
+impl Record {
+    /// Reads a record and checks its schema, its digest and that every entry has its result.
+    ///
+    /// # Errors
+    /// [`RecordError`] where the file cannot be read, is no record of this version, or contradicts itself.
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let io_error = |source| RecordError::Io { path: path.to_owned(), doing: "read", source };
+        let mut bytes = Vec::new();
+        let mut bounded = File::open(path).map_err(io_error)?.take(MAX_RECORD.bytes() + 1);
+        bounded.read_to_end(&mut bytes).map_err(io_error)?;
+        if bytes.len() as u64 > MAX_RECORD.bytes() {
+            return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD });
+        }
+        Self::from_json(path, &bytes)
+    }
+
+    fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
+        /// What tells a record from other JSON: looked at first, so that another version is named as such.
+        #[derive(Deserialize)]
+        struct Head {
+            schema: String,
+        }
+        let path = || path.to_owned();
+        let found = match serde_json::from_slice::<Head>(bytes) {
+            Ok(head) => Some(head.schema),
+            Err(_) => {
+                // Without a head it is either other JSON or none.
+                let whole = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
+                whole.map_err(|source| RecordError::NotJson { path: path(), source })?;
+                None
+            }
+        };
+        if found.as_deref() != Some(SCHEMA) {
+            return Err(RecordError::WrongSchema { path: path(), found });
+        }
+        let record: Self =
+            serde_json::from_slice(bytes).map_err(|source| RecordError::NotARecord { path: path(), source })?;
+        record.check().map_err(|fault| RecordError::InFile { path: path(), fault: Box::new(fault) })?;
+        Ok(record)
+    }
+}
+
+/// The file that a record at `path` replaces: `path` itself, or the file that it links to, so that the link stays.
+fn replaceable(path: &Path) -> Result<PathBuf, RecordError> {
+    let io_error = |source| RecordError::Io { path: path.to_owned(), doing: "look at", source };
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
+        Err(source) => return Err(io_error(source)),
+    };
+    let target = if found.is_symlink() { fs::canonicalize(path).map_err(io_error)? } else { path.to_owned() };
+    let metadata = fs::metadata(&target).map_err(io_error)?;
+    let kind = metadata.file_type();
+    let found = match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a folder"),
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
+    };
+    match found {
+        Some(found) => Err(RecordError::NotAFile { path: path.to_owned(), found }),
+        // A rename would go through: a record that was made read-only, such as a baseline, is to stay.
+        None if metadata.permissions().readonly() => {
+            Err(RecordError::ReadOnly { path: path.to_owned(), what: "the record that is there" })
+        }
+        None => Ok(target),
+    }
+}
+
+fn write_error(path: &Path, needed: ByteSize, source: io::Error) -> RecordError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            RecordError::DiskFull { path, needed, source }
+        }
+        _ => RecordError::Io { path, doing: "write", source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_record_reads_back_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        for record in [sample::record(), sample::failing()] {
+            write_record(&path, &record).unwrap();
+            assert_eq!(Record::read(&path).unwrap(), record);
+        }
+        assert_eq!(names_in(folder.path()), ["run.json"]);
+    }
+
+    #[test]
+    fn an_older_record_stays_whole_until_the_rename_and_nothing_is_left_of_an_abandoned_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        write_record(&path, &sample::record()).unwrap();
+        let older = fs::read(&path).unwrap();
+
+        let prepared = RecordFile::prepare(&path).unwrap();
+        assert_eq!(names_in(folder.path()).len(), 2, "the temporary file stands beside the record");
+        assert_eq!(fs::read(&path).unwrap(), older);
+        drop(prepared);
+        assert_eq!(names_in(folder.path()), ["run.json"]);
+
+        RecordFile::prepare(&path).unwrap().commit(&sample::failing()).unwrap();
+        assert_eq!(Record::read(&path).unwrap(), sample::failing());
+    }
+
+    #[test]
+    fn a_path_that_cannot_take_a_record_is_found_before_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let refused = |path: &Path| RecordFile::prepare(path).unwrap_err();
+
+        assert!(matches!(refused(&at("none/run.json")), RecordError::MissingFolder { .. }));
+        fs::write(at("file"), "x").unwrap();
+        assert!(matches!(
+            refused(&at("file/run.json")),
+            RecordError::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory
+        ));
+        assert!(matches!(refused(folder.path()), RecordError::NotAFile { found: "a folder", .. }));
+        assert!(matches!(refused(Path::new("/dev/null")), RecordError::NotAFile { found: "a device", .. }));
+
+        fs::write(at("baseline.json"), "{}").unwrap();
+        fs::set_permissions(at("baseline.json"), fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(matches!(refused(&at("baseline.json")), RecordError::ReadOnly { .. }));
+        assert_eq!(fs::read(at("baseline.json")).unwrap(), b"{}");
+    }
+
+    #[test]
+    fn a_full_disk_is_found_before_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = RecordFile::prepare(&folder.path().join("run.json")).unwrap();
+        let error = file.reserve(ByteSize::new(1 << 60)).unwrap_err();
+        assert!(matches!(error, RecordError::DiskFull { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_link_stays_and_its_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("latest.json"), folder.path().join("run-1.json"));
+        fs::write(&file, "{}").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_record(&link, &sample::record()).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(Record::read(&file).unwrap(), sample::record());
+    }
+
+    #[test]
+    fn records_are_readable_to_those_whom_the_umask_allows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, plain) = (folder.path().join("run.json"), folder.path().join("plain"));
+        write_record(&path, &sample::record()).unwrap();
+        fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), mode(&plain));
+    }
+
+    fn refused(text: &str) -> RecordError {
+        Record::from_json(Path::new("run.json"), text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_no_record_of_this_version_is_refused_by_name() {
+        assert!(matches!(refused("not json"), RecordError::NotJson { .. }));
+        assert!(matches!(refused("{\"schema\": \"plimsoll.record/1\""), RecordError::NotJson { .. }));
+        assert!(matches!(refused("[1, 2]"), RecordError::WrongSchema { found: None, .. }));
+        assert!(matches!(refused("{}"), RecordError::WrongSchema { found: None, .. }));
+        assert!(matches!(refused("{\"schema\": 1}"), RecordError::WrongSchema { found: None, .. }));
+        let found = |error| match error {
+            RecordError::WrongSchema { found, .. } => found,
+            other => panic!("{other}"),
+        };
+        assert_eq!(found(refused("{\"schema\": \"plimsoll.record/2\"}")).as_deref(), Some("plimsoll.record/2"));
+        assert!(matches!(refused("{\"schema\": \"plimsoll.record/1\"}"), RecordError::NotARecord { .. }));
+        let deep = format!("{{\"schema\": \"plimsoll.record/1\", \"command\": {}", "[".repeat(100_000));
+        assert!(matches!(refused(&deep), RecordError::NotJson { .. }));
+    }
+
+    #[test]
+    fn changed_semantics_break_the_digest() {
+        let mut record = sample::record();
+        record.semantics.entries[1].bytes = ByteSize::new(1);
+        let error = refused(&serde_json::to_string(&record).unwrap());
+        let RecordError::InFile { fault, .. } = &error else { panic!("{error}") };
+        assert!(matches!(**fault, RecordError::BrokenDigest { .. }), "{error}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_cut_or_changed_record_is_refused_or_read_and_never_panics(at in 0usize..20_000, byte: u8, cut: bool) {
+            let mut text = serde_json::to_vec(&sample::record()).unwrap();
+            let at = at % text.len();
+            if cut { text.truncate(at) } else { text[at] = byte }
+            let read = Record::from_json(Path::new("run.json"), &text);
+            proptest::prop_assert!(!cut || read.is_err());
+        }
+    }
+}

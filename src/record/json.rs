@@ -1,0 +1,82 @@
+//! The layout of a record file: objects a field a line, arrays of numbers and texts on one line.
+//!
+//! Records are read by people and kept in version control: a sample a line would bury the rest.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+
+/// Writes `value` and a line feed.
+pub(super) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut writer, Layout::default()))?;
+    writer.write_all(b"\n")?;
+    writer.flush()
+}
+
+#[derive(Default)]
+struct Layout {
+    depth: usize,
+    empty: bool,
+}
+
+impl Layout {
+    fn new_line<W: ?Sized + io::Write>(&self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b"\n")?;
+        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
+    }
+}
+
+impl Formatter for Layout {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        self.empty = true;
+        writer.write_all(b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.new_line(writer)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, _writer: &mut W) -> io::Result<()> {
+        self.empty = false;
+        Ok(())
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        if !self.empty {
+            self.new_line(writer)?;
+        }
+        writer.write_all(b"}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    #[test]
+    fn objects_take_a_line_a_field_and_arrays_one_line() {
+        let value = json!({ "a": [1, 2.5, "x"], "b": {}, "c": [{ "d": null }, { "e": [] }] });
+        let mut text = Vec::new();
+        super::write(&mut text, &value).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(
+            text,
+            "{\n  \"a\": [1, 2.5, \"x\"],\n  \"b\": {},\n  \"c\": [{\n    \"d\": null\n  }, {\n    \"e\": []\n  }]\n}\n"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,105 @@
+//! [`Policy`]: how memory was managed during a run. Nothing in it changes what the figures mean.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::semantics::Covers;
+use crate::bytes::ByteSize;
+
+/// How memory was managed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Policy {
+    /// Where the entries were read from.
+    pub source: CaptureSource,
+    /// How entries were grouped for profiling; absent for a run that only validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batching: Option<Batching>,
+    /// When workers were replaced.
+    pub recycling: Recycling,
+    /// When mapped and cached inputs were dropped.
+    pub cache_release: CacheRelease,
+    /// Threads that compared and hashed.
+    pub threads: u32,
+    /// The longest that one launch may take, in nanoseconds; absent where none was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ns: Option<u64>,
+    /// Nanoseconds between two samples of memory.
+    pub sampling_interval_ns: u64,
+    /// What the digests of the entries were asked to cover.
+    pub digest: Covers,
+}
+
+/// Where the entries were read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CaptureSource {
+    /// A folder or a store.
+    pub kind: SourceKind,
+    /// Its path as given.
+    pub path: String,
+}
+
+/// What a capture was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// A folder of `entry_*.pt` files.
+    Folder,
+    /// A store that keeps repeated storages once.
+    Store,
+}
+
+/// How entries were grouped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Batching {
+    /// The most bytes that may be resident together; absent where none was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<ByteSize>,
+    /// What was done with an entry that exceeds the cap by itself.
+    pub over_cap: OverCap,
+    /// The batches, in order.
+    pub batches: Vec<Batch>,
+}
+
+/// What to do with an entry that exceeds the byte cap by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OverCap {
+    /// It is a batch of its own.
+    Alone,
+    /// The run is refused.
+    Refuse,
+}
+
+/// Consecutive entries that were resident together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Batch {
+    /// The index of the first entry.
+    pub first: usize,
+    /// How many entries.
+    pub count: usize,
+    /// The bytes that were planned to be resident: inputs, outputs and device copies, shared storages once.
+    pub bytes: ByteSize,
+    /// Whether they exceed the cap, which a single entry may.
+    pub over_cap: bool,
+}
+
+/// When a validation worker was replaced by a fresh process. One is always replaced before profiling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recycling {
+    /// After it was given this many bytes of entries; absent where none was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ByteSize>,
+    /// When its resident set reached this; absent where none was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_mark: Option<ByteSize>,
+}
+
+/// When a worker dropped mapped inputs, outputs and caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheRelease {
+    /// Only at its end.
+    Never,
+    /// After every batch, and after every entry while validating.
+    BetweenBatches,
+}

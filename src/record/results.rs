@@ -1,0 +1,198 @@
+//! [`Results`]: one typed result an entry.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use crate::bytes::ByteSize;
+use crate::compare::{Blindness, LeafOutcome};
+use crate::meter::Reading;
+use crate::timing::Statistics;
+
+/// The results of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Results {
+    /// One result for every entry of the semantics, in the same order.
+    pub entries: Vec<EntryResult>,
+    /// The timings of the entries as one figure, as the semantics' aggregation says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Statistics>,
+}
+
+/// What became of one entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EntryResult {
+    /// Its place in the capture, from 0.
+    pub index: usize,
+    /// Its file name.
+    pub name: String,
+    /// Its validation; absent for a run that only profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+    /// Its profile; absent for a run that only validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+}
+
+impl EntryResult {
+    /// Why the entry has no verdict of its own: the failure of its validation, else that of its profile.
+    pub fn failure(&self) -> Option<&Failure> {
+        let validation = self.validation.as_ref().and_then(|v| v.error.as_ref());
+        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_ref()))
+    }
+}
+
+/// How a validation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ValidationStatus {
+    /// Every output matched.
+    Passed,
+    /// An output did not match.
+    Mismatch,
+    /// There was no output to compare; `error` says why.
+    Error,
+    /// The entry was not launched; `not_run` says why.
+    NotRun,
+}
+
+/// The validation of one entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Validation {
+    /// How it ended.
+    pub status: ValidationStatus,
+    /// The comparison of each value of the output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves: Vec<LeafOutcome>,
+    /// Which wrong outputs would have passed; absent where nothing was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blindness: Option<Blindness>,
+    /// The number of the worker that launched it, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<u32>,
+    /// The time of the launch as the worker saw it, in nanoseconds: a first launch, no benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_ns: Option<u64>,
+    /// The bytes of the entry that were brought into memory for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touched: Option<ByteSize>,
+    /// The worker's largest resident set during the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rss: Option<Reading>,
+    /// Why there was no output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// Why the entry was not launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
+}
+
+impl Validation {
+    /// The result of a comparison: passed where every leaf did.
+    pub fn compared(leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+        let passed = leaves.iter().all(|leaf| leaf.passed);
+        let status = if passed { ValidationStatus::Passed } else { ValidationStatus::Mismatch };
+        Self { leaves, blindness, ..Self::ended(status) }
+    }
+
+    /// A launch that gave nothing to compare.
+    pub fn failed(error: Failure) -> Self {
+        Self { error: Some(error), ..Self::ended(ValidationStatus::Error) }
+    }
+
+    /// An entry that was not launched.
+    pub fn not_run(reason: impl Into<String>) -> Self {
+        Self { not_run: Some(reason.into()), ..Self::ended(ValidationStatus::NotRun) }
+    }
+
+    /// Whether every output matched.
+    pub fn passed(&self) -> bool {
+        self.status == ValidationStatus::Passed
+    }
+
+    fn ended(status: ValidationStatus) -> Self {
+        Self {
+            status,
+            leaves: Vec::new(),
+            blindness: None,
+            worker: None,
+            launch_ns: None,
+            touched: None,
+            peak_rss: None,
+            error: None,
+            not_run: None,
+        }
+    }
+}
+
+/// How a profile ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileStatus {
+    /// There are samples.
+    Timed,
+    /// There are none; `error` says why.
+    Error,
+    /// The entry was not launched; `not_run` says why.
+    NotRun,
+}
+
+/// The timing of one entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Profile {
+    /// How it ended.
+    pub status: ProfileStatus,
+    /// Statistics of the samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<Statistics>,
+    /// The samples in the order they were taken: nanoseconds a launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_ns: Vec<f64>,
+    /// The launches that each sample is the mean of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches_per_sample: Option<u32>,
+    /// The index of the batch in which it was resident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// Why there are no samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// Why the entry was not launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
+}
+
+impl Profile {
+    /// The timing of an entry: `samples_ns` are nanoseconds a launch, each the mean of `launches_per_sample`.
+    pub fn timed(statistics: Statistics, samples_ns: Vec<f64>, launches_per_sample: u32, batch: usize) -> Self {
+        Self {
+            statistics: Some(statistics),
+            samples_ns,
+            launches_per_sample: Some(launches_per_sample),
+            batch: Some(batch),
+            ..Self::ended(ProfileStatus::Timed)
+        }
+    }
+
+    /// An entry that could not be timed.
+    pub fn failed(error: Failure) -> Self {
+        Self { error: Some(error), ..Self::ended(ProfileStatus::Error) }
+    }
+
+    /// An entry that was not launched.
+    pub fn not_run(reason: impl Into<String>) -> Self {
+        Self { not_run: Some(reason.into()), ..Self::ended(ProfileStatus::NotRun) }
+    }
+
+    fn ended(status: ProfileStatus) -> Self {
+        Self {
+            status,
+            statistics: None,
+            samples_ns: Vec::new(),
+            launches_per_sample: None,
+            batch: None,
+            error: None,
+            not_run: None,
+        }
+    }
+}

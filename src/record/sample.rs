@@ -1,0 +1,301 @@
+//! Records for tests: a small `check` of two embedding tables, as a user would get it.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::bytes::ByteSize;
+use crate::capture::{Dtype, TensorSpec};
+use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
+use crate::kernel::KernelIdentity;
+use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};
+use crate::timing::{Protocol, Statistics};
+
+/// The entries of [`record`].
+const ENTRIES: usize = 4;
+
+pub(crate) fn digest_of(text: &str) -> String {
+    format!("blake3:{}", blake3::hash(text.as_bytes()).to_hex())
+}
+
+pub(crate) fn entry(index: usize) -> EntrySemantics {
+    let (columns, vocabulary) = if index % 2 == 0 { (1120, 262_144) } else { (192, 262_144) };
+    let tensor = |path: &str, dtype, shape: &[u64]| TensorSemantics {
+        path: path.to_owned(),
+        dtype,
+        shape: shape.to_vec(),
+        strides: crate::capture::Layout::contiguous(dtype, shape).strides,
+    };
+    let name = format!("entry_{index:06}.pt");
+    EntrySemantics {
+        bytes: ByteSize::new(vocabulary * columns * 2 + 8_704),
+        digest: digest_of(&name),
+        name,
+        covers: Covers::Skeleton,
+        tensors: vec![
+            tensor("input", Dtype::I64, &[1, 7]),
+            tensor("weight", Dtype::BF16, &[vocabulary, columns]),
+            tensor("output", Dtype::BF16, &[1, 7, columns]),
+        ],
+    }
+}
+
+pub(crate) fn semantics() -> Semantics {
+    Semantics {
+        operator: "torch.nn.functional.embedding".to_owned(),
+        entries: (0..ENTRIES).map(entry).collect(),
+        kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
+        comparison: Some(Comparison::exact()),
+        timing: Some(Protocol::KernelForge { warmup: 25, launches: 100 }),
+        aggregation: Some(Aggregation::EntryMeans),
+    }
+}
+
+pub(crate) fn policy() -> Policy {
+    Policy {
+        source: CaptureSource { kind: SourceKind::Folder, path: "captures/gemma4-e2b-gb10".to_owned() },
+        batching: Some(Batching {
+            cap: Some(ByteSize::gib(1)),
+            over_cap: OverCap::Alone,
+            batches: vec![
+                Batch { first: 0, count: 2, bytes: ByteSize::mib(657), over_cap: false },
+                Batch { first: 2, count: 2, bytes: ByteSize::mib(657), over_cap: false },
+            ],
+        }),
+        recycling: Recycling { after: Some(ByteSize::gib(4)), rss_mark: None },
+        cache_release: CacheRelease::BetweenBatches,
+        threads: 2,
+        timeout_ns: Some(60_000_000_000),
+        sampling_interval_ns: 10_000_000,
+        digest: Covers::Skeleton,
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        cpu: Cpu {
+            architecture: "x86_64".to_owned(),
+            model: Some("AMD EPYC 9354 32-Core Processor".to_owned()),
+            count: Some(8),
+        },
+        ram: Some(ByteSize::gib(64)),
+        swap: Some(ByteSize::gib(8)),
+        os: Some("Linux 6.8.0".to_owned()),
+        transparent_huge_pages: Some("madvise".to_owned()),
+        cgroup: Some(CgroupLimits { version: 2, memory: Some(ByteSize::gib(32)), swap: None }),
+        gpus: Vec::new(),
+        versions: BTreeMap::from([("plimsoll".to_owned(), "0.1.0".to_owned())]),
+        hostname: None,
+    }
+}
+
+fn side(min: f64, max: f64) -> Side {
+    Side { nan: 0, inf: 0, range: Some(Range { min, max }) }
+}
+
+fn matching(index: usize) -> LeafOutcome {
+    let shape = entry(index).tensors[2].shape.clone();
+    LeafOutcome {
+        path: String::new(),
+        passed: true,
+        problem: None,
+        elements: Some(Elements {
+            count: shape.iter().product(),
+            mismatches: 0,
+            first_mismatch: None,
+            max_abs_error: Some(0.0),
+            max_rel_error: Some(0.0),
+            expected: side(-3.25, 3.5),
+            actual: side(-3.25, 3.5),
+        }),
+        expected: Some(TensorSpec { dtype: Dtype::BF16, shape }),
+    }
+}
+
+/// An output of which 12 elements do not match.
+pub(crate) fn mismatching(index: usize) -> LeafOutcome {
+    let mut leaf = matching(index);
+    leaf.passed = false;
+    let elements = leaf.elements.as_mut().expect("matching leaves have figures");
+    elements.mismatches = 12;
+    elements.first_mismatch =
+        Some(Mismatch { index: vec![0, 3, 17], expected: "0.5".to_owned(), actual: "nan".to_owned() });
+    elements.max_abs_error = Some(1.0);
+    elements.max_rel_error = Some(0.25);
+    elements.actual.nan = 1;
+    leaf
+}
+
+fn mean(ns: f64) -> Statistics {
+    Statistics { count: 1, median_ns: ns, mean_ns: ns, std_ns: None, min_ns: ns, max_ns: ns, p95_ns: ns }
+}
+
+fn result(index: usize) -> EntryResult {
+    let ns = [1_234.5, 567.25][index % 2] + index as f64;
+    let blindness = Blindness { zeros: false, nan: false, previous: (index > 0).then_some(false) };
+    EntryResult {
+        index,
+        name: entry(index).name,
+        validation: Some(Validation {
+            worker: Some(1),
+            launch_ns: Some(48_200 + index as u64),
+            touched: Some(ByteSize::new(65_536)),
+            ..Validation::compared(vec![matching(index)], Some(blindness))
+        }),
+        profile: Some(Profile::timed(mean(ns), vec![ns], 100, index / 2)),
+    }
+}
+
+fn reading(bytes: ByteSize, source: Source, counter: &str) -> Reading {
+    Reading { bytes, source, counter: counter.to_owned() }
+}
+
+fn phase(name: &str, mib: u64) -> PhaseReadings {
+    let sampled = Source::Sampled { interval_ns: 10_000_000 };
+    let readings = BTreeMap::from([
+        (Metric::PeakRss, reading(ByteSize::mib(mib), sampled, "sum of VmRSS over the tree")),
+        (Metric::PeakAnon, reading(ByteSize::mib(mib / 4), sampled, "sum of RssAnon over the tree")),
+        (Metric::PeakPss, reading(ByteSize::mib(mib - 2), Source::LowerBound, "sum of Pss over the tree")),
+        (Metric::SwapGrowth, reading(ByteSize::ZERO, sampled, "SwapTotal - SwapFree")),
+        (Metric::AvailableFloor, reading(ByteSize::gib(57), sampled, "MemAvailable")),
+    ]);
+    let worker = reading(ByteSize::mib(mib - 8), Source::Exact, "VmHWM");
+    let timeline = (0..24u64).map(|i| TimelinePoint {
+        at_ns: i * 10_000_000,
+        rss: ByteSize::mib(8 + (mib - 8) * (i % 12) / 11),
+        anon: ByteSize::mib(4),
+        available: Some(ByteSize::gib(57)),
+    });
+    PhaseReadings {
+        phase: name.to_owned(),
+        wall_ns: 240_000_000,
+        readings,
+        unavailable: BTreeMap::new(),
+        processes: vec![ProcessPeak { pid: 4242, name: "worker 1".to_owned(), peak_rss: worker, peak_anon: None }],
+        timeline: timeline.collect(),
+    }
+}
+
+fn verdict(subject: &str, message: &str) -> Verdict {
+    Verdict { subject: subject.to_owned(), status: VerdictStatus::Pass, message: message.to_owned() }
+}
+
+/// A `check` in which everything held.
+pub(crate) fn record() -> Record {
+    let semantics = semantics();
+    Record {
+        schema: SCHEMA.to_owned(),
+        plimsoll: "0.1.0".to_owned(),
+        command: ["plimsoll", "check", "captures/gemma4-e2b-gb10", "--kernel", "builtin:embedding"]
+            .map(str::to_owned)
+            .to_vec(),
+        state: RunState::Complete,
+        started: "2026-03-02T09:30:00.000Z".to_owned(),
+        wall_ns: 731_000_000,
+        semantics_digest: semantics.digest().expect("tolerances are finite"),
+        semantics,
+        policy: policy(),
+        environment: environment(),
+        phases: vec![phase("validate", 48), phase("release", 12), phase("profile", 900)],
+        releases: vec![Release {
+            worker: 1,
+            pid: 4242,
+            reason: ReleaseReason::BeforeProfiling,
+            rss_before: Some(ByteSize::mib(40)),
+            available_before: Some(ByteSize::gib(57)),
+            available_after: Some(ByteSize::gib(58)),
+            gone: true,
+            recovered: Some(true),
+            waited_ns: 3_400_000,
+        }],
+        results: Results {
+            entries: (0..ENTRIES).map(result).collect(),
+            timing: Some(Statistics {
+                count: 4,
+                median_ns: 902.375,
+                mean_ns: 902.375,
+                std_ns: Some(385.5),
+                min_ns: 568.25,
+                max_ns: 1_236.5,
+                p95_ns: 1_236.2,
+            }),
+        },
+        verdicts: vec![
+            verdict("validation", "4 of 4 entries match"),
+            verdict("profile", "4 of 4 entries timed"),
+            verdict("ceiling peak_rss", "900.00 MiB of 1.00 GiB, sampled every 10 ms, in profile"),
+        ],
+        exit_code: 0,
+    }
+}
+
+/// A run in which each entry failed in another way, the last one was not reached, and a ceiling broke.
+pub(crate) fn failing() -> Record {
+    let mut record = record();
+    let kinds = FailureKind::ALL;
+    record.semantics.entries = (0..kinds.len() + 4).map(entry).collect();
+    record.semantics_digest = record.semantics.digest().expect("tolerances are finite");
+    let mut results: Vec<EntryResult> = (0..kinds.len() + 4).map(result).collect();
+    for (result, kind) in results.iter_mut().zip(kinds) {
+        let mut failure = Failure::new(kind, message_of(kind));
+        failure.signal = (kind == FailureKind::Signal).then_some(11);
+        failure.exit_code = (kind == FailureKind::Exit).then_some(3);
+        if kind == FailureKind::OomKill {
+            failure.evidence.push("memory.events: oom_kill 0 -> 1".to_owned());
+        }
+        if kind == FailureKind::Exception {
+            failure.detail = Some("Traceback (most recent call last):\n  File \"k.py\", line 3, in launch".to_owned());
+            failure.stderr = Some("k.py: about to divide\n".to_owned());
+        }
+        result.validation = Some(Validation { worker: Some(1), ..Validation::failed(failure.clone()) });
+        result.profile = None;
+    }
+    let count = kinds.len();
+    let blind = Blindness { zeros: true, nan: false, previous: Some(true) };
+    results[count].validation = Some(Validation::compared(vec![mismatching(count)], Some(Blindness::default())));
+    let mut wrong_shape = matching(count + 1);
+    wrong_shape.passed = false;
+    wrong_shape.problem = Some("expected bfloat16 [1, 7, 192], got bfloat16 [7, 192]".to_owned());
+    wrong_shape.elements = None;
+    results[count + 1].validation = Some(Validation::compared(vec![wrong_shape], None));
+    results[count + 2].validation = Some(Validation::compared(vec![matching(count + 2)], Some(blind)));
+    results[count + 2].profile = Some(Profile::failed(Failure::new(FailureKind::DeviceOom, "tried to get 2.00 GiB")));
+    results[count + 3].validation = Some(Validation::not_run("interrupted before it was launched"));
+    results[count + 3].profile = Some(Profile::not_run("interrupted before it was launched"));
+    record.results = Results { entries: results, timing: None };
+    record.state = RunState::Interrupted;
+    record.releases[0].recovered = Some(false);
+    record.verdicts = vec![
+        Verdict {
+            status: VerdictStatus::Fail,
+            ..verdict("validation", "1 of 16 entries match, 2 do not, 12 failed, 1 was not run")
+        },
+        Verdict { status: VerdictStatus::Inconclusive, ..verdict("profile", "interrupted") },
+        Verdict {
+            status: VerdictStatus::Fail,
+            ..verdict("ceiling peak_rss", "900.00 MiB in profile, 132.00 MiB above 768.00 MiB")
+        },
+        Verdict {
+            status: VerdictStatus::NotMeasurable,
+            ..verdict("ceiling peak_pss", "smaps_rollup: permission denied")
+        },
+    ];
+    record.exit_code = exit_code(&record.verdicts);
+    record
+}
+
+fn message_of(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Timeout => "no answer within 60 s",
+        FailureKind::Signal => "worker 1 was ended by SIGSEGV",
+        FailureKind::Exit => "worker 1 ended with status 3 before it answered",
+        FailureKind::Exception => "ZeroDivisionError: division by zero",
+        FailureKind::HostOom => "cannot allocate 64.00 GiB",
+        FailureKind::DeviceOom => "CUDA out of memory: tried to allocate 2.00 GiB",
+        FailureKind::OomKill => "worker 1 was killed by the kernel for memory",
+        FailureKind::Ceiling => "worker 1 was killed at peak_rss 768.00 MiB",
+        FailureKind::Unsupported => "padding_idx is not supported",
+        FailureKind::Input => "entry_000009.pt was truncated during the run",
+        FailureKind::ChannelClosed => "worker 1 closed its channel",
+        FailureKind::Cancelled => "interrupted during the launch",
+    }
+}

@@ -1,0 +1,119 @@
+//! [`Semantics`]: what the figures of a run mean, and the digest that two runs share when they mean the same.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::RecordError;
+use crate::bytes::ByteSize;
+use crate::capture::{Argument, Dtype};
+use crate::compare::Comparison;
+use crate::kernel::KernelIdentity;
+use crate::timing::Protocol;
+
+/// What a run measured, apart from how its memory was managed and where it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Semantics {
+    /// The operator that was captured, such as `torch.nn.functional.embedding`.
+    pub operator: String,
+    /// The entries, in the order of the capture.
+    pub entries: Vec<EntrySemantics>,
+    /// The kernel that was launched.
+    pub kernel: KernelIdentity,
+    /// The rule by which outputs were compared; absent for a run that only profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// How launches were timed; absent for a run that only validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Protocol>,
+    /// How the timings of the entries became one figure; absent for a run that only validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
+}
+
+/// One entry of the capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EntrySemantics {
+    /// The file name without its folder.
+    pub name: String,
+    /// The size of the file.
+    pub bytes: ByteSize,
+    /// `blake3:` and the hexadecimal digest of the entry.
+    pub digest: String,
+    /// What the digest was taken over. Digests that cover different bytes cannot be compared.
+    pub covers: Covers,
+    /// Every tensor among the arguments and in the output, in binding order.
+    pub tensors: Vec<TensorSemantics>,
+}
+
+/// The bytes of an entry that its digest was taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// Everything but the bytes of the storages, whose CRC-32s are among the bytes covered.
+    Skeleton,
+    /// Every byte.
+    Full,
+}
+
+/// One tensor of an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TensorSemantics {
+    /// Where it stands: the parameter's name or `output`, and the path below it (`weight`, `output[1]`).
+    pub path: String,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// The size of each dimension.
+    pub shape: Vec<u64>,
+    /// The step of each dimension, in elements.
+    pub strides: Vec<u64>,
+}
+
+impl TensorSemantics {
+    /// The tensors in `value`, which stands under the name `root`.
+    pub fn of(root: &str, value: &Argument) -> Vec<Self> {
+        let mut tensors = Vec::new();
+        value.for_each_leaf(&mut root.to_owned(), &mut |path, leaf| {
+            if let Argument::Tensor(tensor) = leaf {
+                let layout = &tensor.layout;
+                tensors.push(Self {
+                    path: path.to_owned(),
+                    dtype: layout.dtype,
+                    shape: layout.shape.clone(),
+                    strides: layout.strides.clone(),
+                });
+            }
+        });
+        tensors
+    }
+}
+
+/// How the timings of the entries became the figures of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregation {
+    /// Statistics over the entries' mean time a launch, as KernelForge takes them.
+    EntryMeans,
+    /// Statistics over the entries' median time a launch.
+    EntryMedians,
+}
+
+impl Semantics {
+    /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of these semantics.
+    ///
+    /// RFC 8785 writes every number as an IEEE double: sizes beyond 2^53 are rounded in the digest. The digests of the
+    /// entries, which are texts, tell such sizes apart.
+    ///
+    /// # Errors
+    /// [`RecordError::NotCanonical`] where a number is not finite, which JSON cannot express.
+    pub fn digest(&self) -> Result<String, RecordError> {
+        let mut hasher = blake3::Hasher::new();
+        serde_json_canonicalizer::to_writer(self, &mut hasher)
+            .map_err(|source| RecordError::NotCanonical { source })?;
+        Ok(format!("blake3:{}", hasher.finalize().to_hex()))
+    }
+
+    /// The bytes of all entries.
+    pub fn bytes(&self) -> ByteSize {
+        self.entries.iter().map(|entry| entry.bytes).sum()
+    }
+}
