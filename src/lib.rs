@@ -6,6 +6,7 @@ pub mod compare;
 pub mod kernel;
 pub mod meter;
 pub mod record;
+pub mod report;
 pub mod run;
 pub mod timing;
 

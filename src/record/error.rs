@@ -102,12 +102,6 @@ pub enum RecordError {
         /// How.
         detail: String,
     },
-    /// The semantics hold a number that canonical JSON cannot express.
-    #[error("the semantics have no canonical JSON: {source}; give a finite tolerance")]
-    NotCanonical {
-        /// What the canonicalizer said.
-        source: serde_json::Error,
-    },
     /// A fault of the record in this file.
     #[error("{}: {fault}", .path.display())]
     InFile {

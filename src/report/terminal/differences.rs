@@ -1,0 +1,121 @@
+//! The differences between two records as a terminal document.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::memory::marked;
+use super::record::short;
+use super::style::Screen;
+use super::table::{Align, Cell, Column, Table};
+use super::text::{clean, counted, cut, duration, percent, styled};
+use crate::bytes::ByteSize;
+use crate::record::{Change, ChangeKind, Differences, Figures};
+
+/// The fields of a record that are bytes; those of times end in `_ns`.
+const BYTES: [&str; 7] = ["bytes", "cap", "after", "rss_mark", "ram", "swap", "memory"];
+
+/// The document of `differences`: what changed in the semantics, the policy, the environment and the results, then the
+/// times and peaks of both where they may be compared.
+pub fn differences(differences: &Differences, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let mut text = String::new();
+    let [before, after] = &differences.digests;
+    let (word, style) = if differences.semantics_changed() {
+        (format!("changed: {} → {}", short(before), short(after)), palette.bad)
+    } else {
+        (format!("the same: {}", short(before)), palette.good)
+    };
+    let _ = writeln!(text, " {}  {}", styled("semantics", palette.heading), styled(&word, style));
+    text.push_str(&changes(&differences.semantics, screen));
+    for (name, found) in [
+        ("policy", &differences.policy),
+        ("environment", &differences.environment),
+        ("results", &differences.results),
+    ] {
+        let word = match found.len() {
+            0 => "the same".to_owned(),
+            count => counted(count, "change", "changes"),
+        };
+        let _ = writeln!(text, " {}  {word}", styled(name, palette.heading));
+        text.push_str(&changes(found, screen));
+    }
+    match &differences.figures {
+        Some(figures) => text.push_str(&tables(figures, screen)),
+        None => {
+            let refusal = "not compared: times and peaks of different semantics mean different things";
+            let _ = writeln!(text, " {}  {}", styled("figures", palette.heading), styled(refusal, palette.warn));
+        }
+    }
+    text
+}
+
+fn changes(changes: &[Change], screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let line = |change: &Change| {
+        let (mark, style) = match change.kind {
+            ChangeKind::Added => ("+", palette.good),
+            ChangeKind::Removed => ("-", palette.bad),
+            ChangeKind::Changed => ("~", palette.warn),
+            ChangeKind::Reordered => ("↕", palette.warn),
+        };
+        let side = |value: &Option<Value>| value.as_ref().map(|value| value_words(&change.path, value));
+        let values = match (side(&change.before), side(&change.after)) {
+            (Some(before), Some(after)) => format!("{before} → {after}"),
+            (one, other) => one.or(other).unwrap_or_default(),
+        };
+        let line = cut(&clean(&format!("{}  {values}", change.path)), screen.width() - 5);
+        format!("   {} {line}\n", styled(mark, style))
+    };
+    changes.iter().map(line).collect()
+}
+
+/// A value of a record as people read it; the last part of its path tells its unit.
+fn value_words(path: &str, value: &Value) -> String {
+    let field = path.rsplit('/').next().unwrap_or(path);
+    match value {
+        Value::Number(n) if field.ends_with("_ns") => duration(n.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(n) if BYTES.contains(&field) => match n.as_u64() {
+            Some(bytes) => ByteSize::new(bytes).to_string(),
+            None => n.to_string(),
+        },
+        Value::String(text) if text.starts_with("blake3:") => short(text),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().any(Value::is_object) => counted(items.len(), "item", "items"),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{name} {}", value_words(&format!("{path}/{name}"), value)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn tables(figures: &Figures, screen: &Screen) -> String {
+    let times = figures.timing.iter().map(|delta| {
+        let name = delta.entry.as_deref().map_or("all entries".to_owned(), clean);
+        let ratio = percent(delta.before_ns, delta.after_ns);
+        [name, duration(delta.before_ns), duration(delta.after_ns), ratio.unwrap_or_else(|| "-".to_owned())]
+    });
+    let peaks = figures.memory.iter().map(|delta| {
+        let name = format!("{} {}", clean(&delta.phase), delta.metric.name());
+        let (before, after) = (delta.before.bytes.bytes(), delta.after.bytes.bytes());
+        let ratio = percent(before as f64, after as f64);
+        [name, marked(&delta.before), marked(&delta.after), ratio.unwrap_or_else(|| "-".to_owned())]
+    });
+    table("median/launch", times.collect(), screen) + &table("memory", peaks.collect(), screen)
+}
+
+fn table(title: &'static str, rows: Vec<[String; 4]>, screen: &Screen) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut columns = vec![Column::new(title, Align::Left, 0)];
+    columns.extend(["before", "after", "change"].map(|title| Column::new(title, Align::Right, 0)));
+    for row in &rows {
+        columns.iter_mut().zip(row).for_each(|(column, text)| column.fit(text));
+    }
+    let table = Table::new(columns, 1, *screen);
+    let rows: String = rows.into_iter().map(|row| table.row(&row.map(Cell::plain))).collect();
+    format!("\n{}{rows}", table.header())
+}

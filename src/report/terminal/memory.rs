@@ -1,0 +1,96 @@
+//! The memory of the phases: a row each, with a sparkline.
+
+use anstyle::Style;
+
+use super::style::Screen;
+use super::table::{Align, Cell, Column, Table};
+use super::text::{clean, duration, styled};
+use crate::meter::{Metric, PhaseReadings, Reading, Source, sparkline};
+
+/// The figures of a row, with the title of each and which go first on a narrow screen.
+const FIGURES: [(Metric, &str, u8); 5] = [
+    (Metric::PeakRss, "peak RSS", 0),
+    (Metric::PeakAnon, "peak anon", 1),
+    (Metric::PeakPss, "peak PSS", 4),
+    (Metric::SwapGrowth, "swap growth", 2),
+    (Metric::AvailableFloor, "least avail.", 3),
+];
+
+/// The columns of a sparkline.
+const SPARK: usize = 16;
+
+/// The table of `phases`, then what its marks mean.
+pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let rows: Vec<Vec<Cell>> = phases
+        .iter()
+        .map(|phase| {
+            let wall = Cell::new(duration(phase.wall_ns as f64), palette.dim);
+            let figures = FIGURES.iter().map(|(metric, ..)| match phase.readings.get(metric) {
+                Some(reading) => Cell::plain(marked(reading)),
+                None => Cell::new("n/a", palette.warn),
+            });
+            let spark = Cell::new(sparkline(&phase.timeline, SPARK), palette.dim);
+            [Cell::plain(clean(&phase.phase)), wall].into_iter().chain(figures).chain([spark]).collect()
+        })
+        .collect();
+    let titles = [("memory", Align::Left, 0), ("time", Align::Right, 6)]
+        .into_iter()
+        .chain(FIGURES.map(|(_, title, expendable)| (title, Align::Right, expendable)))
+        .chain([("RSS over time", Align::Left, 5)]);
+    let mut columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).collect();
+    for row in &rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
+    }
+    let table = Table::new(columns, 1, *screen);
+    let mut text = table.header();
+    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    text.push_str(&legend(phases, palette.dim));
+    text
+}
+
+/// The figure and the mark of its source.
+pub(super) fn marked(reading: &Reading) -> String {
+    let mark = match reading.source {
+        Source::Exact => ' ',
+        Source::Sampled { .. } => '~',
+        Source::LowerBound => '≥',
+    };
+    // The mark stands behind, so that figures of different sources stay aligned; an exact one has a blank in its place.
+    format!("{}{mark}", reading.bytes)
+}
+
+/// What the marks that occur mean, and why figures are missing.
+fn legend(phases: &[PhaseReadings], style: Style) -> String {
+    let shown = |phase: &PhaseReadings| -> Vec<Source> {
+        FIGURES.iter().filter_map(|(metric, ..)| Some(phase.readings.get(metric)?.source)).collect()
+    };
+    let sources: Vec<Source> = phases.iter().flat_map(shown).collect();
+    let mut notes = Vec::new();
+    let interval = sources.iter().find_map(|source| match source {
+        Source::Sampled { interval_ns } => Some(*interval_ns),
+        _ => None,
+    });
+    if let Some(interval) = interval {
+        notes.push(format!("~ sampled every {}", duration(interval as f64)));
+    }
+    if sources.contains(&Source::LowerBound) {
+        notes.push("≥ at least this much".to_owned());
+    }
+    if sources.contains(&Source::Exact) {
+        notes.push("no mark: the kernel's own counter".to_owned());
+    }
+    let mut text = String::new();
+    if !notes.is_empty() {
+        text.push_str(&format!(" {}\n", styled(&notes.join("   "), style)));
+    }
+    for phase in phases {
+        for (metric, title, _) in FIGURES {
+            if let Some(reason) = phase.unavailable.get(&metric) {
+                let line = format!("n/a {}, {title}: {}", clean(&phase.phase), clean(reason));
+                text.push_str(&format!(" {}\n", styled(&line, style)));
+            }
+        }
+    }
+    text
+}

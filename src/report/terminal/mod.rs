@@ -1,0 +1,20 @@
+//! The terminal document: what `plimsoll` prints of a record and of the differences between two.
+//!
+//! A [`Screen`] says how wide the terminal is and which styles it shows. Tables are as wide as their contents, lose their
+//! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
+//! their control characters: a file name cannot move the cursor.
+
+mod differences;
+mod entries;
+mod memory;
+mod problems;
+mod record;
+mod style;
+mod table;
+mod text;
+
+pub use differences::differences;
+pub use entries::EntryTable;
+pub use record::record;
+pub use style::{Palette, Screen};
+pub use text::duration;

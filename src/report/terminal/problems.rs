@@ -1,0 +1,142 @@
+//! The failures of a record once more, below the rows, with what is known of their causes.
+
+use super::record::labelled;
+use super::style::Screen;
+use super::text::{clean, counted, cut, number, styled, wrap};
+use crate::compare::{Blindness, LeafOutcome};
+use crate::record::{EntryResult, Failure, Results, ValidationStatus};
+
+/// So many failures are shown with their causes; all are in the rows and in the record.
+const SHOWN: usize = 10;
+/// So many lines of a traceback and of a worker's last words are shown.
+const LINES: usize = 6;
+
+/// What went wrong and what cannot be told, or nothing.
+pub(super) fn problems(results: &Results, screen: &Screen) -> String {
+    let failed: Vec<(&EntryResult, String)> =
+        results.entries.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();
+    let mut text = String::new();
+    if !failed.is_empty() {
+        let title = format!("{} of {} failed", failed.len(), counted(results.entries.len(), "entry", "entries"));
+        text.push_str(&format!("\n {}\n", styled(&title, screen.palette.bad)));
+        for (result, cause) in failed.iter().take(SHOWN) {
+            text.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
+        }
+        if let Some(more) = failed.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            let line = format!("and {more} more: their rows are above, their causes in the record");
+            text.push_str(&format!("   {}\n", styled(&line, screen.palette.dim)));
+        }
+    }
+    text.push_str(&not_run(results, screen));
+    text.push_str(&blind(results, screen));
+    text
+}
+
+/// The lines below an entry's name, where its validation or its profile failed.
+fn cause(result: &EntryResult, screen: &Screen) -> Option<String> {
+    let mut lines = String::new();
+    if let Some(validation) = &result.validation {
+        for leaf in validation.leaves.iter().filter(|leaf| !leaf.passed) {
+            lines.push_str(&indented(&mismatch(leaf), screen));
+        }
+        if let Some(error) = &validation.error {
+            lines.push_str(&failure("", error, screen));
+        }
+    }
+    if let Some(error) = result.profile.as_ref().and_then(|profile| profile.error.as_ref()) {
+        lines.push_str(&failure("profile: ", error, screen));
+    }
+    (!lines.is_empty()).then_some(lines)
+}
+
+fn mismatch(leaf: &LeafOutcome) -> String {
+    let output = format!("output{}", leaf.path);
+    if let Some(problem) = &leaf.problem {
+        return format!("{output}: {problem}");
+    }
+    let Some(elements) = &leaf.elements else { return format!("{output}: does not match") };
+    let mut words = format!("{output}: {} of {} elements differ", elements.mismatches, elements.count);
+    if let Some(first) = &elements.first_mismatch {
+        words.push_str(&format!(", first at {:?}: expected {}, got {}", first.index, first.expected, first.actual));
+    }
+    if let Some(error) = elements.max_abs_error {
+        words.push_str(&format!("; max abs error {}", number(error)));
+    }
+    for (what, expected, actual) in [
+        ("NaN", elements.expected.nan, elements.actual.nan),
+        ("Inf", elements.expected.inf, elements.actual.inf),
+    ] {
+        if expected != actual {
+            words.push_str(&format!("; {actual} {what} where {expected} expected"));
+        }
+    }
+    words
+}
+
+fn failure(prefix: &str, failure: &Failure, screen: &Screen) -> String {
+    let mut text = indented(&format!("{prefix}{}: {}", failure.kind.name(), failure.message), screen);
+    for evidence in &failure.evidence {
+        text.push_str(&indented(&format!("evidence: {evidence}"), screen));
+    }
+    for (name, block) in [("detail", &failure.detail), ("stderr", &failure.stderr)] {
+        let Some(block) = block else { continue };
+        let lines: Vec<&str> = block.lines().collect();
+        // The end of a traceback names what was raised.
+        for line in &lines[lines.len().saturating_sub(LINES)..] {
+            let line = cut(&clean(&format!("{name} │ {line}")), screen.width() - 5);
+            text.push_str(&format!("     {}\n", styled(&line, screen.palette.dim)));
+        }
+    }
+    text
+}
+
+fn indented(words: &str, screen: &Screen) -> String {
+    wrap(&clean(words), screen.width() - 5).iter().map(|line| format!("     {line}\n")).collect()
+}
+
+fn not_run(results: &Results, screen: &Screen) -> String {
+    let reasons = || {
+        results.entries.iter().filter_map(|result| {
+            let validation = result.validation.as_ref().and_then(|validation| validation.not_run.as_deref());
+            validation.or_else(|| result.profile.as_ref()?.not_run.as_deref())
+        })
+    };
+    let Some(reason) = reasons().next() else { return String::new() };
+    let value = format!("{}: {reason}", counted(reasons().count(), "entry", "entries"));
+    format!("\n{}", labelled("not run", screen.palette.warn, &value, 9, screen))
+}
+
+/// The entries whose comparison could not have told a wrong kernel, each with the wrong outputs that would have passed.
+fn blind(results: &Results, screen: &Screen) -> String {
+    let flagged: Vec<String> = results
+        .entries
+        .iter()
+        .filter_map(|result| {
+            let validation = result.validation.as_ref()?;
+            let blindness = validation.blindness.filter(|_| validation.status == ValidationStatus::Passed)?;
+            blindness.any().then(|| format!("{} ({})", result.name, wrong_outputs(blindness).join(", ")))
+        })
+        .collect();
+    if flagged.is_empty() {
+        return String::new();
+    }
+    let more = flagged.len().saturating_sub(SHOWN);
+    let mut value = format!(
+        "{} would have passed a wrong output: {}",
+        counted(flagged.len(), "entry", "entries"),
+        flagged[..flagged.len() - more].join(", ")
+    );
+    if more > 0 {
+        value.push_str(&format!(" and {more} more"));
+    }
+    format!("\n{}", labelled("! blind", screen.palette.warn, &value, 9, screen))
+}
+
+fn wrong_outputs(blindness: Blindness) -> Vec<&'static str> {
+    let wrong = [
+        (blindness.zeros, "zeros"),
+        (blindness.nan, "NaN"),
+        (blindness.previous == Some(true), "the previous entry's output"),
+    ];
+    wrong.into_iter().filter_map(|(passes, name)| passes.then_some(name)).collect()
+}

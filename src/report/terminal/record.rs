@@ -1,0 +1,232 @@
+//! A record as a terminal document.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anstyle::Style;
+
+use super::entries::EntryTable;
+use super::memory::memory;
+use super::problems::problems;
+use super::style::Screen;
+use super::text::{clean, counted, cut, duration, styled, width, wrap};
+use crate::bytes::ByteSize;
+use crate::record::{
+    Batching, Environment, OverCap, Record, Release, ReleaseReason, RunState, Semantics, SourceKind, VerdictStatus,
+};
+use crate::timing::Protocol;
+
+/// The columns of a label at the start of a line.
+const LABEL: usize = 12;
+
+/// The document of `record`, which was written to `path` where there is one.
+///
+/// What was run, a row an entry, the failures once more with their causes, memory by phase, the proofs that memory came
+/// back, the batches, the verdicts, and a closing line that says what the exit code means.
+pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
+    let mut text = header(record, screen);
+    let table = EntryTable::new(&record.semantics, screen);
+    text.push('\n');
+    text.push_str(&table.header());
+    for result in &record.results.entries {
+        text.push_str(&table.row(&record.semantics, result));
+    }
+    text.push_str(&timing(record, screen));
+    text.push_str(&problems(&record.results, screen));
+    if !record.phases.is_empty() {
+        text.push('\n');
+        text.push_str(&memory(&record.phases, screen));
+    }
+    text.push_str(&policy(record, screen));
+    text.push('\n');
+    for verdict in &record.verdicts {
+        let (mark, style) = mark(verdict.status, screen);
+        text.push_str(&labelled(&format!("{mark} {}", clean(&verdict.subject)), style, &verdict.message, 24, screen));
+    }
+    text.push_str(&closing(record, path, screen));
+    text
+}
+
+fn header(record: &Record, screen: &Screen) -> String {
+    let Record { semantics, policy, environment, .. } = record;
+    let mut text = String::new();
+    let title = format!("plimsoll {}", clean(record.command.get(1).map_or("", String::as_str)));
+    let _ = writeln!(
+        text,
+        " {}  {}",
+        styled(title.trim_end(), screen.palette.heading),
+        cut(&clean(&semantics.operator), screen.width().saturating_sub(width(&title) + 3))
+    );
+    let source = match policy.source.kind {
+        SourceKind::Folder => "folder",
+        SourceKind::Store => "store",
+    };
+    let entries = counted(semantics.entries.len(), "entry", "entries");
+    let capture = format!("{} ({source}): {entries}, {}", policy.source.path, semantics.bytes());
+    let mut line = |label: &str, value: &str| text.push_str(&labelled(label, screen.palette.dim, value, LABEL, screen));
+    line("capture", &capture);
+    line("kernel", &kernel(semantics));
+    if let Some(comparison) = &semantics.comparison {
+        line("comparison", &comparison.to_string());
+    }
+    if let Some(protocol) = semantics.timing {
+        line("timing", &protocol_words(protocol));
+    }
+    line("semantics", &semantics_words(record));
+    line("machine", &machine(environment));
+    text
+}
+
+fn kernel(semantics: &Semantics) -> String {
+    let kernel = &semantics.kernel;
+    match &kernel.digest {
+        Some(digest) => format!("{} ({})", kernel.name, short(digest)),
+        None => kernel.name.clone(),
+    }
+}
+
+/// A digest's first 12 hexadecimal digits, under the name of its function where it has one.
+pub(super) fn short(digest: &str) -> String {
+    let (function, hex) = digest.split_once(':').unwrap_or(("blake3", digest));
+    format!("{}:{}", clean(function), clean(&hex.chars().take(12).collect::<String>()))
+}
+
+fn protocol_words(protocol: Protocol) -> String {
+    let (warmup, launches) = (protocol.warmup(), protocol.launches());
+    match protocol {
+        Protocol::KernelForge { .. } => format!("kernelforge: {warmup} warm-up launches, then the mean of {launches}"),
+        Protocol::Samples { .. } => format!("samples: {warmup} warm-up launches, then {launches} timed one by one"),
+    }
+}
+
+fn semantics_words(record: &Record) -> String {
+    let covers = match record.policy.digest {
+        crate::record::Covers::Skeleton => "storages by their CRC-32",
+        crate::record::Covers::Full => "every byte",
+    };
+    format!("{}, over {covers}", short(&record.semantics_digest))
+}
+
+fn machine(environment: &Environment) -> String {
+    let cpu = &environment.cpu;
+    let mut parts = vec![cpu.model.clone().unwrap_or_else(|| cpu.architecture.clone())];
+    if let Some(count) = cpu.count {
+        parts[0].push_str(&format!(" x {count}"));
+    }
+    parts.extend(environment.ram.map(|ram| format!("{ram} RAM")));
+    parts.extend(environment.cgroup.as_ref().and_then(|cgroup| Some(format!("{} in its cgroup", cgroup.memory?))));
+    parts.extend(environment.gpus.iter().map(|gpu| gpu.name.clone()));
+    parts.extend(environment.os.clone());
+    parts.extend(environment.versions.iter().map(|(name, version)| format!("{name} {version}")));
+    parts.join(", ")
+}
+
+fn timing(record: &Record, screen: &Screen) -> String {
+    let Some(all) = record.results.timing else { return String::new() };
+    let entries = counted(all.count as usize, "entry", "entries");
+    let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
+    let value = format!(
+        "median {}, mean {}{std}, min {}, max {} over {entries}",
+        duration(all.median_ns),
+        duration(all.mean_ns),
+        duration(all.min_ns),
+        duration(all.max_ns),
+    );
+    labelled("a launch", screen.palette.dim, &value, LABEL, screen)
+}
+
+fn policy(record: &Record, screen: &Screen) -> String {
+    let mut text = String::new();
+    for release in &record.releases {
+        let style = if release.proven() { screen.palette.good } else { screen.palette.bad };
+        let mark = if release.proven() { "✓ release" } else { "✗ release" };
+        text.push_str(&labelled(mark, style, &release_words(release), LABEL, screen));
+    }
+    if let Some(batching) = &record.policy.batching {
+        text.push_str(&labelled("batches", screen.palette.dim, &batching_words(batching), LABEL, screen));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+fn release_words(release: &Release) -> String {
+    let reason = match release.reason {
+        ReleaseReason::RecycleAfter => "recycled after its share of bytes",
+        ReleaseReason::RssMark => "recycled at the RSS mark",
+        ReleaseReason::BeforeProfiling => "ended before profiling",
+        ReleaseReason::Failure => "replaced after a failure",
+        ReleaseReason::Finished => "ended with the run",
+        ReleaseReason::Interrupted => "ended by the interruption",
+    };
+    let gone = if release.gone { "gone" } else { "still there" };
+    let mut words =
+        format!("worker {} {reason}: {gone} after {}", release.worker, duration(release.waited_ns as f64));
+    if let Some(rss) = release.rss_before {
+        let _ = write!(words, ", {rss} RSS before");
+    }
+    if let (Some(before), Some(after)) = (release.available_before, release.available_after) {
+        let _ = write!(words, ", available {before} → {after}");
+    }
+    match release.recovered {
+        Some(true) => {}
+        Some(false) => words.push_str(", not recovered"),
+        None => words.push_str(", recovery not measurable"),
+    }
+    words
+}
+
+fn batching_words(batching: &Batching) -> String {
+    let batches = counted(batching.batches.len(), "batch", "batches");
+    let largest = batching.batches.iter().map(|batch| batch.bytes).max().unwrap_or(ByteSize::ZERO);
+    let mut words = match batching.cap {
+        Some(cap) => format!("{batches} of at most {cap}, the largest {largest}"),
+        None => format!("{batches} without a cap, the largest {largest}"),
+    };
+    let over = batching.batches.iter().filter(|batch| batch.over_cap).count();
+    if over > 0 && batching.over_cap == OverCap::Alone {
+        let _ = write!(words, "; {} over the cap, alone", counted(over, "entry", "entries"));
+    }
+    words
+}
+
+fn mark(status: VerdictStatus, screen: &Screen) -> (&'static str, Style) {
+    match status {
+        VerdictStatus::Pass => ("✓", screen.palette.good),
+        VerdictStatus::Fail => ("✗", screen.palette.bad),
+        VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => ("?", screen.palette.warn),
+    }
+}
+
+fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let (word, meaning, style) = match record.exit_code {
+        0 => ("HOLDS", "every verdict passed", palette.good),
+        1 => ("FAILED", "a ceiling, a comparison or a gate failed", palette.bad),
+        3 => ("NOT JUDGED", "a figure was not measurable or a verdict is inconclusive", palette.warn),
+        _ => ("ERROR", "bad usage or unreadable input", palette.bad),
+    };
+    let state = match record.state {
+        RunState::Complete => "",
+        RunState::Interrupted => ", interrupted",
+        RunState::Failed => ", cut short",
+    };
+    let took = duration(record.wall_ns as f64);
+    let mut text = format!("\n {}  {meaning} (exit {}{state}, {took})\n", styled(word, style), record.exit_code);
+    if let Some(path) = path {
+        let _ = writeln!(text, " {}", styled(&clean(&format!("record in {}", path.display())), palette.dim));
+    }
+    text
+}
+
+/// A line with a label of `columns` columns in `style`; a long value goes on below itself.
+pub(super) fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
+    let mut text = String::new();
+    let gap = columns.max(width(label) + 1) - width(label);
+    let lines = wrap(&clean(value), screen.width().saturating_sub(1 + columns));
+    for (at, line) in lines.iter().enumerate() {
+        let _ = match at {
+            0 => writeln!(text, " {}{:gap$}{line}", styled(label, style), ""),
+            _ => writeln!(text, " {:columns$}{line}", ""),
+        };
+    }
+    text
+}

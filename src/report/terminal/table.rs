@@ -1,0 +1,164 @@
+//! Tables: columns as wide as their contents, on any screen.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::style::Screen;
+use super::text::{cut, cut_start, styled, width};
+
+/// The gap between two columns.
+const GAP: &str = "  ";
+
+/// On which side the cells of a column stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    title: &'static str,
+    align: Align,
+    /// Which columns go first where the screen is narrow: the highest; those of 0 stay.
+    expendable: u8,
+    /// The columns of the widest cell.
+    width: usize,
+}
+
+impl Column {
+    pub(super) fn new(title: &'static str, align: Align, expendable: u8) -> Self {
+        Self { title, align, expendable, width: width(title) }
+    }
+
+    /// Makes room for `text`.
+    pub(super) fn fit(&mut self, text: &str) {
+        self.width = self.width.max(width(text));
+    }
+}
+
+/// A cell: clean text and its style.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+impl Cell {
+    pub(super) fn new(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style }
+    }
+
+    pub(super) fn plain(text: impl Into<String>) -> Self {
+        Self::new(text, Style::new())
+    }
+}
+
+/// The columns of a table, laid out for a screen. The first column gives way where the rest does not fit.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    columns: Vec<Column>,
+    /// Whether the column of this index is shown.
+    shown: Vec<bool>,
+    screen: Screen,
+    indent: usize,
+}
+
+impl Table {
+    /// A table of `columns`, each made as wide as it needs to be.
+    pub(super) fn new(mut columns: Vec<Column>, indent: usize, screen: Screen) -> Self {
+        const FIRST_AT_LEAST: usize = 12;
+        let mut shown = vec![true; columns.len()];
+        let total = |columns: &[Column], shown: &[bool]| {
+            let widths = columns.iter().zip(shown).filter(|(_, shown)| **shown).map(|(column, _)| column.width);
+            indent + widths.map(|width| width + GAP.len()).sum::<usize>().saturating_sub(GAP.len())
+        };
+        loop {
+            let over = total(&columns, &shown).saturating_sub(screen.width());
+            let spare = columns[0].width.saturating_sub(FIRST_AT_LEAST);
+            if over <= spare {
+                columns[0].width -= over;
+                break;
+            }
+            let candidates = columns.iter().enumerate().filter(|(at, column)| shown[*at] && column.expendable > 0);
+            let Some((at, _)) = candidates.max_by_key(|(_, column)| column.expendable) else {
+                columns[0].width -= spare;
+                break;
+            };
+            shown[at] = false;
+        }
+        Self { columns, shown, screen, indent }
+    }
+
+    /// The line of titles and the rule below it.
+    pub(super) fn header(&self) -> String {
+        let style = self.screen.palette.dim;
+        let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(column.title, style)).collect();
+        let shown = || self.columns.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(column, _)| column.width);
+        let rule = shown().sum::<usize>() + GAP.len() * shown().count().saturating_sub(1);
+        let rule = "─".repeat(rule.min(self.screen.width() - self.indent));
+        format!("{}{}{}\n", self.row(&titles), " ".repeat(self.indent), styled(&rule, style))
+    }
+
+    /// A row. Where it has fewer cells than the table has columns, the last one takes the rest of the screen.
+    pub(super) fn row(&self, cells: &[Cell]) -> String {
+        let mut line = " ".repeat(self.indent);
+        let mut at = self.indent;
+        let mut pending = 0;
+        for (index, (cell, column)) in cells.iter().zip(&self.columns).enumerate() {
+            let spans = index + 1 == cells.len() && cells.len() < self.columns.len();
+            if !self.shown[index] && !spans {
+                continue;
+            }
+            let columns = if spans { self.screen.width().saturating_sub(at + pending) } else { column.width };
+            let text = if index == 0 { cut_start(&cell.text, columns) } else { cut(&cell.text, columns) };
+            let padding = if spans { 0 } else { columns - width(&text) };
+            let (before, after) = if column.align == Align::Right && !spans { (padding, 0) } else { (0, padding) };
+            // Spaces are written before the next text only, so that no line ends with them.
+            let _ = write!(line, "{:1$}", "", pending + before);
+            line.push_str(&styled(&text, cell.style));
+            at += pending + before + width(&text);
+            pending = after + GAP.len();
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::report::terminal::Palette;
+
+    fn table(name: &str, columns: usize) -> Table {
+        let mut first = Column::new("entry", Align::Left, 0);
+        first.fit(name);
+        let rest = (0..columns).map(|i| Column { width: 10, ..Column::new("figure", Align::Right, i as u8) });
+        Table::new([first].into_iter().chain(rest).collect(), 2, Screen::new(60, Palette::plain()))
+    }
+
+    #[test]
+    fn least_important_columns_go_first_and_the_rest_stays_aligned() {
+        let table = table("entry_000000.pt", 6);
+        let row = table.row(&["entry_000000.pt", "a", "b", "c", "d", "e", "f"].map(Cell::plain));
+        assert_eq!(row, "  entry_000000.pt           a           b           c\n");
+        assert_eq!(table.row(&["x", "a message"].map(Cell::plain)), "  x                a message\n");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_screen(name in "[a-z]{0,80}", note in "[a-z]{0,80}", columns in 1usize..9) {
+            let table = table(&name, columns);
+            let full: Vec<Cell> = std::iter::once(&*name).chain((0..columns).map(|_| "12345")).map(Cell::plain).collect();
+            let text = table.header() + &table.row(&full) + &table.row(&[Cell::plain(&*name), Cell::plain(&*note)]);
+            for line in text.lines() {
+                prop_assert!(width(line) <= 60, "{line}");
+            }
+        }
+    }
+}
