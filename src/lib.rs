@@ -2,6 +2,7 @@
 
 pub mod bytes;
 pub mod capture;
+pub mod ceiling;
 pub mod compare;
 pub mod kernel;
 pub mod meter;

@@ -1,1 +1,20 @@
-//! The kernel module.
+//! What can be launched: kernels, the calls they are given and the buffers they fill.
+//!
+//! A [`Kernel`] is asked for the shape of its outputs ([`Kernel::outputs`]), the caller provides the memory
+//! ([`OutputBuffer`], poisoned where a launch is to be checked), and the kernel fills it ([`Kernel::launch`]). Inputs are
+//! read in place from the storages of a [`Call`], which are mapped files: a kernel never writes to them.
+//! A [`KernelSpec`] is the name under which a user asks for a kernel; [`Builtin`] kernels run in this process.
+
+mod builtin;
+mod call;
+mod error;
+mod launch;
+mod output;
+mod spec;
+
+pub use builtin::Builtin;
+pub use call::Call;
+pub use error::KernelError;
+pub use launch::{Kernel, KernelIdentity};
+pub use output::OutputBuffer;
+pub use spec::{DEFAULT_FUNCTION, KernelSpec, ParseKernelSpecError};

@@ -1,0 +1,39 @@
+//! [`Kernel`]: what can be launched on a call, in this process.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::error::KernelError;
+use super::output::OutputBuffer;
+use crate::capture::TensorSpec;
+
+/// Which kernel ran: a part of what a benchmark means.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct KernelIdentity {
+    /// The kernel as the user names it, without folders: `builtin:embedding`, `py:kernel.py:launch`.
+    pub name: String,
+    /// The BLAKE3 of its source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// A kernel that runs in this process. Implementations check what they are given: arguments come from files.
+pub trait Kernel {
+    /// The name and digest for the record.
+    fn identity(&self) -> KernelIdentity;
+
+    /// The dtype and shape of each output for `call`, without computing any.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments are not what the kernel takes.
+    fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError>;
+
+    /// Computes the outputs of `call` into `outputs`, one buffer for each spec of [`Kernel::outputs`], in its order.
+    /// Every element is written.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes; what the buffers hold then is
+    /// unspecified.
+    fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError>;
+}

@@ -1,0 +1,109 @@
+//! The children of a process: from `/proc/PID/task/TID/children` where the kernel has it, else from every process's
+//! parent.
+
+use std::fmt::Write as _;
+use std::mem::MaybeUninit;
+
+use rustix::fs::{Mode, OFlags, RawDir};
+
+use super::process::Stat;
+use super::text::{number, numbers, read_path};
+
+/// Finds children; owns the buffers that each search uses again.
+#[derive(Debug)]
+pub(crate) struct ChildFinder {
+    /// Whether the kernel lists children (`CONFIG_PROC_CHILDREN`).
+    listed: bool,
+    path: String,
+    text: Vec<u8>,
+    ids: Vec<u32>,
+    /// Of every process and its parent, where the kernel lists no children: taken once a pass.
+    parents: Vec<(u32, u32)>,
+}
+
+impl ChildFinder {
+    pub(crate) fn new() -> Self {
+        let listed = rustix::fs::access("/proc/thread-self/children", rustix::fs::Access::READ_OK).is_ok();
+        Self { listed, path: String::new(), text: Vec::new(), ids: Vec::new(), parents: Vec::new() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn without_lists() -> Self {
+        Self { listed: false, ..Self::new() }
+    }
+
+    /// Begins a pass over a tree.
+    pub(crate) fn begin(&mut self) {
+        if self.listed {
+            return;
+        }
+        self.parents.clear();
+        directory_numbers("/proc", &mut self.ids);
+        for &pid in &self.ids {
+            self.path.clear();
+            let _ = write!(self.path, "/proc/{pid}/stat");
+            // A process that ends while the list is walked has no children any more.
+            if let Some(stat) = read_path(&self.path, &mut self.text).ok().and_then(Stat::parse) {
+                self.parents.push((pid, stat.parent));
+            }
+        }
+    }
+
+    /// Adds the children of `pid`, which has `threads` threads, to `found`.
+    pub(crate) fn children(&mut self, pid: u32, threads: u64, found: &mut Vec<u32>) {
+        if !self.listed {
+            found.extend(self.parents.iter().filter(|(_, parent)| *parent == pid).map(|(child, _)| *child));
+            return;
+        }
+        self.ids.clear();
+        if threads > 1 {
+            self.path.clear();
+            let _ = write!(self.path, "/proc/{pid}/task");
+            directory_numbers(&self.path, &mut self.ids);
+        } else {
+            self.ids.push(pid);
+        }
+        for &thread in &self.ids {
+            self.path.clear();
+            let _ = write!(self.path, "/proc/{pid}/task/{thread}/children");
+            if let Ok(text) = read_path(&self.path, &mut self.text) {
+                found.extend(numbers(text).filter_map(|child| u32::try_from(child).ok()));
+            }
+        }
+    }
+}
+
+/// The names in a directory that are numbers; none where it cannot be read.
+fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
+    ids.clear();
+    let Ok(directory) = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    else {
+        return;
+    };
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        ids.extend(number(entry.file_name().to_bytes()).and_then(|id| u32::try_from(id).ok()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_find_a_child_of_any_thread() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        for mut finder in [ChildFinder::new(), ChildFinder::without_lists()] {
+            let mut found = Vec::new();
+            finder.begin();
+            finder.children(std::process::id(), 2, &mut found);
+            assert!(found.contains(&child.id()), "{finder:?}");
+            found.clear();
+            finder.children(child.id(), 1, &mut found);
+            assert!(found.is_empty());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

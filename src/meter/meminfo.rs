@@ -1,0 +1,109 @@
+//! Memory and swap of the whole system.
+
+use super::error::MeterError;
+use super::text::{TextFile, key_values, kilobytes};
+use crate::bytes::ByteSize;
+
+const PATH: &str = "/proc/meminfo";
+
+/// The system's memory and swap at one instant. In a container these are the host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemMemory {
+    /// The memory that the kernel manages (`MemTotal`).
+    pub total: ByteSize,
+    /// What could be had without swapping (`MemAvailable`); since Linux 3.14.
+    pub available: Option<ByteSize>,
+    /// The swap space; zero where none is configured (`SwapTotal`).
+    pub swap_total: Option<ByteSize>,
+    /// The part of it that is free (`SwapFree`).
+    pub swap_free: Option<ByteSize>,
+}
+
+impl SystemMemory {
+    /// The system's memory now.
+    ///
+    /// # Errors
+    /// [`MeterError`] where /proc is not mounted, or its `meminfo` has no `MemTotal`.
+    pub fn read() -> Result<Self, MeterError> {
+        SystemMemoryFile::open()?.read(&mut Vec::new())
+    }
+
+    /// `None` where the text has no `MemTotal`.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let (mut total, mut available, mut swap_total, mut swap_free) = (None, None, None, None);
+        for (key, value) in key_values(text) {
+            match key {
+                b"MemTotal" => total = kilobytes(value),
+                b"MemAvailable" => available = kilobytes(value),
+                b"SwapTotal" => swap_total = kilobytes(value),
+                b"SwapFree" => {
+                    swap_free = kilobytes(value);
+                    // Nothing below this line is used.
+                    break;
+                }
+                _ => {}
+            }
+        }
+        Some(Self { total: total?, available, swap_total, swap_free })
+    }
+
+    /// The swap in use; zero where none is configured.
+    pub fn swap_used(&self) -> Option<ByteSize> {
+        Some(self.swap_total?.saturating_sub(self.swap_free?))
+    }
+}
+
+/// `/proc/meminfo`, kept open.
+#[derive(Debug)]
+pub(crate) struct SystemMemoryFile(TextFile);
+
+impl SystemMemoryFile {
+    pub(crate) fn open() -> Result<Self, MeterError> {
+        TextFile::open(PATH).map(Self).map_err(|source| MeterError::read(PATH, source))
+    }
+
+    pub(crate) fn read(&self, buffer: &mut Vec<u8>) -> Result<SystemMemory, MeterError> {
+        let text = self.0.read_single(buffer).map_err(|source| MeterError::read(PATH, source))?;
+        SystemMemory::parse(text).ok_or(MeterError::Malformed { path: PATH.into(), field: "MemTotal" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MEMINFO: &str = "MemTotal:       24684096 kB\nMemFree:        21850796 kB\nMemAvailable:   24215176 kB\n\
+        Buffers:           16376 kB\nSwapCached:            9 kB\nSwapTotal:       1048572 kB\nSwapFree:        1048000 kB\n\
+        Zswap:                 0 kB\n";
+
+    #[test]
+    fn a_meminfo_gives_memory_and_swap() {
+        let memory = SystemMemory::parse(MEMINFO.as_bytes()).unwrap();
+        assert_eq!(memory.total, ByteSize::new(24_684_096 * 1024));
+        assert_eq!(memory.available, Some(ByteSize::new(24_215_176 * 1024)));
+        assert_eq!(memory.swap_used(), Some(ByteSize::new(572 * 1024)));
+    }
+
+    #[test]
+    fn what_is_not_written_is_absent() {
+        let memory = SystemMemory::parse(b"MemTotal: 10 kB\nMemFree: 5 kB\n").unwrap();
+        assert_eq!((memory.available, memory.swap_used()), (None, None));
+        assert_eq!(SystemMemory::parse(b"MemFree: 5 kB\n"), None);
+        let none = SystemMemory::parse(b"MemTotal: 10 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n").unwrap();
+        assert_eq!(none.swap_used(), Some(ByteSize::ZERO));
+    }
+
+    #[test]
+    fn this_system_is_read() {
+        let memory = SystemMemory::read().unwrap();
+        assert!(memory.available.unwrap() <= memory.total);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(Mem|Swap)?[A-Za-z]{0,9}:? *[0-9]{0,22} ?(kB)?\n?") {
+            let _ = SystemMemory::parse(text.as_bytes()).and_then(|memory| memory.swap_used());
+        }
+    }
+}

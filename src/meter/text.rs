@@ -1,0 +1,138 @@
+//! Files of the kernel as bytes: read whole into a buffer that is used again, and parsed without allocation.
+
+use std::io;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+
+use crate::bytes::{ByteSize, KIB};
+
+/// No file that is read here comes near this; one that does is cut.
+const MAX_TEXT: usize = 4 << 20;
+
+/// A file of /proc or /sys that stays open and is read again and again.
+///
+/// A file of `/proc/PID` belongs to that very process: once the process is gone its reads fail, even where the id has
+/// been given to another one.
+#[derive(Debug)]
+pub(crate) struct TextFile(OwnedFd);
+
+impl TextFile {
+    pub(crate) fn open(path: &str) -> io::Result<Self> {
+        Ok(Self(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
+    }
+
+    /// The whole text as it stands now.
+    pub(crate) fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+        if buffer.len() < 4096 {
+            buffer.resize(4096, 0);
+        }
+        let mut length = 0;
+        loop {
+            if length == buffer.len() {
+                if length >= MAX_TEXT {
+                    break;
+                }
+                buffer.resize(length * 2, 0);
+            }
+            match rustix::io::pread(&self.0, &mut buffer[length..], length as u64) {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(&buffer[..length])
+    }
+
+    /// The text of a file that the kernel writes in one piece (`single_open`): a short read is the whole of it, which
+    /// spares the second call.
+    pub(crate) fn read_single<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+        if buffer.len() < 4096 {
+            buffer.resize(4096, 0);
+        }
+        match rustix::io::pread(&self.0, &mut buffer[..], 0) {
+            Ok(length) if length < buffer.len() => Ok(&buffer[..length]),
+            _ => self.read(buffer),
+        }
+    }
+}
+
+/// The whole text of the file at `path`.
+pub(crate) fn read_path<'b>(path: &str, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+    TextFile::open(path)?.read(buffer)
+}
+
+/// The lines `key: value` (or `key value`) of a text, as trimmed bytes.
+pub(crate) fn key_values(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    text.split(|&b| b == b'\n').filter_map(|line| {
+        let end = line.iter().position(|&b| b == b':' || b == b' ' || b == b'\t')?;
+        Some((&line[..end], line[end + 1..].trim_ascii()))
+    })
+}
+
+/// A decimal number that stands at the start of `text`, before its end or a blank.
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    let word = text.split(u8::is_ascii_whitespace).next()?;
+    if word.is_empty() {
+        return None;
+    }
+    word.iter().try_fold(0u64, |value, &b| match b {
+        b'0'..=b'9' => value.checked_mul(10)?.checked_add(u64::from(b - b'0')),
+        _ => None,
+    })
+}
+
+/// An amount such as `1708 kB`: the kernel's kB are 1024 bytes.
+pub(crate) fn kilobytes(text: &[u8]) -> Option<ByteSize> {
+    text.ends_with(b"kB").then_some(())?;
+    Some(ByteSize::new(number(text)?.checked_mul(KIB)?))
+}
+
+/// The decimal numbers of a text, in order; other words are passed over.
+pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
+    text.split(u8::is_ascii_whitespace).filter_map(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_decimal_and_bounded() {
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        for text in [&b""[..], b" 1", b"18446744073709551616", b"-1", b"1x", b"max"] {
+            assert_eq!(number(text), None, "{text:?}");
+        }
+        assert_eq!(numbers(b"12 x 34 \n").collect::<Vec<_>>(), [12, 34]);
+    }
+
+    #[test]
+    fn kilobytes_need_their_unit() {
+        assert_eq!(kilobytes(b"1708 kB"), Some(ByteSize::new(1708 * 1024)));
+        assert_eq!(kilobytes(b"1708"), None);
+        assert_eq!(kilobytes(b"18446744073709551615 kB"), None);
+    }
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_whole() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text: String = (0..5000).map(|n| format!("{n} ")).collect();
+        std::fs::write(file.path(), &text).unwrap();
+        let open = TextFile::open(file.path().to_str().unwrap()).unwrap();
+        let mut buffer = Vec::new();
+        assert_eq!(open.read(&mut buffer).unwrap(), text.as_bytes());
+        assert_eq!(open.read_single(&mut Vec::new()).unwrap(), text.as_bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            for (_, value) in key_values(&text) {
+                let _ = kilobytes(value);
+            }
+            let _ = numbers(&text).count();
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! [`Throttle`]: keeps what costs much to a share of the time.
+
+use std::time::{Duration, Instant};
+
+/// Lets a piece of work run again only when the time it took last is a small share of the time since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Throttle {
+    /// One part in so many of the time may be spent.
+    parts: u32,
+    /// Never more often than this.
+    at_least: Duration,
+    next: Option<Instant>,
+}
+
+impl Throttle {
+    pub(crate) fn new(parts: u32, at_least: Duration) -> Self {
+        Self { parts, at_least, next: None }
+    }
+
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next.is_none_or(|next| now >= next)
+    }
+
+    /// Notes that the work began at `began` and took `cost`.
+    pub(crate) fn spent(&mut self, began: Instant, cost: Duration) {
+        self.next = began.checked_add(cost.saturating_mul(self.parts).max(self.at_least));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_kept_to_its_share() {
+        let began = Instant::now();
+        let mut throttle = Throttle::new(50, Duration::from_millis(100));
+        assert!(throttle.is_due(began));
+        throttle.spent(began, Duration::from_millis(1));
+        assert!(!throttle.is_due(began + Duration::from_millis(99)));
+        assert!(throttle.is_due(began + Duration::from_millis(100)));
+        throttle.spent(began, Duration::from_millis(10));
+        assert!(!throttle.is_due(began + Duration::from_millis(499)));
+        assert!(throttle.is_due(began + Duration::from_millis(500)));
+    }
+}

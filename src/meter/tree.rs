@@ -1,0 +1,223 @@
+//! A process, its children and their children: who is in it, and what memory each has.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use super::children::ChildFinder;
+use super::error::MeterError;
+use super::process::{ProcessId, ProcessMemory, Stat, Status};
+use super::text::{TextFile, read_path};
+use crate::bytes::ByteSize;
+
+/// Status files that are kept open; a process beyond them is opened anew at every reading.
+const OPEN_FILES: usize = 256;
+
+/// A process that was forked and has executed nothing since is passed over for this long. Until it executes its
+/// program its memory is its parent's, which must be counted neither twice nor as its own.
+const NEWBORN: Duration = Duration::from_millis(20);
+
+/// A process of the tree.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) id: ProcessId,
+    /// The name of its command.
+    pub(crate) name: String,
+    /// What was read of it in the latest pass; absent while it is newborn and once it has ended.
+    pub(crate) memory: Option<ProcessMemory>,
+    parent: u32,
+    threads: u64,
+    seen: Instant,
+    forked: bool,
+    /// It waits to be reaped.
+    ended: bool,
+    status: Option<TextFile>,
+}
+
+/// The tree below a process, that process included.
+///
+/// A process that was once in the tree stays in it until it ends, also where its parent ended first.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    known: HashSet<u32>,
+    finder: ChildFinder,
+    /// Scratch.
+    found: Vec<u32>,
+    path: String,
+    text: Vec<u8>,
+}
+
+impl Tree {
+    /// # Errors
+    /// [`MeterError::Read`] where there is no process `root`.
+    pub(crate) fn new(root: u32) -> Result<Self, MeterError> {
+        Self::with(root, ChildFinder::new())
+    }
+
+    fn with(root: u32, finder: ChildFinder) -> Result<Self, MeterError> {
+        let mut tree = Self {
+            nodes: Vec::new(),
+            known: HashSet::new(),
+            finder,
+            found: Vec::new(),
+            path: String::new(),
+            text: Vec::new(),
+        };
+        let stat = Stat::read(root)?;
+        tree.adopt(root, &Stat { forked: false, ..stat }, Instant::now());
+        Ok(tree)
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(crate) fn node(&self, pid: u32) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.id.pid == pid && !node.ended)
+    }
+
+    /// Finds the processes that have come.
+    pub(crate) fn discover(&mut self, now: Instant) {
+        self.finder.begin();
+        let mut next = 0;
+        // Children are added behind, so that their own children are looked for in the same walk.
+        while let Some(node) = self.nodes.get(next) {
+            next += 1;
+            if node.ended {
+                continue;
+            }
+            let mut found = std::mem::take(&mut self.found);
+            found.clear();
+            self.finder.children(node.id.pid, node.threads, &mut found);
+            for &pid in &found {
+                if !self.known.contains(&pid)
+                    && let Ok(stat) = Stat::read(pid)
+                {
+                    self.adopt(pid, &stat, now);
+                }
+            }
+            self.found = found;
+        }
+    }
+
+    fn adopt(&mut self, pid: u32, stat: &Stat, now: Instant) {
+        let status = if self.nodes.len() < OPEN_FILES { open_status(pid, &mut self.path) } else { None };
+        self.known.insert(pid);
+        self.nodes.push(Node {
+            id: ProcessId { pid, start_ticks: stat.start_ticks },
+            name: String::new(),
+            memory: None,
+            parent: stat.parent,
+            // One that has threads already is searched through all of them.
+            threads: 2,
+            seen: now,
+            forked: stat.forked,
+            ended: false,
+            status,
+        });
+    }
+
+    /// Reads the memory of every process. Those of which nothing is left are taken out.
+    pub(crate) fn read(&mut self, now: Instant) {
+        for at in 0..self.nodes.len() {
+            self.read_node(at, now);
+        }
+        let known = &mut self.known;
+        self.nodes.retain(|node| {
+            let gone = node.ended && node.id.is_gone();
+            if gone {
+                known.remove(&node.id.pid);
+            }
+            !gone
+        });
+    }
+
+    /// Reads the memory of one process; whether it still has any.
+    pub(crate) fn read_one(&mut self, pid: u32, now: Instant) -> bool {
+        let Some(at) = self.nodes.iter().position(|node| node.id.pid == pid) else { return false };
+        self.read_node(at, now);
+        self.nodes[at].memory.is_some()
+    }
+
+    fn read_node(&mut self, at: usize, now: Instant) {
+        let node = &mut self.nodes[at];
+        if node.ended {
+            return;
+        }
+        // Asked before the memory is read, so that the memory of one that has executed its program is that program's.
+        node.forked = node.forked && Stat::read(node.id.pid).is_ok_and(|stat| stat.forked);
+        let text = match &node.status {
+            Some(file) => file.read_single(&mut self.text).ok(),
+            // The id may have been given to another process since: its start tells.
+            None if node.id.is_gone() => None,
+            None => {
+                self.path.clear();
+                let _ = write!(self.path, "/proc/{}/status", node.id.pid);
+                read_path(&self.path, &mut self.text).ok()
+            }
+        };
+        let Some(Status { name, parent, threads, memory: Some(memory) }) = text.and_then(Status::parse) else {
+            node.memory = None;
+            node.ended = true;
+            node.status = None;
+            return;
+        };
+        node.parent = parent;
+        node.threads = threads;
+        if node.name.as_bytes() != name {
+            node.name = String::from_utf8_lossy(name).into_owned();
+        }
+        node.memory = Some(memory);
+        if node.forked {
+            let newborn = now.duration_since(node.seen) < NEWBORN;
+            // A child of vfork runs in its parent's memory: every counter is the same.
+            let borrowed = self.node(parent).is_some_and(|parent| parent.memory == Some(memory));
+            if newborn || borrowed {
+                self.nodes[at].memory = None;
+            }
+        }
+    }
+}
+
+fn open_status(pid: u32, path: &mut String) -> Option<TextFile> {
+    path.clear();
+    let _ = write!(path, "/proc/{pid}/status");
+    TextFile::open(path).ok()
+}
+
+/// The processes below `root` that are alive or wait to be reaped, parents before their children, `root` first.
+///
+/// # Errors
+/// [`MeterError::Read`] where there is no process `root`.
+pub fn process_tree(root: u32) -> Result<Vec<ProcessId>, MeterError> {
+    let mut tree = Tree::new(root)?;
+    tree.discover(Instant::now());
+    Ok(tree.nodes.iter().map(|node| node.id).collect())
+}
+
+/// The sums of one pass; a part is absent where any process lacks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) rss: ByteSize,
+    pub(crate) anon: Option<ByteSize>,
+    pub(crate) file: Option<ByteSize>,
+    pub(crate) shmem: Option<ByteSize>,
+    pub(crate) swap: Option<ByteSize>,
+}
+
+impl Totals {
+    pub(crate) fn of(processes: impl Iterator<Item = ProcessMemory> + Clone) -> Self {
+        Self {
+            rss: processes.clone().map(|memory| memory.rss).sum(),
+            anon: sum(processes.clone().map(|memory| memory.anon)),
+            file: sum(processes.clone().map(|memory| memory.file)),
+            shmem: sum(processes.clone().map(|memory| memory.shmem)),
+            swap: sum(processes.map(|memory| memory.swap)),
+        }
+    }
+}
+
+fn sum(mut parts: impl Iterator<Item = Option<ByteSize>>) -> Option<ByteSize> {
+    parts.try_fold(ByteSize::ZERO, |sum, part| sum.checked_add(part?))
+}

@@ -1,0 +1,90 @@
+//! [`Protocol`]: what is launched before and inside a timed region.
+
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Warm-up launches of an entry where nothing else is asked for: KernelForge's number.
+pub const DEFAULT_WARMUP: u32 = 25;
+/// Timed launches of an entry where nothing else is asked for: KernelForge's number.
+pub const DEFAULT_LAUNCHES: NonZeroU32 = NonZeroU32::new(100).unwrap();
+
+/// How the launches of one entry are timed. It is applied to each entry by itself, so that a timing does not depend on
+/// which entries are resident together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Protocol {
+    /// KernelForge's: warm-up launches, then all launches in one timed region, of which the mean is kept.
+    KernelForge {
+        /// Launches before the timed region.
+        warmup: u32,
+        /// Launches in the timed region.
+        launches: NonZeroU32,
+    },
+    /// Warm-up launches, then each launch timed by itself and kept.
+    Samples {
+        /// Launches before the first timed one.
+        warmup: u32,
+        /// Timed launches.
+        launches: NonZeroU32,
+    },
+}
+
+impl Protocol {
+    /// KernelForge's protocol with its numbers.
+    pub const fn kernelforge() -> Self {
+        Self::KernelForge { warmup: DEFAULT_WARMUP, launches: DEFAULT_LAUNCHES }
+    }
+
+    /// Each launch by itself, with KernelForge's numbers.
+    pub const fn samples() -> Self {
+        Self::Samples { warmup: DEFAULT_WARMUP, launches: DEFAULT_LAUNCHES }
+    }
+
+    /// Launches before the timed ones.
+    pub const fn warmup(self) -> u32 {
+        match self {
+            Self::KernelForge { warmup, .. } | Self::Samples { warmup, .. } => warmup,
+        }
+    }
+
+    /// Timed launches.
+    pub const fn launches(self) -> NonZeroU32 {
+        match self {
+            Self::KernelForge { launches, .. } | Self::Samples { launches, .. } => launches,
+        }
+    }
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self::kernelforge()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_written_as_in_the_worker_protocol() {
+        let text = r#"{"name":"kernelforge","warmup":25,"launches":100}"#;
+        assert_eq!(serde_json::to_string(&Protocol::default()).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), Protocol::kernelforge());
+        let text = r#"{"name":"samples","warmup":0,"launches":3}"#;
+        let samples = Protocol::Samples { warmup: 0, launches: NonZeroU32::new(3).unwrap() };
+        assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), samples);
+    }
+
+    #[test]
+    fn refuses_no_launches_and_unknown_names() {
+        for text in [
+            r#"{"name":"kernelforge","warmup":25,"launches":0}"#,
+            r#"{"name":"adaptive","warmup":25,"launches":1}"#,
+            r#"{"name":"samples","launches":1}"#,
+        ] {
+            assert!(serde_json::from_str::<Protocol>(text).is_err(), "{text}");
+        }
+    }
+}
