@@ -1,1 +1,30 @@
-//! The run module.
+//! Runs: validate, release, profile, written once over a [`Launcher`].
+//!
+//! ```text
+//! manifest (headers only) -> validate: launch, judge, one entry resident at a time -> release: worker gone, memory back
+//!                         -> profile: batches under the byte cap, each entry timed by itself -> verdicts -> record
+//! ```
+//!
+//! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
+//! entry: there is a result for every entry of the capture in every record.
+
+mod facade;
+mod in_process;
+mod judge;
+mod launcher;
+mod manifest;
+mod observer;
+mod options;
+mod placement;
+mod profile;
+mod session;
+mod validate;
+mod verdicts;
+
+pub use facade::{Report, Validation};
+pub use in_process::InProcess;
+pub use launcher::{Job, Launched, Launcher, OutputValue};
+pub use observer::{Observer, Phase};
+pub use options::Options;
+pub use placement::{OUTPUT_ALIGNMENT, Placed, Placement};
+pub use session::{RunError, run};

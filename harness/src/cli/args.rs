@@ -1,0 +1,297 @@
+//! The arguments of every command.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use plimsoll::ByteSize;
+use plimsoll::capture::Dtype;
+use plimsoll::compare::{Preset, Tolerance};
+use plimsoll::kernel::KernelSpec;
+
+/// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
+#[derive(Parser)]
+#[command(name = "plimsoll", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 holds; 1 a ceiling, a comparison or a gate failed; 2 bad usage or unreadable \
+    input; 3 not measurable or inconclusive.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Validate a kernel on every entry of a capture, give the memory back, then profile it in batches
+    Check(Check),
+    /// Launch a kernel once on every entry of a capture and compare its outputs
+    Validate(Check),
+    /// Time a kernel on every entry of a capture, in batches capped by bytes
+    Profile(Check),
+    /// Write a synthetic capture: deterministic by seed, any size, constant memory
+    Generate(Generate),
+    /// Show what changed between two records; exit 1 where their semantics differ
+    Compare(Compare),
+    /// Print the JSON Schema of a document
+    Schema(Schema),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Serve a supervisor (started by `check`, `validate` and `profile`)
+    #[command(hide = true)]
+    Worker,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// The capture: a folder of `entry_*.pt`, or one such file
+    pub capture: PathBuf,
+
+    /// What to check: `builtin:embedding`, or `py:FILE.py[:FUNCTION]` (function `launch` where none is named)
+    #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
+    pub kernel: KernelSpec,
+
+    /// The Python with torch for `py:` kernels
+    #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = "python3")]
+    pub python: PathBuf,
+
+    /// The longest that one launch may take; measuring an entry may take ten times that
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_TIMEOUT", default_value = "60s", value_parser = duration)]
+    pub timeout: Duration,
+
+    /// Stop at the first entry that does not pass
+    #[arg(long, env = "PLIMSOLL_FAIL_FAST")]
+    pub fail_fast: bool,
+
+    /// What the digest of an entry covers: everything but its storages, whose CRCs are covered, or every byte
+    #[arg(long, value_name = "WHAT", env = "PLIMSOLL_DIGEST", default_value = "skeleton")]
+    pub digest: DigestMode,
+
+    #[command(flatten)]
+    pub comparison: ComparisonFlags,
+    #[command(flatten)]
+    pub timing: TimingFlags,
+    #[command(flatten)]
+    pub memory: MemoryFlags,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Comparison")]
+pub struct ComparisonFlags {
+    /// The rule: `exact` (bitwise), `torch` (assert_close by dtype), `kernelforge` (rtol 0.1, atol 0.01). Default:
+    /// exact for operators that move data, torch for all others
+    #[arg(long = "compare", value_name = "RULE", env = "PLIMSOLL_COMPARE")]
+    pub rule: Option<Preset>,
+
+    /// Relative tolerance, in place of the rule's own
+    #[arg(long, value_name = "R", env = "PLIMSOLL_RTOL")]
+    pub rtol: Option<Tolerance>,
+
+    /// Absolute tolerance, in place of the rule's own
+    #[arg(long, value_name = "A", env = "PLIMSOLL_ATOL")]
+    pub atol: Option<Tolerance>,
+
+    /// NaN matches NaN
+    #[arg(long, env = "PLIMSOLL_EQUAL_NAN")]
+    pub equal_nan: bool,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Timing")]
+pub struct TimingFlags {
+    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch)
+    #[arg(long, value_name = "PROTOCOL", env = "PLIMSOLL_PROTOCOL", default_value = "kernelforge")]
+    pub protocol: ProtocolName,
+
+    /// Launches of an entry before the timed ones
+    #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value_t = plimsoll::timing::DEFAULT_WARMUP)]
+    pub warmup: u32,
+
+    /// Timed launches of an entry
+    #[arg(long, value_name = "N", env = "PLIMSOLL_LAUNCHES", default_value_t = plimsoll::timing::DEFAULT_LAUNCHES)]
+    pub launches: NonZeroU32,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Memory")]
+pub struct MemoryFlags {
+    /// The most bytes resident together while profiling: inputs, outputs, device copies; shared storages once
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = "1GiB")]
+    pub batch_bytes: ByteSize,
+
+    /// What becomes of an entry that exceeds --batch-bytes by itself
+    #[arg(long, value_name = "RULE", env = "PLIMSOLL_OVER_CAP", default_value = "alone")]
+    pub over_cap: OverCapRule,
+
+    /// Replace a validation worker after it was given this many bytes of entries
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_AFTER", default_value = "16GiB")]
+    pub recycle_after: ByteSize,
+
+    /// Replace a validation worker whose resident memory reached this
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_RSS")]
+    pub recycle_rss: Option<ByteSize>,
+
+    /// Ceiling: resident memory of the whole process tree
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_RSS")]
+    pub peak_rss: Option<ByteSize>,
+
+    /// Ceiling: anonymous resident memory of the whole process tree
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_ANON")]
+    pub peak_anon: Option<ByteSize>,
+
+    /// Ceiling: growth of the system's swap in use during a phase
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_SWAP_GROWTH")]
+    pub swap_growth: Option<ByteSize>,
+
+    /// Floor: memory that has to stay available on the system
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_AVAILABLE_FLOOR")]
+    pub available_floor: Option<ByteSize>,
+
+    /// The time between two samples of memory
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    pub sample_interval: Duration,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputFlags {
+    /// Where the record goes [default: plimsoll-record.json, none with --json]
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
+    pub record: Option<PathBuf>,
+
+    /// Write no record
+    #[arg(long, conflicts_with = "record", env = "PLIMSOLL_NO_RECORD")]
+    pub no_record: bool,
+
+    /// Print the record instead of the report
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Generate {
+    /// The folder to make
+    pub dir: PathBuf,
+
+    /// What to make: `gemma4-e2b-gb10` (twenty calls of two embedding tables, 51.25 GiB) or `embedding` (one table)
+    #[arg(long, value_name = "PRESET", env = "PLIMSOLL_PRESET")]
+    pub preset: PresetName,
+
+    /// Divide the width of the tables: `1/8`
+    #[arg(long, value_name = "N/D", env = "PLIMSOLL_SCALE", conflicts_with = "total", value_parser = scale)]
+    pub scale: Option<(u64, u64)>,
+
+    /// The largest scale whose files take no more than this
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_TOTAL")]
+    pub total: Option<ByteSize>,
+
+    /// How many entries
+    #[arg(long, value_name = "N", env = "PLIMSOLL_ENTRIES")]
+    pub entries: Option<u64>,
+
+    /// The seed of weights and indices
+    #[arg(long, value_name = "S", env = "PLIMSOLL_SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS")]
+    pub threads: Option<std::num::NonZeroUsize>,
+
+    /// Rows of the table (preset embedding)
+    #[arg(long, value_name = "V", env = "PLIMSOLL_VOCAB", default_value_t = 32768)]
+    pub vocab: u64,
+
+    /// Width of the table (preset embedding)
+    #[arg(long, value_name = "D", env = "PLIMSOLL_DIM", default_value_t = 1024)]
+    pub dim: u64,
+
+    /// Indices of an entry (preset embedding)
+    #[arg(long, value_name = "S", env = "PLIMSOLL_SEQ", default_value_t = 128)]
+    pub seq: u64,
+
+    /// Dtype of the table (preset embedding)
+    #[arg(long, value_name = "T", env = "PLIMSOLL_DTYPE", default_value = "bfloat16")]
+    pub dtype: Dtype,
+
+    /// Print what was made as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Compare {
+    /// The record to compare with
+    pub a: PathBuf,
+    /// The record that is compared
+    pub b: PathBuf,
+    /// Print the differences as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Schema {
+    /// Which document
+    #[arg(default_value = "record")]
+    pub document: Document,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Document {
+    /// The record of a run, `plimsoll.record/1`
+    Record,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum DigestMode {
+    /// Everything but the storages
+    Skeleton,
+    /// Every byte
+    Full,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ProtocolName {
+    /// All launches in one timed region, the mean
+    Kernelforge,
+    /// Each launch timed
+    Samples,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum OverCapRule {
+    /// It is a batch of its own
+    Alone,
+    /// The run is refused
+    Refuse,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PresetName {
+    /// KernelForge #76: ten calls, each of the token table and the per-layer table
+    #[value(name = "gemma4-e2b-gb10")]
+    Gemma4E2bGb10,
+    /// One table of --vocab rows and --dim columns
+    Embedding,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        Ok(_) => Err("it has to be longer than nothing".to_owned()),
+        Err(e) => Err(format!("{e}: write a number and a unit, such as 10ms, 60s or 5min")),
+    }
+}
+
+fn scale(text: &str) -> Result<(u64, u64), String> {
+    let (n, d) = text.split_once('/').unwrap_or((text, "1"));
+    match (n.trim().parse(), d.trim().parse()) {
+        (Ok(n), Ok(d)) if n > 0 && d > 0 => Ok((n, d)),
+        _ => Err("a scale is a fraction such as 1/8, or 1".to_owned()),
+    }
+}

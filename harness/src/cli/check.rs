@@ -1,0 +1,139 @@
+//! `check`, `validate`, `profile`: the main job and its halves.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll::capture::{Capture, OverCap};
+use plimsoll::ceiling::Ceilings;
+use plimsoll::compare::Comparison;
+use plimsoll::meter::{Meter, MeterOptions, Metric};
+use plimsoll::record::{Covers, Record, RecordFile, RunState};
+use plimsoll::report::terminal;
+use plimsoll::run::{self, Options};
+use plimsoll::timing::Protocol;
+
+use super::Failed;
+use super::args::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags};
+use crate::progress::RunProgress;
+use crate::signals::Cancel;
+use crate::supervisor::WorkerLauncher;
+
+/// The record's name where none is given.
+const DEFAULT_RECORD: &str = "plimsoll-record.json";
+
+/// Which halves to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    Both,
+    Validate,
+    Profile,
+}
+
+/// Runs the parts and gives the exit code of the record's verdicts.
+pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
+    let cancel = Cancel::install()?;
+    // Daemons and orphans of workers stay below this process, where they are metered and ended.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
+    let capture = Capture::open(&check.capture)?;
+    for other in capture.others() {
+        anstream::eprintln!("note: {} is left alone: its name is not entry_*.pt", other);
+    }
+    // The record's place is tried before hours of work, not after.
+    let path = record_path(&check);
+    let file = path.as_deref().map(RecordFile::prepare).transpose()?;
+
+    let ceilings = ceilings(&check.memory);
+    let meter = Meter::start(MeterOptions {
+        interval: check.memory.sample_interval,
+        watches: ceilings.watches(),
+        ..MeterOptions::default()
+    })?;
+    let options = options(parts, &check, &capture, ceilings);
+    let mut launcher =
+        WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter)?;
+    let mut progress = RunProgress::new(&cancel);
+    let record = run::run(&capture, &mut launcher, &meter, &options, &mut progress);
+    progress.finish();
+    let record = record?;
+
+    let written = file.map(|file| file.commit(&record)).transpose();
+    show(&record, path.as_deref().filter(|_| written.is_ok()), check.output.json)?;
+    written?;
+    Ok(match (record.state, cancel.signal()) {
+        (RunState::Interrupted, Some(signal)) => 128 + signal,
+        _ => record.exit_code,
+    })
+}
+
+fn record_path(check: &Check) -> Option<PathBuf> {
+    match &check.output.record {
+        Some(path) => Some(path.clone()),
+        None if check.output.no_record || check.output.json => None,
+        None => Some(PathBuf::from(DEFAULT_RECORD)),
+    }
+}
+
+fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(record)?);
+    } else {
+        anstream::print!("{}", terminal::record(record, path, &super::screen()));
+    }
+    Ok(())
+}
+
+fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -> Options {
+    Options {
+        validate: parts != Parts::Profile,
+        profile: parts != Parts::Validate,
+        comparison: Some(comparison(&check.comparison, capture.operator())),
+        protocol: protocol(&check.timing),
+        batch_bytes: check.memory.batch_bytes,
+        over_cap: match check.memory.over_cap {
+            OverCapRule::Alone => OverCap::Alone,
+            OverCapRule::Refuse => OverCap::Refuse,
+        },
+        recycle_after: Some(check.memory.recycle_after),
+        recycle_rss: check.memory.recycle_rss,
+        fail_fast: check.fail_fast,
+        digest: match check.digest {
+            DigestMode::Skeleton => Covers::Skeleton,
+            DigestMode::Full => Covers::Full,
+        },
+        ceilings,
+        timeout: Some(check.timeout),
+        sampling_interval: check.memory.sample_interval,
+        command: std::env::args().collect(),
+    }
+}
+
+/// The operator's own rule, or the one named, with what the flags put in place of its parts.
+fn comparison(flags: &ComparisonFlags, operator: &str) -> Comparison {
+    let rule = flags.rule.map_or_else(|| Comparison::for_operator(operator), Comparison::from);
+    Comparison {
+        rtol: flags.rtol.or(rule.rtol),
+        atol: flags.atol.or(rule.atol),
+        equal_nan: if flags.equal_nan { Some(true) } else { rule.equal_nan },
+        ..rule
+    }
+}
+
+
+fn protocol(flags: &TimingFlags) -> Protocol {
+    let (warmup, launches) = (flags.warmup, flags.launches);
+    match flags.protocol {
+        ProtocolName::Kernelforge => Protocol::KernelForge { warmup, launches },
+        ProtocolName::Samples => Protocol::Samples { warmup, launches },
+    }
+}
+
+fn ceilings(flags: &MemoryFlags) -> Ceilings {
+    [
+        (Metric::PeakRss, flags.peak_rss),
+        (Metric::PeakAnon, flags.peak_anon),
+        (Metric::SwapGrowth, flags.swap_growth),
+        (Metric::AvailableFloor, flags.available_floor),
+    ]
+    .into_iter()
+    .filter_map(|(metric, limit)| limit.map(|limit| (metric, limit)))
+    .collect()
+}

@@ -1,0 +1,69 @@
+//! The command line: one file a command.
+
+mod args;
+mod check;
+mod compare;
+mod generate;
+mod schema;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use plimsoll::report::terminal::{Palette, Screen};
+
+/// Bad usage or unreadable input.
+const USAGE: u8 = 2;
+
+/// An error on its way to the user: one message with its causes.
+type Failed = Box<dyn std::error::Error>;
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Check(check) => check::run(check::Parts::Both, check),
+        Command::Validate(check) => check::run(check::Parts::Validate, check),
+        Command::Profile(check) => check::run(check::Parts::Profile, check),
+        Command::Generate(generate) => generate::run(&generate),
+        Command::Compare(compare) => compare::run(&compare),
+        Command::Schema(schema) => schema::run(&schema),
+        Command::Completions { shell } => {
+            schema::completions(shell);
+            Ok(0)
+        }
+        Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            report(error.as_ref());
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+/// The terminal that documents are laid out for; what is no terminal takes them 120 columns wide, and anstream strips the
+/// colours.
+fn screen() -> Screen {
+    let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+    Screen::new(width, Palette::colour())
+}
+
+/// Prints an error and what caused it, once each.
+fn report(error: &dyn std::error::Error) {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let message = inner.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = inner.source();
+    }
+    let style = clap::builder::Styles::styled();
+    let error = style.get_error();
+    anstream::eprintln!("{error}error:{error:#} {text}");
+}

@@ -1,0 +1,59 @@
+//! Progress on a terminal's standard error; nothing where it is no terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll::ByteSize;
+use plimsoll::record::EntryResult;
+use plimsoll::run::{Observer, Phase};
+
+use crate::signals::Cancel;
+
+/// A bar over an amount of bytes.
+pub fn bytes(total: ByteSize) -> ProgressBar {
+    let style = "{msg:>10} [{bar:32}] {binary_bytes}/{binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
+    ProgressBar::with_draw_target(Some(total.bytes()), ProgressDrawTarget::stderr())
+        .with_style(ProgressStyle::with_template(style).expect("a template that parses"))
+        .with_message("generate")
+}
+
+/// Shows how a run goes.
+pub struct RunProgress<'a> {
+    cancel: &'a Cancel,
+    bar: ProgressBar,
+}
+
+impl<'a> RunProgress<'a> {
+    /// Progress that a signal cancels.
+    pub fn new(cancel: &'a Cancel) -> Self {
+        Self { cancel, bar: ProgressBar::hidden() }
+    }
+
+    /// Clears what was drawn.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Observer for RunProgress<'_> {
+    fn phase(&mut self, phase: Phase, entries: usize) {
+        self.bar.finish_and_clear();
+        let style = if entries > 0 {
+            "{msg:>10} [{bar:32}] {pos}/{len} entries, {elapsed}"
+        } else {
+            "{msg:>10} {spinner} {elapsed}"
+        };
+        self.bar = ProgressBar::with_draw_target(Some(entries as u64), ProgressDrawTarget::stderr())
+            .with_style(ProgressStyle::with_template(style).expect("a template that parses"))
+            .with_message(phase.name());
+        self.bar.enable_steady_tick(Duration::from_millis(100));
+    }
+
+    fn entry(&mut self, _phase: Phase, _result: &EntryResult) {
+        self.bar.inc(1);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.requested()
+    }
+}

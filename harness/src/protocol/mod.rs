@@ -1,0 +1,179 @@
+//! The worker protocol, version 1: one JSON object a line over a socket that the supervisor passes in.
+//!
+//! The same schema serves the built-in worker and `harness/python/plimsoll_worker.py`. Tensors never travel in it: inputs
+//! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
+//! `hello`, then any number of `launch`, `profile` and `release`, then `bye`.
+
+mod value;
+
+use std::path::PathBuf;
+
+use plimsoll::capture::TensorSpec;
+use plimsoll::kernel::KernelSpec;
+use plimsoll::timing::Protocol;
+use serde::{Deserialize, Serialize};
+
+pub use value::Value;
+
+/// The version that both sides must speak.
+pub const VERSION: u32 = 1;
+/// Names the descriptor of the socket in a worker's environment.
+pub const CHANNEL: &str = "PLIMSOLL_CHANNEL";
+/// Names the descriptor of the shared memory for outputs in a worker's environment.
+pub const OUTPUTS: &str = "PLIMSOLL_OUTPUTS";
+/// A storage, as a range of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StorageRange {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// Where the storage begins.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// One bound call: positional arguments, parallel to the parameters' names, over storages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallMessage {
+    /// The parameters' names.
+    pub params: Vec<String>,
+    /// The arguments.
+    pub args: Vec<Value>,
+    /// The storages that the arguments' tensors view.
+    pub storages: Vec<StorageRange>,
+}
+
+/// What the supervisor says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Request {
+    /// The first message: load this kernel.
+    Hello {
+        /// [`VERSION`].
+        protocol: u32,
+        /// What to load.
+        kernel: KernelSpec,
+    },
+    /// Launch the kernel once and leave its outputs in the shared memory.
+    Launch {
+        /// Names this request in the answer.
+        id: u64,
+        /// The call.
+        call: CallMessage,
+    },
+    /// Keep these calls resident together and time each by itself.
+    Profile {
+        /// Names this request in the answers.
+        id: u64,
+        /// The batch.
+        calls: Vec<CallMessage>,
+        /// How each call is timed.
+        protocol: Protocol,
+    },
+    /// Drop every mapped input, output and cache.
+    Release,
+    /// End.
+    Bye,
+}
+
+/// A leaf of a kernel's output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Leaf {
+    /// Where in the output it stands.
+    pub path: String,
+    /// A tensor in the shared memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensor: Option<LeafTensor>,
+    /// A plain value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+}
+
+/// A contiguous tensor in the shared memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeafTensor {
+    /// Its dtype and shape.
+    #[serde(flatten)]
+    pub spec: TensorSpec,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Why a worker could not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorKind {
+    /// The kernel raised.
+    Exception,
+    /// Host memory could not be allocated.
+    HostOom,
+    /// Device memory could not be allocated.
+    DeviceOom,
+    /// The kernel or the worker does not support the call.
+    Unsupported,
+    /// An input could not be mapped, or shrank.
+    Input,
+}
+
+/// What a worker says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Reply {
+    /// The kernel is loaded.
+    Hello {
+        /// [`VERSION`].
+        protocol: u32,
+        /// `builtin` or `python`.
+        worker: String,
+        /// Its process id.
+        pid: u32,
+        /// What it runs on.
+        #[serde(default)]
+        versions: std::collections::BTreeMap<String, String>,
+    },
+    /// A launch is done.
+    Launched {
+        /// Of the request.
+        id: u64,
+        /// The time of the launch, as the worker saw it.
+        elapsed_ns: u64,
+        /// Its outputs, flattened.
+        outputs: Vec<Leaf>,
+    },
+    /// A call of a batch is timed.
+    Timed {
+        /// Of the request.
+        id: u64,
+        /// Of the call in the batch.
+        index: usize,
+        /// How many launches each duration is the mean of.
+        launches_per_sample: u32,
+        /// The samples.
+        durations_ns: Vec<f64>,
+    },
+    /// A batch is done.
+    Profiled {
+        /// Of the request.
+        id: u64,
+    },
+    /// Everything was dropped.
+    Released,
+    /// Something failed; without an id it concerns the worker as a whole.
+    Error {
+        /// Of the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+        /// Of the call in the batch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        index: Option<usize>,
+        /// What kind of failure.
+        kind: ErrorKind,
+        /// One line.
+        message: String,
+        /// A traceback, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+}

@@ -1,0 +1,83 @@
+//! A job as the message of a call: tensors by storage, storages by path and offset.
+
+use std::io::Write;
+
+use plimsoll::capture::Place;
+use plimsoll::record::{Failure, FailureKind};
+use plimsoll::run::Job;
+use signal_hook::consts::SIGBUS;
+use tempfile::TempPath;
+
+use crate::protocol::{CallMessage, StorageRange, Value};
+
+/// The message of a job, and the files that it needs while it is under way.
+pub struct CallBuilder {
+    message: CallMessage,
+    /// Storages that lie compressed in their file are given to workers unpacked.
+    _unpacked: Vec<TempPath>,
+}
+
+impl CallBuilder {
+    /// # Errors
+    /// A failure of kind `input` where a storage cannot be read, or not be unpacked.
+    pub fn new(job: Job<'_>) -> Result<Self, Failure> {
+        let mut unpacked = Vec::new();
+        let mut storages = Vec::with_capacity(job.entry.storages().len());
+        for (index, storage) in job.entry.storages().iter().enumerate() {
+            let bytes = storage.bytes().bytes();
+            storages.push(match storage.place() {
+                Place::File { path, offset } => {
+                    let path = std::path::absolute(path).map_err(|e| input(format!("{}: {e}", path.display())))?;
+                    StorageRange { path, offset: *offset, bytes }
+                }
+                _ => {
+                    let mapped = job.entry.map()?;
+                    let file = spill(mapped.storage(index)?).map_err(|e| {
+                        input(format!("{}: storage {} cannot be unpacked: {e}", job.entry.path().display(), storage.key()))
+                    })?;
+                    let path = file.to_path_buf();
+                    unpacked.push(file);
+                    StorageRange { path, offset: 0, bytes }
+                }
+            });
+        }
+        let args = job.bound.args.iter().cloned().map(Value).collect();
+        let message = CallMessage { params: job.bound.params.clone(), args, storages };
+        Ok(Self { message, _unpacked: unpacked })
+    }
+
+    /// The message.
+    pub fn message(&self) -> CallMessage {
+        self.message.clone()
+    }
+
+    /// `failure`, with its cause where that is an input that shrank under the worker.
+    pub fn explain(&self, failure: Failure) -> Failure {
+        if failure.signal != Some(SIGBUS) {
+            return failure;
+        }
+        let shrunk = self.message.storages.iter().find_map(|storage| {
+            let size = std::fs::metadata(&storage.path).ok()?.len();
+            (size < storage.offset + storage.bytes).then(|| {
+                format!(
+                    "{} shrank to {size} bytes while the worker read it (SIGBUS); capture it again",
+                    storage.path.display()
+                )
+            })
+        });
+        match shrunk {
+            Some(message) => Failure { kind: FailureKind::Input, message, ..failure },
+            None => failure,
+        }
+    }
+}
+
+fn spill(bytes: &[u8]) -> std::io::Result<TempPath> {
+    let mut file = tempfile::Builder::new().prefix("plimsoll-storage-").tempfile()?;
+    file.write_all(bytes)?;
+    Ok(file.into_temp_path())
+}
+
+fn input(message: String) -> Failure {
+    Failure::new(FailureKind::Input, message)
+}

@@ -1,0 +1,78 @@
+//! The end of a worker as a typed [`Failure`].
+
+use std::os::unix::process::ExitStatusExt;
+
+use plimsoll::record::{Failure, FailureKind};
+use signal_hook::consts::SIGKILL;
+
+use super::process::{Cause, End};
+
+/// What `end` means for the entry that was being worked on. `oom_kills` is how many processes the kernel's OOM killer took
+/// while the worker lived, with where that was read; absent where it could not be read.
+pub fn failure(end: &End, oom_kills: Option<(u64, &str)>) -> Failure {
+    let pid = end.pid;
+    let (kind, message) = match &end.cause {
+        Cause::TimedOut(limit) => (
+            FailureKind::Timeout,
+            format!("no answer within {}; worker {pid} was killed", humantime::format_duration(*limit)),
+        ),
+        Cause::Cancelled => (FailureKind::Cancelled, format!("the run was cancelled; worker {pid} was killed")),
+        Cause::Breached(breach) => (FailureKind::Ceiling, format!("{breach}; worker {pid} was killed")),
+        Cause::Protocol(what) => (FailureKind::Protocol, format!("worker {pid} sent {what}")),
+        Cause::ChannelClosed => (
+            FailureKind::ChannelClosed,
+            format!("worker {pid} lives on but closed its channel: does the kernel close descriptors it did not open?"),
+        ),
+        Cause::Died => died(end, oom_kills),
+    };
+    let own_signal = matches!(end.cause, Cause::Died).then(|| end.status.signal()).flatten();
+    let exit_code = matches!(end.cause, Cause::Died).then(|| end.status.code()).flatten();
+    let evidence = oom_kills.filter(|(n, _)| *n > 0).map(|(n, source)| format!("{source} rose by {n}"));
+    let output = end.output.trim();
+    Failure {
+        kind,
+        message,
+        detail: None,
+        signal: own_signal,
+        exit_code,
+        evidence: evidence.into_iter().collect(),
+        stderr: (!output.is_empty()).then(|| output.to_owned()),
+    }
+}
+
+fn died(end: &End, oom_kills: Option<(u64, &str)>) -> (FailureKind, String) {
+    let pid = end.pid;
+    let Some(signal) = end.status.signal() else {
+        let code = end.status.code().unwrap_or_default();
+        return (FailureKind::Exit, format!("worker {pid} exited with code {code} before it answered"));
+    };
+    let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+    match (signal, oom_kills) {
+        (SIGKILL, Some((1.., _))) => (
+            FailureKind::OomKill,
+            format!("the kernel's out-of-memory killer took worker {pid}: it needed more memory than its limit or the machine has"),
+        ),
+        (SIGKILL, _) => {
+            (FailureKind::Signal, format!("worker {pid} was killed by SIGKILL (signal 9), sender not shown"))
+        }
+        _ => (FailureKind::Signal, format!("worker {pid} was killed by {name} (signal {signal})")),
+    }
+}
+
+
+/// A worker's own word for a failure.
+pub fn reported(
+    kind: crate::protocol::ErrorKind,
+    message: String,
+    detail: Option<String>,
+) -> Failure {
+    use crate::protocol::ErrorKind;
+    let kind = match kind {
+        ErrorKind::Exception => FailureKind::Exception,
+        ErrorKind::HostOom => FailureKind::HostOom,
+        ErrorKind::DeviceOom => FailureKind::DeviceOom,
+        ErrorKind::Unsupported => FailureKind::Unsupported,
+        ErrorKind::Input => FailureKind::Input,
+    };
+    Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
+}

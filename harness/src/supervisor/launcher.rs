@@ -1,0 +1,295 @@
+//! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use plimsoll::ByteSize;
+use plimsoll::kernel::{KernelIdentity, KernelSpec};
+use plimsoll::meter::{Meter, OomKills, ProcessMemory};
+use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
+use plimsoll::run::{Job, Launched, Launcher};
+use plimsoll::timing::{Protocol, Samples};
+
+use super::call::CallBuilder;
+use super::command::WorkerCommand;
+use super::death;
+use super::outputs;
+use super::process::{Cause, End, Watch, WorkerProcess};
+use super::reclaim::{self, Baseline};
+use crate::protocol::{Reply, Request, VERSION};
+use crate::signals::Cancel;
+
+/// Loading a kernel may build it first, so that it may take longer than any launch.
+const START_LIMIT: Duration = Duration::from_secs(600);
+/// Measuring an entry takes many launches: it may take this many times the limit of one.
+const PROFILE_FACTOR: u32 = 10;
+
+/// Runs a kernel in one worker after the other.
+pub struct WorkerLauncher<'a> {
+    command: WorkerCommand,
+    identity: KernelIdentity,
+    timeout: Duration,
+    cancel: &'a Cancel,
+    meter: &'a Meter,
+    worker: Option<Running>,
+    /// Workers started so far.
+    started: u32,
+    requests: u64,
+    releases: Vec<Release>,
+    versions: BTreeMap<String, String>,
+    /// Why the kernel cannot be loaded: no fresh worker would fare better.
+    unloadable: Option<Failure>,
+}
+
+struct Running {
+    process: WorkerProcess,
+    baseline: Baseline,
+    oom_kills: Option<OomKills>,
+}
+
+impl<'a> WorkerLauncher<'a> {
+    /// A launcher of `spec`; the first worker starts with the first launch.
+    ///
+    /// # Errors
+    /// The kernel's file cannot be read, or the worker's files cannot be made.
+    pub fn new(
+        spec: KernelSpec,
+        python: Option<std::path::PathBuf>,
+        timeout: Duration,
+        cancel: &'a Cancel,
+        meter: &'a Meter,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            identity: spec.identity()?,
+            command: WorkerCommand::new(spec, python)?,
+            timeout,
+            cancel,
+            meter,
+            worker: None,
+            started: 0,
+            requests: 0,
+            releases: Vec::new(),
+            versions: BTreeMap::new(),
+            unloadable: None,
+        })
+    }
+
+    fn watch(&self, limit: Duration) -> Watch<'a> {
+        Watch { limit, cancel: self.cancel, meter: self.meter }
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+
+    /// The running worker, or a fresh one with the kernel loaded.
+    fn running(&mut self) -> Result<&mut Running, Failure> {
+        if let Some(failure) = &self.unloadable {
+            return Err(failure.clone());
+        }
+        if self.worker.is_none() {
+            self.start()?;
+        }
+        Ok(self.worker.as_mut().expect("started above"))
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        let baseline = Baseline::now();
+        let oom_kills = OomKills::read().ok();
+        let process = WorkerProcess::start(self.command.build()).map_err(|e| {
+            Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
+        });
+        let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
+        self.started += 1;
+        self.meter.name_process(process.pid(), &format!("worker {}", self.started));
+        let running = self.worker.insert(Running { process, baseline, oom_kills });
+        let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
+        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel() };
+        match running.process.ask(&hello, &watch) {
+            Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
+                self.versions = versions;
+                Ok(())
+            }
+            Ok(Reply::Error { kind, message, detail, .. }) => {
+                let failure = death::reported(kind, message, detail);
+                self.unloadable = Some(failure.clone());
+                self.recycle(ReleaseReason::Failure);
+                Err(failure)
+            }
+            Ok(other) => Err(self.lost(Cause::Protocol(format!("{other:?} instead of hello")))),
+            Err(cause) => {
+                let by_kernel = !matches!(cause, Cause::Cancelled | Cause::Breached(_));
+                let failure = self.lost(cause);
+                if by_kernel {
+                    self.unloadable = Some(failure.clone());
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// The worker is no longer of use: it is killed, and its end is the failure.
+    fn lost(&mut self, cause: Cause) -> Failure {
+        let reason = match cause {
+            Cause::Cancelled => ReleaseReason::Interrupted,
+            _ => ReleaseReason::Failure,
+        };
+        let running = self.worker.take().expect("a worker was asked");
+        let (end, kills) = self.end(running, reason, |process, _| process.kill(cause));
+        death::failure(&end, kills)
+    }
+
+    /// Ends a worker by `how`, waits for its memory and keeps the proof. Gives also how many processes the kernel's OOM
+    /// killer took meanwhile.
+    fn end(
+        &mut self,
+        running: Running,
+        reason: ReleaseReason,
+        how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
+    ) -> (End, Option<OomKills>) {
+        let Running { process, baseline, oom_kills } = running;
+        let pid = process.pid();
+        let rss_before = ProcessMemory::read(pid).ok().map(|memory| memory.rss);
+        let available_before = Baseline::now();
+        self.meter.observe_exit(pid);
+        let end = how(process, &self.watch(self.timeout));
+        reclaim::end_strays();
+        let release = reclaim::prove(self.started, pid, reason, rss_before, available_before, baseline);
+        self.releases.push(release);
+        let kills = oom_kills.and_then(|before| OomKills::read().ok().and_then(|after| after.since(&before)));
+        (end, kills)
+    }
+}
+
+impl Launcher for WorkerLauncher<'_> {
+    fn kernel(&self) -> KernelIdentity {
+        self.identity.clone()
+    }
+
+    fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
+        let call = CallBuilder::new(job)?;
+        let id = self.next_id();
+        let watch = self.watch(self.timeout);
+        let request = Request::Launch { id, call: call.message() };
+        let running = self.running()?;
+        match running.process.ask(&request, &watch) {
+            Ok(Reply::Launched { id: of, elapsed_ns, outputs }) if of == id => {
+                outputs::collect(running.process.memory(), outputs, Duration::from_nanos(elapsed_ns))
+                    .or_else(|what| Err(self.lost(Cause::Protocol(what))))
+            }
+            Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
+                let failure = death::reported(kind, message, detail);
+                if matches!(failure.kind, FailureKind::HostOom | FailureKind::DeviceOom) {
+                    // What was allocated before the one that failed may still be held.
+                    self.recycle(ReleaseReason::Failure);
+                }
+                Err(failure)
+            }
+            Ok(other) => Err(self.lost(Cause::Protocol(format!("{other:?} in answer to launch {id}")))),
+            Err(cause) => Err(call.explain(self.lost(cause))),
+        }
+    }
+
+    fn profile(
+        &mut self,
+        batch: &[Job<'_>],
+        protocol: Protocol,
+        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
+    ) {
+        let mut calls = Vec::new();
+        for (index, job) in batch.iter().enumerate() {
+            match CallBuilder::new(*job) {
+                Ok(call) => calls.push((index, call)),
+                Err(failure) => each(index, Err(failure)),
+            }
+        }
+        let mut rest = calls.as_slice();
+        while !rest.is_empty() {
+            let (done, failure) = self.profile_some(rest, protocol, each);
+            rest = &rest[done..];
+            if let (Some(failure), [(index, call), after @ ..]) = (failure, rest) {
+                let cancelled = failure.kind == FailureKind::Cancelled;
+                each(*index, Err(call.explain(failure)));
+                rest = if cancelled { &[] } else { after };
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        let watch = self.watch(self.timeout);
+        if let Some(running) = &mut self.worker {
+            match running.process.ask(&Request::Release, &watch) {
+                Ok(Reply::Released) => {}
+                Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to release")))),
+                Err(cause) => drop(self.lost(cause)),
+            }
+        }
+    }
+
+    fn recycle(&mut self, reason: ReleaseReason) {
+        if let Some(running) = self.worker.take() {
+            self.end(running, reason, |process, watch| process.finish(watch));
+        }
+    }
+
+    fn releases(&mut self) -> Vec<Release> {
+        std::mem::take(&mut self.releases)
+    }
+
+    fn worker(&self) -> Option<u32> {
+        (self.started > 0).then_some(self.started)
+    }
+
+    fn worker_rss(&self) -> Option<ByteSize> {
+        let running = self.worker.as_ref()?;
+        ProcessMemory::read(running.process.pid()).ok().map(|memory| memory.rss)
+    }
+
+    fn versions(&self) -> BTreeMap<String, String> {
+        self.versions.clone()
+    }
+}
+
+impl WorkerLauncher<'_> {
+    /// Profiles `calls` in one worker. Gives how many were answered, and what ended the worker before all were.
+    fn profile_some(
+        &mut self,
+        calls: &[(usize, CallBuilder)],
+        protocol: Protocol,
+        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
+    ) -> (usize, Option<Failure>) {
+        let id = self.next_id();
+        let watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
+        let messages = calls.iter().map(|(_, call)| call.message()).collect();
+        let request = Request::Profile { id, calls: messages, protocol };
+        let running = match self.running() {
+            Ok(running) => running,
+            Err(failure) => return (0, Some(failure)),
+        };
+        let mut reply = running.process.ask(&request, &watch);
+        for (done, (index, _)) in calls.iter().enumerate() {
+            match reply {
+                Ok(Reply::Timed { id: of, index: at, launches_per_sample, durations_ns }) if (of, at) == (id, done) => {
+                    each(*index, Ok(Samples { launches_per_sample, durations_ns }));
+                }
+                Ok(Reply::Error { id: Some(of), index: Some(at), kind, message, detail }) if (of, at) == (id, done) => {
+                    each(*index, Err(death::reported(kind, message, detail)));
+                }
+                Ok(other) => {
+                    return (done, Some(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))));
+                }
+                Err(cause) => return (done, Some(self.lost(cause))),
+            }
+            reply = running.process.answer(&watch);
+        }
+        match reply {
+            Ok(Reply::Profiled { id: of }) if of == id => {}
+            // Every call was answered: what ended the worker afterwards costs no entry its result.
+            Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))),
+            Err(cause) => drop(self.lost(cause)),
+        }
+        (calls.len(), None)
+    }
+}

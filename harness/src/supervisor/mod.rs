@@ -1,0 +1,10 @@
+//! The supervisor's side of the worker protocol: it starts, watches, recycles and judges workers.
+//!
+//! Whatever a worker does (crash, hang, fill the memory, close its descriptors, print, fork), [`process::WorkerProcess`]
+//! ends in a typed answer, and [`launcher::WorkerLauncher`] goes on with a fresh worker.
+
+mod death;
+mod launcher;
+mod process;
+
+pub use launcher::{WorkerLauncher, WorkerOptions};

@@ -1,0 +1,66 @@
+//! A launch's outputs, read from the shared memory that the worker left them in.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plimsoll::capture::MappedFile;
+use plimsoll::run::{Launched, OutputValue};
+use rustix::fs::FallocateFlags;
+
+use crate::protocol::Leaf;
+
+/// The shared memory of one launch. Dropped, its pages go back to the system, and the next launch finds zeros there.
+struct OutputMemory {
+    map: Option<MappedFile>,
+    file: File,
+    bytes: u64,
+}
+
+impl AsRef<[u8]> for OutputMemory {
+    fn as_ref(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+}
+
+impl Drop for OutputMemory {
+    fn drop(&mut self) {
+        self.map = None;
+        if self.bytes > 0 {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // A memfd can always punch holes; if not, the memory goes back with the worker.
+            let _ = rustix::fs::fallocate(&self.file, hole, 0, self.bytes);
+        }
+    }
+}
+
+/// Checks where the leaves say they lie, and maps them.
+///
+/// # Errors
+/// What in the worker's answer cannot be.
+pub fn collect(memory: &File, leaves: Vec<Leaf>, elapsed: Duration) -> Result<Launched, String> {
+    let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
+    let mut outputs = Vec::with_capacity(leaves.len());
+    for leaf in leaves {
+        let value = match (leaf.tensor, leaf.value) {
+            (Some(tensor), None) => {
+                let fits = tensor.offset.checked_add(tensor.bytes).is_some_and(|end| end <= size);
+                if tensor.spec.bytes() != Some(tensor.bytes) || !fits {
+                    return Err(format!("an output `{}` that does not lie in the shared memory", leaf.path));
+                }
+                OutputValue::Tensor { spec: tensor.spec, offset: tensor.offset }
+            }
+            (None, Some(value)) => OutputValue::Value(value.0),
+            _ => return Err(format!("an output `{}` that is not either a tensor or a value", leaf.path)),
+        };
+        outputs.push((leaf.path, value));
+    }
+    let map = (size > 0).then(|| {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
+        MappedFile::open(&path, 0, size).map_err(|e| format!("outputs that cannot be mapped: {e}"))
+    });
+    let file = memory.try_clone().map_err(|e| format!("outputs that cannot be kept: {e}"))?;
+    let memory = OutputMemory { map: map.transpose()?, file, bytes: size };
+    Ok(Launched { outputs, memory: Box::new(memory), elapsed })
+}

@@ -1,0 +1,332 @@
+//! One worker process: its channel, its output, its life and its end.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use command_fds::{CommandFdExt, FdMapping};
+use plimsoll::meter::Breach;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::protocol::{self, Reply, Request};
+use crate::signals::Cancel;
+
+/// How much of a worker's standard output and error is kept.
+const TAIL: usize = 64 << 10;
+/// The longest message that a worker may send.
+const LONGEST_MESSAGE: usize = 256 << 20;
+/// How long a worker may take to end once it was told to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The last bytes of a stream that may be endless.
+#[derive(Default)]
+struct Tail {
+    bytes: VecDeque<u8>,
+    dropped: bool,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let excess = self.bytes.len().saturating_sub(TAIL);
+        if excess > 0 {
+            self.bytes.drain(..excess);
+            self.dropped = true;
+        }
+    }
+
+    fn text(&self) -> String {
+        let (front, back) = self.bytes.as_slices();
+        let text = String::from_utf8_lossy(&[front, back].concat()).into_owned();
+        if self.dropped { format!("[earlier output left out]\n{text}") } else { text }
+    }
+}
+
+/// Why a worker ended.
+#[derive(Debug)]
+pub enum Cause {
+    /// By itself: an exit or a signal that the supervisor did not send.
+    Died,
+    /// It closed the channel but lives on (a kernel that closes descriptors).
+    ChannelClosed,
+    /// It said what the protocol does not know.
+    Protocol(String),
+    /// It did not answer in time.
+    TimedOut(Duration),
+    /// The run was cancelled.
+    Cancelled,
+    /// A ceiling broke.
+    Breached(Box<Breach>),
+}
+
+/// The end of a worker, everything about it read, no process of it left.
+#[derive(Debug)]
+pub struct End {
+    /// Why.
+    pub cause: Cause,
+    /// How the process ended.
+    pub status: ExitStatus,
+    /// Its process id.
+    pub pid: u32,
+    /// The last of its standard error, then of its standard output where the error is empty.
+    pub output: String,
+}
+
+/// What the supervisor watches while it waits for an answer.
+pub struct Watch<'a> {
+    /// The longest wait.
+    pub limit: Duration,
+    /// Ctrl-C.
+    pub cancel: &'a Cancel,
+    /// Ceilings.
+    pub meter: &'a plimsoll::meter::Meter,
+}
+
+/// A running worker.
+pub struct WorkerProcess {
+    child: Child,
+    pid: Pid,
+    pidfd: OwnedFd,
+    channel: UnixStream,
+    inbox: Vec<u8>,
+    /// How much of `inbox` is known to hold no end of line.
+    scanned: usize,
+    memory: File,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    printed: Tail,
+    complained: Tail,
+}
+
+impl WorkerProcess {
+    /// Starts `command` as a worker in a process group of its own.
+    pub fn start(mut command: Command) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let memory = rustix::fs::memfd_create("plimsoll-outputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        // A worker that shrank the memory would turn the supervisor's reads into faults.
+        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
+        let (channel_fd, outputs_fd) = (3, 4);
+        command
+            .env(protocol::CHANNEL, channel_fd.to_string())
+            .env(protocol::OUTPUTS, outputs_fd.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .fd_mappings(vec![
+                FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
+                FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
+            ])
+            .map_err(io::Error::other)?;
+        let mut child = command.spawn()?;
+        // The command holds the worker's end of the channel: while it lives, the end of the worker is not seen.
+        drop(command);
+        let pid = Pid::from_child(&child);
+        let stdout = child.stdout.take().map(OwnedFd::from);
+        let stderr = child.stderr.take().map(OwnedFd::from);
+        for fd in stdout.iter().chain(&stderr) {
+            rustix::io::ioctl_fionbio(fd, true)?;
+        }
+        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self {
+            child,
+            pid,
+            pidfd,
+            channel: ours,
+            inbox: Vec::new(),
+            scanned: 0,
+            memory: memory.into(),
+            stdout,
+            stderr,
+            printed: Tail::default(),
+            complained: Tail::default(),
+        })
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The shared memory that its outputs lie in.
+    pub fn memory(&self) -> &File {
+        &self.memory
+    }
+
+    /// Sends `request` and waits for one answer.
+    pub fn ask(&mut self, request: &Request, watch: &Watch<'_>) -> Result<Reply, Cause> {
+        self.send(request, watch)?;
+        self.answer(watch)
+    }
+
+    /// Sends `request`, reading the worker's output meanwhile, so that neither side waits for the other for ever.
+    fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
+        let mut line = serde_json::to_vec(request).expect("a request is plain data");
+        line.push(b'\n');
+        let deadline = Instant::now() + watch.limit;
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            match self.channel.write(rest) {
+                Ok(n) => rest = &rest[n..],
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT, deadline, watch)?,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(self.closed()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next answer.
+    pub fn answer(&mut self, watch: &Watch<'_>) -> Result<Reply, Cause> {
+        let deadline = Instant::now() + watch.limit;
+        loop {
+            if let Some(reply) = self.next_line()? {
+                return Ok(reply);
+            }
+            let mut buffer = [0; 64 << 10];
+            match self.channel.read(&mut buffer) {
+                Ok(0) => return Err(self.closed()),
+                Ok(n) => self.inbox.extend_from_slice(&buffer[..n]),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::IN, deadline, watch)?,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(self.closed()),
+            }
+        }
+    }
+
+    fn next_line(&mut self) -> Result<Option<Reply>, Cause> {
+        let Some(end) = self.inbox[self.scanned..].iter().position(|&b| b == b'\n') else {
+            self.scanned = self.inbox.len();
+            if self.inbox.len() > LONGEST_MESSAGE {
+                return Err(Cause::Protocol(format!("a message of more than {LONGEST_MESSAGE} bytes")));
+            }
+            return Ok(None);
+        };
+        let end = self.scanned + end;
+        let reply = serde_json::from_slice(&self.inbox[..end]).map_err(|e| {
+            let line = String::from_utf8_lossy(&self.inbox[..end.min(200)]);
+            Cause::Protocol(format!("a message that is not of the protocol ({e}): {line}"))
+        });
+        self.inbox.drain(..=end);
+        self.scanned = 0;
+        reply.map(Some)
+    }
+
+    /// The channel is at its end: the worker died, or closed it and lives on.
+    fn closed(&mut self) -> Cause {
+        // A dying process closes its descriptors a moment before it can be waited for.
+        let gone = wait_readable(&[self.pidfd.as_fd()], Duration::from_millis(500));
+        if gone { Cause::Died } else { Cause::ChannelClosed }
+    }
+
+    /// Waits until the channel is ready for `flags`, and drains what the worker prints.
+    fn wait(&mut self, flags: PollFlags, deadline: Instant, watch: &Watch<'_>) -> Result<(), Cause> {
+        loop {
+            if watch.cancel.requested() {
+                return Err(Cause::Cancelled);
+            }
+            if let Some(breach) = watch.meter.breach() {
+                return Err(Cause::Breached(Box::new(breach)));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Cause::TimedOut(watch.limit));
+            }
+            let mut fds = vec![
+                PollFd::new(&self.channel, flags),
+                PollFd::new(&self.pidfd, PollFlags::IN),
+                PollFd::from_borrowed_fd(watch.cancel.fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(watch.meter.breach_fd(), PollFlags::IN),
+            ];
+            fds.extend(self.stdout.iter().chain(&self.stderr).map(|fd| PollFd::new(fd, PollFlags::IN)));
+            match poll(&mut fds, Some(&left.try_into().unwrap_or(LONGEST_POLL))) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(Cause::Protocol(format!("poll failed: {e}"))),
+            }
+            let channel_ready = !fds[0].revents().is_empty();
+            let gone = !fds[1].revents().is_empty();
+            drain(&mut self.stdout, &mut self.printed);
+            drain(&mut self.stderr, &mut self.complained);
+            // A worker that answered and then died has answered: its words are read first.
+            if channel_ready {
+                return Ok(());
+            }
+            if gone {
+                return Err(Cause::Died);
+            }
+        }
+    }
+
+    /// Ends the worker: asks, waits a moment, then kills it and everything that it started.
+    pub fn finish(mut self, watch: &Watch<'_>) -> End {
+        let polite = Watch { limit: GRACE, ..*watch };
+        let asked = self.send(&Request::Bye, &polite);
+        let cause = match asked.and_then(|()| self.answer(&polite).map(drop)) {
+            Err(cause @ (Cause::Cancelled | Cause::Breached(_))) => cause,
+            _ => Cause::Died,
+        };
+        self.kill(cause)
+    }
+
+    /// Kills the worker with everything that it started, and reads what it left.
+    pub fn kill(mut self, cause: Cause) -> End {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // The group first: children of the kernel go with it.
+            let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+            let _ = self.child.kill();
+        }
+        let status = self.child.wait().unwrap_or_default();
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        drain(&mut self.stdout, &mut self.printed);
+        drain(&mut self.stderr, &mut self.complained);
+        let complained = self.complained.text();
+        let output = if complained.trim().is_empty() { self.printed.text() } else { complained };
+        End { cause, status, pid: self.pid.as_raw_nonzero().get().unsigned_abs(), output }
+    }
+}
+
+const LONGEST_POLL: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 3600, tv_nsec: 0 };
+
+fn wait_readable(fds: &[BorrowedFd<'_>], limit: Duration) -> bool {
+    let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    matches!(poll(&mut fds, limit.try_into().ok().as_ref()), Ok(n) if n > 0)
+}
+
+/// Reads what is there; a stream at its end is closed, so that it is not polled again.
+fn drain(stream: &mut Option<OwnedFd>, tail: &mut Tail) {
+    let mut buffer = [0; 16 << 10];
+    while let Some(fd) = stream {
+        match rustix::io::read(&*fd, &mut buffer) {
+            Ok(0) => *stream = None,
+            Ok(n) => tail.push(&buffer[..n]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return,
+            Err(_) => *stream = None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_keeps_the_last_bytes_of_an_endless_stream() {
+        let mut tail = Tail::default();
+        for i in 0..10_000 {
+            tail.push(format!("line {i}\n").as_bytes());
+        }
+        let text = tail.text();
+        assert!(text.starts_with("[earlier output left out]\n"));
+        assert!(text.ends_with("line 9999\n"));
+        assert!(text.len() < TAIL + 100);
+    }
+}

@@ -1,0 +1,28 @@
+//! The descriptors that the supervisor passed in.
+
+use std::fs::File;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use crate::protocol::{CHANNEL, OUTPUTS};
+
+/// Takes the channel and the shared memory for outputs out of the environment. To be called once.
+///
+/// # Errors
+/// What is missing.
+pub fn take() -> Result<(UnixStream, File), &'static str> {
+    let channel = descriptor(CHANNEL).ok_or("PLIMSOLL_CHANNEL names no open descriptor")?;
+    let outputs = descriptor(OUTPUTS).ok_or("PLIMSOLL_OUTPUTS names no open descriptor")?;
+    Ok((channel.into(), outputs.into()))
+}
+
+fn descriptor(variable: &str) -> Option<OwnedFd> {
+    let number: RawFd = std::env::var(variable).ok()?.parse().ok().filter(|&n| n > 2)?;
+    // What is not open has no entry here.
+    std::fs::symlink_metadata(format!("/proc/self/fd/{number}")).ok()?;
+    // SAFETY: the descriptor is open (checked above), and the supervisor passed it to this process for this purpose alone:
+    // nothing else in the program opens descriptors before this, so that no other owner of the number exists.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC).ok()?;
+    Some(fd)
+}

@@ -1,0 +1,146 @@
+//! Launches of a kernel on calls: inputs mapped from their files, outputs into the shared memory.
+
+use std::fs::File;
+use std::io;
+use std::time::Instant;
+
+use memmap2::MmapMut;
+use plimsoll::capture::{Argument, CaptureError, MappedFile};
+use plimsoll::kernel::{Call, Kernel, KernelError, OutputBuffer};
+use plimsoll::run::Placement;
+use plimsoll::timing::{CpuClock, MeasureError, Protocol, measure};
+
+use crate::protocol::{CallMessage, ErrorKind, Leaf, LeafTensor, Reply};
+
+/// Why a call gave no result.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error(transparent)]
+    Input(#[from] CaptureError),
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error("{bytes} bytes for outputs cannot be had: {source}")]
+    Outputs { bytes: usize, source: io::Error },
+    #[error(transparent)]
+    Clock(#[from] plimsoll::timing::ClockError),
+}
+
+impl CallError {
+    fn reply(&self, id: u64, index: Option<usize>) -> Reply {
+        let kind = match self {
+            Self::Input(_) => ErrorKind::Input,
+            Self::Kernel(_) => ErrorKind::Exception,
+            Self::Outputs { .. } => ErrorKind::HostOom,
+            Self::Clock(_) => ErrorKind::Unsupported,
+        };
+        Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }
+    }
+}
+
+/// The shared memory for outputs, mapped as far as it is needed.
+pub struct Outputs {
+    file: File,
+    map: Option<MmapMut>,
+}
+
+impl Outputs {
+    /// Over the descriptor that the supervisor passed in.
+    pub fn new(file: File) -> Self {
+        Self { file, map: None }
+    }
+
+    fn memory(&mut self, bytes: usize) -> Result<&mut [u8], CallError> {
+        let failed = |source| CallError::Outputs { bytes, source };
+        if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
+            self.map = None;
+            self.file.set_len(bytes as u64).map_err(failed)?;
+            // SAFETY: the memfd is sealed against shrinking, so that the map stays backed; it is shared with the supervisor
+            // alone, which reads it only between a launch's answer and the next request.
+            self.map = Some(unsafe { MmapMut::map_mut(&self.file) }.map_err(failed)?);
+        }
+        Ok(self.map.as_deref_mut().map_or(&mut [], |map| &mut map[..bytes]))
+    }
+}
+
+/// The inputs of a call, mapped.
+struct Inputs {
+    storages: Vec<MappedFile>,
+    args: Vec<Argument>,
+}
+
+impl Inputs {
+    fn map(call: &CallMessage) -> Result<Self, CaptureError> {
+        let storages = call.storages.iter().map(|s| MappedFile::open(&s.path, s.offset, s.bytes));
+        let args = call.args.iter().map(|value| value.0.clone()).collect();
+        Ok(Self { storages: storages.collect::<Result<_, _>>()?, args })
+    }
+
+    /// Hands the call to `work`; inputs that shrank meanwhile outweigh what the kernel made of them.
+    fn with<T>(
+        &self,
+        params: &[String],
+        work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let storages: Vec<&[u8]> = self.storages.iter().map(|map| &**map).collect();
+        let result = work(&Call { params, args: &self.args, storages: &storages });
+        self.storages.iter().try_for_each(MappedFile::intact)?;
+        result
+    }
+}
+
+/// Launches `kernel` once.
+pub fn launch(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Reply {
+    launched(kernel, id, call, outputs).unwrap_or_else(|error| error.reply(id, None))
+}
+
+fn launched(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Result<Reply, CallError> {
+    Inputs::map(call)?.with(&call.params, |bound| {
+        let placement = Placement::of(&kernel.outputs(bound)?)?;
+        let mut buffers = placement.buffers(outputs.memory(placement.bytes)?)?;
+        buffers.iter_mut().for_each(OutputBuffer::poison);
+        let start = Instant::now();
+        kernel.launch(bound, &mut buffers)?;
+        let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let leaf = |o: plimsoll::run::Placed| Leaf {
+            path: o.path,
+            tensor: Some(LeafTensor { spec: o.spec, offset: o.offset as u64, bytes: o.bytes as u64 }),
+            value: None,
+        };
+        Ok(Reply::Launched { id, elapsed_ns, outputs: placement.outputs.into_iter().map(leaf).collect() })
+    })
+}
+
+/// Maps every call of the batch, then times each by itself.
+pub fn profile(
+    kernel: &dyn Kernel,
+    id: u64,
+    calls: &[CallMessage],
+    protocol: Protocol,
+    say: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> io::Result<()> {
+    let batch: Vec<_> = calls.iter().map(Inputs::map).collect();
+    for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
+        let timed = inputs.map_err(CallError::from).and_then(|inputs| {
+            inputs.with(&call.params, |bound| {
+                let placement = Placement::of(&kernel.outputs(bound)?)?;
+                let mut memory = vec![0; placement.bytes];
+                let mut buffers = placement.buffers(&mut memory)?;
+                let samples = measure(protocol, &mut CpuClock::new(), &mut || kernel.launch(bound, &mut buffers));
+                samples.map_err(|error| match error {
+                    MeasureError::Launch(error) => error.into(),
+                    MeasureError::Clock(error) => error.into(),
+                })
+            })
+        });
+        say(match timed {
+            Ok(samples) => Reply::Timed {
+                id,
+                index,
+                launches_per_sample: samples.launches_per_sample,
+                durations_ns: samples.durations_ns,
+            },
+            Err(error) => error.reply(id, Some(index)),
+        })?;
+    }
+    say(Reply::Profiled { id })
+}

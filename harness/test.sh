@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Sets up what the tests need (a Python with torch 2.11.0, under target/) and runs every check of the project.
+# Needs Rust, Python 3 with venv, and a C++ compiler.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target="${CARGO_TARGET_DIR:-target}"
+
+venv="$target/torch-venv"
+if ! "$venv/bin/python" -c 'import torch, ninja; assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null; then
+    echo "+ setting up torch 2.11.0 in $venv"
+    rm -rf "$venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check torch==2.11.0 numpy ninja setuptools
+fi
+PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
+export PLIMSOLL_TORCH_PYTHON
+# load_inline builds with ninja, which it finds on the path.
+export PATH="$(dirname "$PLIMSOLL_TORCH_PYTHON"):$PATH"
+export TORCH_EXTENSIONS_DIR="$(cd "$target" && pwd)/torch-extensions"
+
+run() { echo "+ $*"; "$@"; }
+run cargo fmt --all --check
+run cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+RUSTDOCFLAGS="-D warnings" run cargo doc --workspace --no-deps --all-features --locked
+run "$PLIMSOLL_TORCH_PYTHON" -m unittest discover --start-directory tests/python
+run cargo test --workspace --all-features --locked

@@ -1,0 +1,79 @@
+//! [`Launcher`]: where kernels run. In this process ([`InProcess`](super::InProcess)), or in a worker that the `plimsoll`
+//! command supervises; validation and profiling are written once, over this trait.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::bytes::ByteSize;
+use crate::capture::{Argument, Bound, Entry, TensorSpec};
+use crate::kernel::KernelIdentity;
+use crate::record::{Failure, Release, ReleaseReason};
+use crate::timing::{Protocol, Samples};
+
+/// An entry with its arguments bound, ready to be launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// Its arguments.
+    pub bound: &'a Bound,
+}
+
+/// What a kernel gave for one leaf of its output.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputValue {
+    /// A contiguous little-endian tensor, at this byte offset of [`Launched::memory`].
+    Tensor {
+        /// Its dtype and shape.
+        spec: TensorSpec,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// A value that is no tensor.
+    Value(Argument),
+}
+
+/// What one launch gave.
+pub struct Launched {
+    /// The outputs, flattened: each with its path (empty for a single output, `[1]` for the second of a tuple).
+    pub outputs: Vec<(String, OutputValue)>,
+    /// The bytes under the tensors.
+    pub memory: Box<dyn AsRef<[u8]>>,
+    /// The time of the launch.
+    pub elapsed: Duration,
+}
+
+/// Runs a kernel on jobs. Whatever goes wrong is a typed [`Failure`] of that job, and the next job runs all the same.
+pub trait Launcher {
+    /// The kernel, as it goes into a record's semantics.
+    fn kernel(&self) -> KernelIdentity;
+
+    /// Launches the kernel once.
+    fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure>;
+
+    /// Keeps the jobs of a batch resident together and times each by itself; `each` is called once a job, in order.
+    fn profile(
+        &mut self,
+        batch: &[Job<'_>],
+        protocol: Protocol,
+        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
+    );
+
+    /// Drops inputs, outputs and caches that the last jobs left.
+    fn release(&mut self);
+
+    /// Ends the process that kernels ran in, where there is one, and waits until its memory is back with the system.
+    fn recycle(&mut self, reason: ReleaseReason);
+
+    /// The proofs of every process that ended since the last call, in order.
+    fn releases(&mut self) -> Vec<Release>;
+
+    /// The number of the worker that the last launch ran in, from 1; `None` where kernels run in this process.
+    fn worker(&self) -> Option<u32>;
+
+    /// The resident memory of the worker now, where there is one and it can be read.
+    fn worker_rss(&self) -> Option<ByteSize>;
+
+    /// Versions of what the kernel runs on (`torch`, `python`), known after the first launch.
+    fn versions(&self) -> BTreeMap<String, String>;
+}

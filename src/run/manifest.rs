@@ -1,0 +1,53 @@
+//! The manifest: what a capture means and what it will take, from headers alone.
+
+use crate::bytes::ByteSize;
+use crate::capture::{Bound, Capture, CaptureError, Digest, Entry, Residency};
+use crate::record::{Covers, EntrySemantics, TensorSemantics};
+
+/// The digest of an entry that could not be read: no entry that can be has it.
+const UNREADABLE: &str = "unreadable";
+
+/// What is known of an entry before anything of it is loaded.
+pub struct Planned {
+    /// Its place in the record's semantics.
+    pub semantics: EntrySemantics,
+    /// What will be resident; `None` where the entry could not be read.
+    pub residency: Option<Residency>,
+}
+
+/// Reads the headers of every entry, one at a time. An entry that cannot be read keeps its place: its launch will say why.
+pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
+    let read = |name: &String, entry: Result<Entry, CaptureError>| {
+        entry.and_then(|entry| plan_entry(capture, &entry, digest)).unwrap_or_else(|_| Planned {
+            semantics: EntrySemantics {
+                name: name.clone(),
+                bytes: ByteSize::ZERO,
+                digest: UNREADABLE.to_owned(),
+                covers: Covers::Skeleton,
+                tensors: Vec::new(),
+            },
+            residency: None,
+        })
+    };
+    capture.names().iter().zip(capture.entries()).map(|(name, entry)| read(name, entry)).collect()
+}
+
+fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planned, CaptureError> {
+    let bound = entry.bind(capture.order())?;
+    let identity = entry.identity(digest)?;
+    Ok(Planned {
+        semantics: EntrySemantics {
+            name: entry.name().to_owned(),
+            bytes: entry.file_size(),
+            digest: format!("blake3:{}", identity.digest),
+            covers: identity.covers,
+            tensors: tensors(entry, &bound),
+        },
+        residency: Some(entry.residency(&bound)),
+    })
+}
+
+fn tensors(entry: &Entry, bound: &Bound) -> Vec<TensorSemantics> {
+    let arguments = bound.params.iter().zip(&bound.args).flat_map(|(name, value)| TensorSemantics::of(name, value));
+    arguments.chain(TensorSemantics::of("output", entry.output())).collect()
+}

@@ -1,0 +1,42 @@
+//! [`Observer`]: who watches a run as it goes.
+
+use crate::record::EntryResult;
+
+/// The parts of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Every entry is launched once and judged.
+    Validate,
+    /// The validation worker is ended and its memory awaited.
+    Release,
+    /// Every entry is timed, batch by batch.
+    Profile,
+}
+
+impl Phase {
+    /// The name of the phase in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Validate => "validate",
+            Self::Release => "release",
+            Self::Profile => "profile",
+        }
+    }
+}
+
+/// Is told what happens during a run, and may stop it.
+pub trait Observer {
+    /// A phase begins, over this many entries.
+    fn phase(&mut self, _phase: Phase, _entries: usize) {}
+
+    /// An entry was judged or timed.
+    fn entry(&mut self, _phase: Phase, _result: &EntryResult) {}
+
+    /// Whether the run is to stop before the next entry. What was found until then is kept, and the record says so.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// An observer that looks away.
+impl Observer for () {}

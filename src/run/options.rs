@@ -1,0 +1,63 @@
+//! [`Options`]: what a run does and how it manages memory.
+
+use std::time::Duration;
+
+use crate::bytes::ByteSize;
+use crate::capture::{Digest, OverCap};
+use crate::ceiling::Ceilings;
+use crate::compare::Comparison;
+use crate::timing::Protocol;
+
+/// What a run does and how it manages memory. The defaults validate and profile as the command line does without flags.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Launch every entry once and judge its output.
+    pub validate: bool,
+    /// Time every entry; one that failed its validation is not timed.
+    pub profile: bool,
+    /// The rule of comparison; `None` takes that of the operator ([`Comparison::for_operator`]).
+    pub comparison: Option<Comparison>,
+    /// How launches are timed.
+    pub protocol: Protocol,
+    /// The most bytes that may be resident together while profiling.
+    pub batch_bytes: ByteSize,
+    /// What becomes of an entry that exceeds `batch_bytes` by itself.
+    pub over_cap: OverCap,
+    /// Ends a validation worker after it was given this many bytes of entries.
+    pub recycle_after: Option<ByteSize>,
+    /// Ends a validation worker whose resident memory reached this mark.
+    pub recycle_rss: Option<ByteSize>,
+    /// Stop at the first entry that does not pass.
+    pub fail_fast: bool,
+    /// What the digests of entries cover.
+    pub digest: Digest,
+    /// Limits on memory, judged at the end; the launcher's supervisor stops a worker that breaks one.
+    pub ceilings: Ceilings,
+    /// The longest that a launch may take, for the record; the launcher enforces it.
+    pub timeout: Option<Duration>,
+    /// The interval at which memory was sampled, for the record.
+    pub sampling_interval: Duration,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            validate: true,
+            profile: true,
+            comparison: None,
+            protocol: Protocol::default(),
+            batch_bytes: ByteSize::gib(1),
+            over_cap: OverCap::Alone,
+            recycle_after: Some(ByteSize::gib(16)),
+            recycle_rss: None,
+            fail_fast: false,
+            digest: Digest::Skeleton,
+            ceilings: Ceilings::default(),
+            timeout: None,
+            sampling_interval: Duration::from_millis(10),
+            command: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Placement`]: where the outputs of a kernel lie in one piece of memory.
+
+use crate::capture::TensorSpec;
+use crate::kernel::{KernelError, OutputBuffer};
+
+/// Outputs begin at multiples of this many bytes, as storages of captures do.
+pub const OUTPUT_ALIGNMENT: usize = 64;
+
+/// One output's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Its path in the kernel's output: empty for a single output, `[1]` for the second of several.
+    pub path: String,
+    /// Its dtype and shape.
+    pub spec: TensorSpec,
+    /// Where it begins, in bytes.
+    pub offset: usize,
+    /// Its length, in bytes.
+    pub bytes: usize,
+}
+
+/// Where the outputs of a kernel lie in one piece of memory, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The outputs, in order of their offsets.
+    pub outputs: Vec<Placed>,
+    /// The bytes of all.
+    pub bytes: usize,
+}
+
+impl Placement {
+    /// Places tensors of `specs`.
+    ///
+    /// # Errors
+    /// [`KernelError::OutputBytes`] where they do not fit an address space.
+    pub fn of(specs: &[TensorSpec]) -> Result<Self, KernelError> {
+        let mut end = 0usize;
+        let mut outputs = Vec::with_capacity(specs.len());
+        for (i, spec) in specs.iter().enumerate() {
+            let too_large = || KernelError::OutputBytes { spec: spec.clone(), given: end };
+            let offset = end.checked_next_multiple_of(OUTPUT_ALIGNMENT).ok_or_else(too_large)?;
+            let bytes = spec.bytes().and_then(|b| usize::try_from(b).ok()).ok_or_else(too_large)?;
+            let next = offset.checked_add(bytes).filter(|&n| isize::try_from(n).is_ok()).ok_or_else(too_large)?;
+            let path = if specs.len() == 1 { String::new() } else { format!("[{i}]") };
+            outputs.push(Placed { path, spec: spec.clone(), offset, bytes });
+            end = next;
+        }
+        Ok(Self { outputs, bytes: end })
+    }
+
+    /// The buffers of the outputs in `memory`, which begins where the placement does.
+    ///
+    /// # Errors
+    /// [`KernelError::OutputBytes`] where `memory` is too short.
+    pub fn buffers<'a>(&self, memory: &'a mut [u8]) -> Result<Vec<OutputBuffer<'a>>, KernelError> {
+        let (mut rest, mut at) = (memory, 0);
+        let mut buffers = Vec::with_capacity(self.outputs.len());
+        for placed in &self.outputs {
+            let short = KernelError::OutputBytes { spec: placed.spec.clone(), given: rest.len() };
+            let (own, after) = rest
+                .split_at_mut_checked(placed.offset - at)
+                .and_then(|(_, tail)| tail.split_at_mut_checked(placed.bytes))
+                .ok_or(short)?;
+            buffers.push(OutputBuffer::new(&placed.spec, own)?);
+            (rest, at) = (after, placed.offset + placed.bytes);
+        }
+        Ok(buffers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Dtype;
+    use proptest::prelude::*;
+
+    #[test]
+    fn outputs_too_large_for_memory_are_refused() {
+        let spec = |shape: &[u64]| TensorSpec { dtype: Dtype::F32, shape: shape.to_vec() };
+        assert!(Placement::of(&[spec(&[u64::MAX])]).is_err());
+        assert!(Placement::of(&[spec(&[1 << 60]), spec(&[1 << 60]), spec(&[1 << 60])]).is_err());
+        assert_eq!(Placement::of(&[spec(&[3])]).unwrap().outputs[0].path, "");
+    }
+
+    proptest! {
+        #[test]
+        fn outputs_are_aligned_and_do_not_overlap(sizes in prop::collection::vec(0u64..300, 0..6)) {
+            let specs: Vec<_> = sizes.iter().map(|&n| TensorSpec { dtype: Dtype::F16, shape: vec![n] }).collect();
+            let placement = Placement::of(&specs).unwrap();
+            prop_assert!(placement.outputs.iter().all(|o| o.offset % OUTPUT_ALIGNMENT == 0));
+            prop_assert!(placement.outputs.windows(2).all(|p| p[0].offset + p[0].bytes <= p[1].offset));
+            let mut memory = vec![0; placement.bytes];
+            let buffers = placement.buffers(&mut memory).unwrap();
+            prop_assert_eq!(buffers.iter().map(|b| b.spec()).collect::<Vec<_>>(), specs);
+            if placement.bytes > 0 {
+                prop_assert!(placement.buffers(&mut memory[..placement.bytes - 1]).is_err());
+            }
+        }
+    }
+}

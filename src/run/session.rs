@@ -1,0 +1,182 @@
+//! The whole way of a run: manifest, validation, release, profiling, verdicts, record.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::{Instant, SystemTime};
+
+use crate::capture::{Batch, BatchError, Capture, plan_batches};
+use crate::compare::Comparison;
+use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
+use crate::record::{
+    Aggregation, Batching, CacheRelease, CaptureSource, Covers, EntryResult, Environment, Policy, ProfileStatus, Record,
+    RecordError, Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code,
+    timestamp,
+};
+use crate::timing::{Protocol, Statistics};
+
+use super::launcher::Launcher;
+use super::manifest::{Planned, manifest};
+use super::observer::{Observer, Phase};
+use super::options::Options;
+use super::{profile, validate, verdicts};
+
+/// Why a run could not begin, or its record not be built. Whatever happens to an entry is a result, not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An entry exceeds the byte cap and was to be refused.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    /// The record could not be built.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Memory could not be metered.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+}
+
+/// Runs `options` on `capture` with the kernel of `launcher`, metered by `meter`, and gives the record.
+///
+/// The meter is finished here; its phases are those of [`Phase`]. An interruption ([`Observer::cancelled`]) ends in a
+/// record too, whose state says so.
+///
+/// # Errors
+/// [`RunError`]; nothing was launched where the batches could not be planned.
+pub fn run(
+    capture: &Capture,
+    launcher: &mut dyn Launcher,
+    meter: Meter,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
+    let (started, clock) = (SystemTime::now(), Instant::now());
+    let begin = if options.validate { Phase::Validate } else { Phase::Profile };
+    meter.phase(begin.name());
+    let planned = manifest(capture, options.digest);
+    let batches = if options.profile { plan(&planned, options)? } else { Vec::new() };
+    let semantics = semantics(capture, launcher, &planned, options);
+    let mut results = no_results(&planned);
+
+    if options.validate {
+        observer.phase(Phase::Validate, planned.len());
+        let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
+        validate::validate(capture, &planned, rule, launcher, options, observer, &mut results);
+        meter.phase(Phase::Release.name());
+        observer.phase(Phase::Release, 0);
+        launcher.recycle(if options.profile { ReleaseReason::BeforeProfiling } else { ReleaseReason::Finished });
+    }
+    if options.profile {
+        if options.validate {
+            meter.phase(Phase::Profile.name());
+        }
+        observer.phase(Phase::Profile, planned.len());
+        profile::profile(capture, &batches, launcher, options, observer, &mut results);
+        launcher.recycle(ReleaseReason::Finished);
+    }
+    let phases = meter.finish();
+    let releases = launcher.releases();
+
+    let mut verdicts = Vec::new();
+    if options.validate {
+        verdicts.push(verdicts::validation(&results));
+    }
+    if options.profile {
+        verdicts.push(verdicts::profile(&results));
+    }
+    if !releases.is_empty() {
+        verdicts.push(verdicts::release(&releases));
+    }
+    verdicts.extend(ceiling_verdicts(&phases, options));
+    let timing = semantics.aggregation.and_then(|how| aggregate(&results, how));
+    Ok(Record {
+        schema: SCHEMA.to_owned(),
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        command: options.command.clone(),
+        state: if observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
+        started: timestamp(started),
+        wall_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        semantics_digest: semantics.digest()?,
+        semantics,
+        policy: policy(capture, options, batches),
+        environment: environment(launcher),
+        phases,
+        releases,
+        results: Results { entries: results, timing },
+        exit_code: exit_code(&verdicts),
+        verdicts,
+    })
+}
+
+fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
+    // An entry that could not be read takes no memory; its turn will say why it failed.
+    let residencies = planned.iter().map(|p| p.residency.clone().unwrap_or_default());
+    Ok(plan_batches(residencies, options.batch_bytes, options.over_cap)?)
+}
+
+fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> Semantics {
+    let operator = capture.operator().to_owned();
+    let rule = || options.comparison.clone().unwrap_or_else(|| Comparison::for_operator(&operator));
+    Semantics {
+        comparison: options.validate.then(rule),
+        operator,
+        entries: planned.iter().map(|p| p.semantics.clone()).collect(),
+        kernel: launcher.kernel(),
+        timing: options.profile.then_some(options.protocol),
+        aggregation: options.profile.then_some(match options.protocol {
+            Protocol::KernelForge { .. } => Aggregation::EntryMeans,
+            Protocol::Samples { .. } => Aggregation::EntryMedians,
+        }),
+    }
+}
+
+fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
+    let result = |(index, p): (usize, &Planned)| EntryResult {
+        index,
+        name: p.semantics.name.clone(),
+        validation: None,
+        profile: None,
+    };
+    planned.iter().enumerate().map(result).collect()
+}
+
+fn aggregate(results: &[EntryResult], how: Aggregation) -> Option<Statistics> {
+    let figures: Vec<f64> = results
+        .iter()
+        .filter_map(|r| r.profile.as_ref())
+        .filter(|p| p.status == ProfileStatus::Timed)
+        .filter_map(|p| p.statistics.as_ref())
+        .map(|s| match how {
+            Aggregation::EntryMeans => s.mean_ns,
+            Aggregation::EntryMedians => s.median_ns,
+        })
+        .collect();
+    Statistics::of(&figures)
+}
+
+fn ceiling_verdicts(phases: &[PhaseReadings], options: &Options) -> Vec<Verdict> {
+    crate::ceiling::judge(phases, &options.ceilings).into_iter().map(Verdict::from).collect()
+}
+
+fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> Policy {
+    Policy {
+        source: CaptureSource { kind: SourceKind::Folder, path: display(capture.path()) },
+        batching: options.profile.then(|| Batching {
+            cap: Some(options.batch_bytes),
+            over_cap: options.over_cap,
+            batches,
+        }),
+        recycling: Recycling { after: options.recycle_after, rss_mark: options.recycle_rss },
+        cache_release: CacheRelease::BetweenBatches,
+        threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u32,
+        timeout_ns: options.timeout.and_then(|t| u64::try_from(t.as_nanos()).ok()),
+        sampling_interval_ns: u64::try_from(options.sampling_interval.as_nanos()).unwrap_or(u64::MAX),
+        digest: options.digest,
+    }
+}
+
+fn environment(launcher: &dyn Launcher) -> Environment {
+    Environment { versions: launcher.versions(), ..Environment::of(&SystemInfo::read()) }
+}
+
+fn display(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,109 @@
+//! Validation: every entry launched once, one resident at a time, and judged.
+
+use crate::bytes::ByteSize;
+use crate::capture::{Capture, CaptureError, Entry, MappedEntry};
+use crate::compare::Comparison;
+use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
+
+use super::judge::{blind_spots, judge};
+use super::launcher::{Job, Launcher};
+use super::manifest::Planned;
+use super::observer::{Observer, Phase};
+use super::options::Options;
+
+/// Why entries after the first that failed were left out.
+pub(super) const FAIL_FAST: &str = "an entry before it failed (--fail-fast)";
+/// Why entries after an interruption were left out.
+pub(super) const CANCELLED: &str = "the run was interrupted before it";
+
+/// Launches and judges every entry of `planned`, writing into `results`.
+pub(super) fn validate(
+    capture: &Capture,
+    planned: &[Planned],
+    rule: &Comparison,
+    launcher: &mut dyn Launcher,
+    options: &Options,
+    observer: &mut dyn Observer,
+    results: &mut [EntryResult],
+) {
+    let mut previous: Option<(Entry, MappedEntry)> = None;
+    let mut given = ByteSize::ZERO;
+    let mut stopped: Option<&str> = None;
+    for (index, result) in results.iter_mut().enumerate() {
+        if observer.cancelled() {
+            stopped = Some(CANCELLED);
+        }
+        let validation = match stopped {
+            Some(reason) => Validation::not_run(reason),
+            None => {
+                let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, |r| r.bytes());
+                given = recycle_when_due(launcher, options, given, size) + size;
+                validate_entry(capture, index, rule, launcher, &mut previous)
+            }
+        };
+        let cancelled = validation.error.as_ref().is_some_and(|e| e.kind == FailureKind::Cancelled);
+        if cancelled {
+            stopped = Some(CANCELLED);
+        } else if options.fail_fast && !validation.passed() {
+            stopped = stopped.or(Some(FAIL_FAST));
+        }
+        result.validation = Some(validation);
+        observer.entry(Phase::Validate, result);
+    }
+}
+
+/// Ends the worker where the next entry would take it over a mark; gives the bytes that the worker then has seen.
+fn recycle_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteSize, next: ByteSize) -> ByteSize {
+    let over_bytes = given > ByteSize::ZERO && options.recycle_after.is_some_and(|after| given + next > after);
+    let over_rss = || options.recycle_rss.zip(launcher.worker_rss()).is_some_and(|(mark, rss)| rss >= mark);
+    let reason = if over_bytes {
+        ReleaseReason::RecycleAfter
+    } else if over_rss() {
+        ReleaseReason::RssMark
+    } else {
+        return given;
+    };
+    launcher.recycle(reason);
+    ByteSize::ZERO
+}
+
+fn validate_entry(
+    capture: &Capture,
+    index: usize,
+    rule: &Comparison,
+    launcher: &mut dyn Launcher,
+    previous: &mut Option<(Entry, MappedEntry)>,
+) -> Validation {
+    let attempt = || -> Result<(Validation, Entry, MappedEntry), Failure> {
+        let entry = capture.entry(index)?;
+        let bound = entry.bind(capture.order())?;
+        let launched = launcher.launch(Job { entry: &entry, bound: &bound })?;
+        let mapped = entry.map()?;
+        let leaves = judge(&entry, &mapped, &launched, rule)?;
+        let before = previous.as_ref().map(|(entry, mapped)| (entry, mapped));
+        let blindness = blind_spots(&entry, &mapped, before, rule)?;
+        let mut validation = Validation::compared(leaves, Some(blindness));
+        validation.launch_ns = u64::try_from(launched.elapsed.as_nanos()).ok();
+        Ok((validation, entry, mapped))
+    };
+    let mut validation = match attempt() {
+        Ok((validation, entry, mapped)) => {
+            *previous = Some((entry, mapped));
+            validation
+        }
+        Err(failure) => {
+            *previous = None;
+            Validation::failed(failure)
+        }
+    };
+    launcher.release();
+    validation.worker = launcher.worker();
+    validation
+}
+
+impl From<CaptureError> for Failure {
+    /// An entry that cannot be read is the failure of that entry.
+    fn from(error: CaptureError) -> Self {
+        Self::new(FailureKind::Input, error.to_string())
+    }
+}

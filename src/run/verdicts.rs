@@ -1,0 +1,69 @@
+//! Verdicts on the results of a run.
+
+use crate::record::{
+    EntryResult, ProfileStatus, Release, ValidationStatus, Verdict, VerdictStatus,
+};
+
+/// Whether every entry passed its validation.
+pub(super) fn validation(results: &[EntryResult]) -> Verdict {
+    let count = |wanted| results.iter().filter_map(|r| r.validation.as_ref()).filter(|v| v.status == wanted).count();
+    let [passed, mismatched, failed, not_run] = [
+        ValidationStatus::Passed,
+        ValidationStatus::Mismatch,
+        ValidationStatus::Error,
+        ValidationStatus::NotRun,
+    ]
+    .map(count);
+    let blind = results
+        .iter()
+        .filter_map(|r| r.validation.as_ref()?.blindness)
+        .filter(|blindness| blindness.any())
+        .count();
+    let mut message = format!("{passed} of {} entries passed", results.len());
+    for (count, what) in [
+        (mismatched, "did not match"),
+        (failed, "gave no output to compare"),
+        (not_run, "were not run"),
+        (blind, "cannot tell a wrong kernel"),
+    ] {
+        if count > 0 {
+            message.push_str(&format!(", {count} {what}"));
+        }
+    }
+    verdict("validation", mismatched + failed, not_run, message)
+}
+
+/// Whether every entry was timed.
+pub(super) fn profile(results: &[EntryResult]) -> Verdict {
+    let count = |wanted| results.iter().filter_map(|r| r.profile.as_ref()).filter(|p| p.status == wanted).count();
+    let [timed, failed, not_run] = [ProfileStatus::Timed, ProfileStatus::Error, ProfileStatus::NotRun].map(count);
+    let mut message = format!("{timed} of {} entries timed", results.len());
+    for (count, what) in [(failed, "failed"), (not_run, "were not run")] {
+        if count > 0 {
+            message.push_str(&format!(", {count} {what}"));
+        }
+    }
+    verdict("profile", failed, not_run, message)
+}
+
+/// Whether every worker is gone. That MemAvailable came back is recorded with each release, but other programs move it
+/// too: it decides nothing.
+pub(super) fn release(releases: &[Release]) -> Verdict {
+    let left = releases.iter().filter(|release| !release.gone).count();
+    let recovered = releases.iter().filter(|release| release.recovered == Some(true)).count();
+    let message = format!(
+        "{} of {} workers gone, MemAvailable back after {recovered}",
+        releases.len() - left,
+        releases.len()
+    );
+    verdict("release", left, 0, message)
+}
+
+fn verdict(subject: &str, failed: usize, missing: usize, message: String) -> Verdict {
+    let status = match (failed, missing) {
+        (0, 0) => VerdictStatus::Pass,
+        (0, _) => VerdictStatus::Inconclusive,
+        _ => VerdictStatus::Fail,
+    };
+    Verdict { subject: subject.to_owned(), status, message }
+}

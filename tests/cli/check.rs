@@ -1,0 +1,116 @@
+//! The main job with the built-in kernel.
+
+use std::fs;
+
+use plimsoll::ByteSize;
+use plimsoll::record::{ProfileStatus, ReleaseReason, RunState, ValidationStatus, VerdictStatus};
+
+use crate::support::{Scene, run};
+
+#[test]
+fn check_validates_releases_profiles_and_records() {
+    let scene = Scene::new(4);
+    let (code, record) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding", "--batch-bytes", "150KiB"]));
+    assert_eq!((code, record.exit_code, record.state), (0, 0, RunState::Complete));
+    let names: Vec<_> = record.phases.iter().map(|phase| phase.phase.as_str()).collect();
+    assert_eq!(names, ["validate", "release", "profile"]);
+    assert_eq!(record.results.entries.len(), 4);
+    for result in &record.results.entries {
+        let (validation, profile) = (result.validation.as_ref().unwrap(), result.profile.as_ref().unwrap());
+        assert_eq!((validation.status, profile.status), (ValidationStatus::Passed, ProfileStatus::Timed));
+        assert_eq!((profile.samples_ns.len(), profile.launches_per_sample), (1, Some(100)));
+        assert!(!validation.blindness.unwrap().any());
+    }
+    let batches = &record.policy.batching.as_ref().unwrap().batches;
+    assert_eq!(batches.iter().map(|b| (b.first, b.count)).collect::<Vec<_>>(), [(0, 2), (2, 2)]);
+    assert!(batches.iter().all(|b| b.bytes <= ByteSize::new(150 << 10)));
+    let reasons: Vec<_> = record.releases.iter().map(|r| (r.worker, r.reason, r.gone)).collect();
+    assert_eq!(reasons, [(1, ReleaseReason::BeforeProfiling, true), (2, ReleaseReason::Finished, true)]);
+}
+
+#[test]
+fn a_validation_worker_is_replaced_after_the_bytes_it_may_see() {
+    let scene = Scene::new(4);
+    let (code, record) =
+        scene.run(scene.command("validate").args(["--kernel", "builtin:embedding", "--recycle-after", "150KiB"]));
+    assert_eq!(code, 0);
+    let workers: Vec<_> = record.results.entries.iter().map(|r| r.validation.as_ref().unwrap().worker).collect();
+    assert_eq!(workers, [Some(1), Some(1), Some(2), Some(2)]);
+    assert_eq!(record.releases[0].reason, ReleaseReason::RecycleAfter);
+}
+
+#[test]
+fn samples_are_all_kept() {
+    let scene = Scene::new(1);
+    let flags = ["--kernel", "builtin:embedding", "--protocol", "samples", "--warmup", "2", "--launches", "7"];
+    let (code, record) = scene.run(scene.command("profile").args(flags));
+    assert_eq!(code, 0);
+    assert_eq!(record.results.entries[0].profile.as_ref().unwrap().samples_ns.len(), 7);
+    assert!(record.results.entries[0].validation.is_none());
+}
+
+#[test]
+fn an_output_that_is_not_the_kernels_fails_with_the_first_mismatch() {
+    let scene = Scene::new(3);
+    // The last storage of the file is the output: its first element changes.
+    let mut bytes = fs::read(scene.entry(1)).unwrap();
+    let output = bytes.windows(6).rposition(|w| w == b"data/2").map(|at| &bytes[..at]).unwrap().len();
+    let local = bytes[..output].windows(6).rposition(|w| w == b"data/2").unwrap();
+    let start = (local + 6).next_multiple_of(64);
+    bytes[start] ^= 0x40;
+    fs::write(scene.entry(1), bytes).unwrap();
+    let (code, record) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding"]));
+    assert_eq!((code, record.exit_code), (1, 1));
+    let statuses: Vec<_> = record.results.entries.iter().map(|r| r.validation.as_ref().unwrap().status).collect();
+    assert_eq!(statuses, [ValidationStatus::Passed, ValidationStatus::Mismatch, ValidationStatus::Passed]);
+    let validation = record.results.entries[1].validation.as_ref().unwrap();
+    let elements = validation.leaves[0].elements.as_ref().unwrap();
+    assert_eq!(elements.mismatches, 1);
+    assert_eq!(elements.first_mismatch.as_ref().unwrap().index, [0, 0, 0]);
+    // A wrong answer has no time.
+    assert_eq!(record.results.entries[1].profile.as_ref().unwrap().status, ProfileStatus::NotRun);
+    let (code, record) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding", "--fail-fast"]));
+    assert_eq!(code, 1);
+    assert_eq!(record.results.entries[2].validation.as_ref().unwrap().status, ValidationStatus::NotRun);
+    // KernelForge's tolerance does not forgive it either: the exponent changed.
+    let (code, _) = scene.run(scene.command("validate").args(["--kernel", "builtin:embedding", "--compare", "kernelforge"]));
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn a_broken_ceiling_fails_the_run_and_says_by_how_much() {
+    let scene = Scene::new(1);
+    let (code, out, _) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--peak-rss", "100KiB"]));
+    assert_eq!(code, 1);
+    assert!(out.contains("peak_rss") && out.contains("100.00 KiB"), "{out}");
+    let record = plimsoll::record::Record::read(&scene.record()).unwrap();
+    let verdict = record.verdicts.iter().find(|v| v.subject == "ceiling peak_rss").unwrap();
+    assert_eq!(verdict.status, VerdictStatus::Fail);
+    assert!(verdict.message.contains("validate"), "{}", verdict.message);
+}
+
+#[test]
+fn an_entry_over_the_cap_is_alone_or_refused() {
+    let scene = Scene::new(2);
+    let flags = ["--kernel", "builtin:embedding", "--batch-bytes", "1KiB"];
+    let (code, record) = scene.run(scene.command("check").args(flags));
+    assert_eq!(code, 0);
+    let batches = record.policy.batching.unwrap().batches;
+    assert_eq!(batches.iter().map(|b| (b.count, b.over_cap)).collect::<Vec<_>>(), [(1, true), (1, true)]);
+    fs::remove_file(scene.record()).unwrap();
+    let (code, _, err) = run(scene.command("check").args(flags).args(["--over-cap", "refuse"]));
+    assert_eq!(code, 2);
+    assert!(err.contains("entry_000000.pt"), "{err}");
+    assert!(!scene.record().exists());
+}
+
+#[test]
+fn json_prints_the_record_alone() {
+    let scene = Scene::new(1);
+    let (code, out, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--json"]));
+    assert_eq!((code, err.as_str()), (0, ""));
+    let printed: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&fs::read(scene.record()).unwrap()).unwrap();
+    assert_eq!(printed, written);
+    assert_eq!(printed["schema"], "plimsoll.record/1");
+}

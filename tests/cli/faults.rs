@@ -1,0 +1,197 @@
+//! Whatever a kernel, a file or a disk does ends in a typed result, and in a record that is whole.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll::record::{Failure, FailureKind, Record, RunState, ValidationStatus};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Scene, kernel, plimsoll, run, torch_python};
+
+fn command(scene: &Scene, name: &str, flags: &[&str]) -> Option<Command> {
+    let python = torch_python()?;
+    let mut command = scene.command("validate");
+    command.arg("--kernel").arg(kernel(name)).arg("--python").arg(python).args(flags);
+    Some(command)
+}
+
+/// Runs a kernel that fails on both entries of a capture; gives the failure of the second, which had a worker of its own.
+fn fails(name: &str, flags: &[&str]) -> Option<Failure> {
+    let scene = Scene::new(2);
+    let (code, record) = scene.run(&mut command(&scene, name, flags)?);
+    assert_eq!((code, record.state), (1, RunState::Complete));
+    let error = |index: usize| record.results.entries[index].validation.clone().unwrap().error.unwrap();
+    assert_eq!(error(0).kind, error(1).kind);
+    Some(error(1))
+}
+
+#[test]
+fn a_kernel_that_segfaults() {
+    let Some(failure) = fails("segfault", &[]) else { return };
+    assert_eq!((failure.kind, failure.signal), (FailureKind::Signal, Some(11)));
+    assert!(failure.message.contains("SIGSEGV"));
+}
+
+#[test]
+fn a_kernel_that_hangs_and_ignores_sigterm() {
+    let Some(failure) = fails("hang", &["--timeout", "1s"]) else { return };
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.contains("1s"), "{}", failure.message);
+}
+
+#[test]
+fn a_kernel_that_allocates_without_end_is_stopped_at_the_ceiling() {
+    let Some(failure) = fails("allocate", &["--peak-anon", "2GiB"]) else { return };
+    assert_eq!(failure.kind, FailureKind::Ceiling);
+    assert!(failure.message.contains("2.00 GiB"), "{}", failure.message);
+}
+
+#[test]
+fn a_kernel_that_asks_for_more_than_there_is() {
+    let Some(failure) = fails("too_large", &[]) else { return };
+    assert_eq!(failure.kind, FailureKind::HostOom);
+}
+
+#[test]
+fn a_kernel_that_raises_shows_its_traceback() {
+    let Some(failure) = fails("raises", &[]) else { return };
+    assert_eq!(failure.kind, FailureKind::Exception);
+    assert!(failure.message.contains("no kernel for 7 arguments"), "{}", failure.message);
+    assert!(failure.detail.unwrap().contains("raises.py"));
+}
+
+#[test]
+fn a_kernel_that_exits() {
+    let Some(failure) = fails("exits", &[]) else { return };
+    assert_eq!((failure.kind, failure.exit_code), (FailureKind::Exit, Some(3)));
+}
+
+#[test]
+fn a_kernel_that_closes_the_channel() {
+    let Some(failure) = fails("closes_all", &[]) else { return };
+    assert!(matches!(failure.kind, FailureKind::ChannelClosed | FailureKind::Exit), "{failure:?}");
+}
+
+/// The children of a process, once there is one whose launch hangs.
+fn worker_of(child: &Child) -> Pid {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    loop {
+        let text = fs::read_to_string(&children).unwrap_or_default();
+        let worker = text.split_whitespace().find_map(|pid| pid.parse().ok());
+        if let Some(pid) = worker.filter(|pid| fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|s| hangs(&s))) {
+            return Pid::from_raw(pid).unwrap();
+        }
+        assert!(Instant::now() < deadline, "no worker came to hang");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The kernel `hang` ignores SIGTERM (15): the mask of ignored signals tells when it runs.
+fn hangs(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
+    mask.and_then(|m| u64::from_str_radix(m, 16).ok()).is_some_and(|m| m & (1 << 14) != 0)
+}
+
+#[test]
+fn a_worker_killed_in_mid_entry_costs_that_entry_alone() {
+    let scene = Scene::new(2);
+    let Some(mut command) = command(&scene, "hang", &["--timeout", "20s"]) else { return };
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let first = worker_of(&child);
+    kill_process(first, Signal::KILL).unwrap();
+    loop {
+        let second = worker_of(&child);
+        if second != first {
+            kill_process(second, Signal::KILL).unwrap();
+            break;
+        }
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let record = Record::read(&scene.record()).unwrap();
+    for result in &record.results.entries {
+        let error = result.validation.as_ref().unwrap().error.as_ref().unwrap();
+        assert_eq!((error.kind, error.signal), (FailureKind::Signal, Some(9)), "{error:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_every_child_and_leaves_a_record_that_says_so() {
+    let scene = Scene::new(3);
+    let Some(mut command) = command(&scene, "hang", &[]) else { return };
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let worker = worker_of(&child);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!Path::new(&format!("/proc/{}", worker.as_raw_nonzero())).exists());
+    let record = Record::read(&scene.record()).unwrap();
+    assert_eq!(record.state, RunState::Interrupted);
+    let statuses: Vec<_> = record.results.entries.iter().map(|r| r.validation.as_ref().unwrap().status).collect();
+    assert_eq!(statuses, [ValidationStatus::Error, ValidationStatus::NotRun, ValidationStatus::NotRun]);
+}
+
+#[test]
+fn a_supervisor_that_is_killed_takes_its_worker_with_it() {
+    let scene = Scene::new(1);
+    let Some(mut command) = command(&scene, "hang", &[]) else { return };
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let worker = worker_of(&child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let alive = || fs::read_to_string(format!("/proc/{}/status", worker.as_raw_nonzero())).is_ok_and(|s| !s.contains("State:\tZ"));
+    while alive() {
+        assert!(Instant::now() < deadline, "the worker lives on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Changes entry 1 while the kernel hangs on entry 0, whose worker is then killed.
+fn entry_changed_during_the_run(change: impl FnOnce(&Scene)) -> Option<Record> {
+    let scene = Scene::new(2);
+    let mut command = command(&scene, "hang", &["--timeout", "20s"])?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let worker = worker_of(&child);
+    change(&scene);
+    kill_process(worker, Signal::KILL).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    Some(Record::read(&scene.record()).unwrap())
+}
+
+#[test]
+fn an_entry_removed_or_truncated_while_the_run_goes_on() {
+    let removed = |scene: &Scene| fs::remove_file(scene.entry(1)).unwrap();
+    let truncated = |scene: &Scene| {
+        let file = fs::OpenOptions::new().write(true).open(scene.entry(1)).unwrap();
+        file.set_len(1000).unwrap();
+    };
+    for record in [entry_changed_during_the_run(removed), entry_changed_during_the_run(truncated)] {
+        let Some(record) = record else { return };
+        let error = record.results.entries[1].validation.as_ref().unwrap().error.as_ref().unwrap();
+        assert_eq!(error.kind, FailureKind::Input);
+        assert!(error.message.contains("entry_000001.pt"), "{}", error.message);
+    }
+}
+
+#[test]
+fn a_full_disk_under_the_record_is_found_before_the_work() {
+    let scene = Scene::new(1);
+    let disk = scene.path("disk");
+    fs::create_dir(&disk).unwrap();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&disk).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: it mounts a small tmpfs, which needs root");
+        assert!(std::env::var_os("CI").is_none(), "CI runs as root");
+        return;
+    }
+    let mut command = plimsoll();
+    command.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--record"]).arg(disk.join("r.json"));
+    let (code, _, err) = run(&mut command);
+    let left = fs::read_dir(&disk).unwrap().count();
+    assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("r.json") && err.contains("space"), "{err}");
+    assert_eq!(left, 0);
+}

@@ -1,0 +1,9 @@
+//! The `plimsoll` command from outside.
+
+mod check;
+mod faults;
+mod generate;
+mod python;
+mod records;
+mod support;
+mod usage;

@@ -1,0 +1,90 @@
+//! Running the command, and the captures that it runs on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use plimsoll::record::Record;
+use tempfile::TempDir;
+
+/// The command with its environment cleared of what would change its behaviour.
+pub fn plimsoll() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_")) {
+        command.env_remove(name);
+    }
+    command.env("NO_COLOR", "1");
+    command
+}
+
+/// Runs `command`; gives the exit code, standard output and standard error.
+pub fn run(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it prints UTF-8");
+    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+}
+
+/// A folder for a test, and a capture of `entries` small entries in it.
+pub struct Scene {
+    dir: TempDir,
+}
+
+impl Scene {
+    /// With a capture of one table of 512 rows of 64 bfloat16, 32 indices an entry.
+    pub fn new(entries: u32) -> Self {
+        let scene = Self { dir: tempfile::tempdir().expect("a temporary folder") };
+        let mut generate = plimsoll();
+        generate.arg("generate").arg(scene.capture()).args(["--preset", "embedding", "--vocab", "512", "--dim", "64"]);
+        generate.args(["--seq", "32", "--entries", &entries.to_string()]);
+        let (code, _, err) = run(&mut generate);
+        assert_eq!(code, 0, "{err}");
+        scene
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn capture(&self) -> PathBuf {
+        self.path("capture")
+    }
+
+    pub fn entry(&self, index: usize) -> PathBuf {
+        self.capture().join(format!("entry_{index:06}.pt"))
+    }
+
+    pub fn record(&self) -> PathBuf {
+        self.path("record.json")
+    }
+
+    /// `plimsoll PART capture --record record.json`, to which the test adds a kernel and flags.
+    pub fn command(&self, part: &str) -> Command {
+        let mut command = plimsoll();
+        command.arg(part).arg(self.capture()).arg("--record").arg(self.record());
+        command
+    }
+
+    /// Runs the command and reads the record that it left.
+    pub fn run(&self, command: &mut Command) -> (i32, Record) {
+        let (code, out, err) = run(command);
+        let record = Record::read(&self.record()).unwrap_or_else(|e| panic!("{e}\n{out}\n{err}"));
+        (code, record)
+    }
+}
+
+/// A Python with torch; `None` where the tests were started without one, which is said, and in CI is a failure.
+pub fn torch_python() -> Option<PathBuf> {
+    match std::env::var_os("PLIMSOLL_TORCH_PYTHON") {
+        Some(python) => Some(python.into()),
+        None if std::env::var_os("CI").is_some() => panic!("PLIMSOLL_TORCH_PYTHON is not set: run harness/test.sh"),
+        None => {
+            eprintln!("not run: it needs a Python with torch in PLIMSOLL_TORCH_PYTHON (harness/test.sh sets one up)");
+            None
+        }
+    }
+}
+
+/// The path of a kernel of the tests.
+pub fn kernel(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels").join(name);
+    format!("py:{}.py", file.display())
+}

@@ -1,0 +1,101 @@
+//! What is wrong with the command line or the capture is said, with exit code 2 and nothing left behind.
+
+use std::fs;
+
+use crate::support::{Scene, plimsoll, run};
+
+fn refused(command: &mut std::process::Command, words: &[&str]) {
+    let (code, out, err) = run(command);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    for word in words {
+        assert!(err.contains(word), "`{word}` is not in: {err}");
+    }
+}
+
+#[test]
+fn kernels_that_do_not_exist() {
+    let scene = Scene::new(1);
+    refused(scene.command("check").args(["--kernel", "builtin:nothing"]), &["no built-in kernel", "embedding"]);
+    refused(scene.command("check").args(["--kernel", "embedding"]), &["builtin:", "py:"]);
+    refused(scene.command("check").args(["--kernel", "torch:embedding"]), &["not available in this build"]);
+    refused(scene.command("check").args(["--kernel", "py:/nowhere/kernel.py"]), &["/nowhere/kernel.py"]);
+    refused(&mut scene.command("check"), &["--kernel"]);
+    assert!(!scene.record().exists());
+}
+
+#[test]
+fn amounts_that_are_none() {
+    let scene = Scene::new(1);
+    let mut check = || {
+        let mut command = scene.command("check");
+        command.args(["--kernel", "builtin:embedding"]);
+        command
+    };
+    refused(check().args(["--batch-bytes", "lots"]), &["lots", "256 MiB"]);
+    refused(check().args(["--rtol", "-1"]), &["-1"]);
+    refused(check().args(["--timeout", "0s"]), &["longer than nothing"]);
+    refused(check().args(["--launches", "0"]), &["0"]);
+}
+
+#[test]
+fn captures_that_are_none() {
+    let scene = Scene::new(1);
+    let check = |capture: &std::path::Path| {
+        let mut command = plimsoll();
+        command.arg("check").arg(capture).args(["--kernel", "builtin:embedding", "--no-record"]);
+        command
+    };
+    refused(&mut check(&scene.path("nowhere")), &["nowhere"]);
+    fs::create_dir(scene.path("empty")).unwrap();
+    refused(&mut check(&scene.path("empty")), &["empty", "entry_*.pt"]);
+    fs::create_dir(scene.path("broken")).unwrap();
+    fs::write(scene.path("broken/entry_000000.pt"), b"not a zip file").unwrap();
+    refused(&mut check(&scene.path("broken")), &["entry_000000.pt"]);
+}
+
+#[test]
+fn other_files_are_named_and_left_alone() {
+    let scene = Scene::new(1);
+    fs::write(scene.capture().join("notes.txt"), "mine").unwrap();
+    let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding"]));
+    assert_eq!(code, 0);
+    assert!(err.contains("notes.txt"), "{err}");
+    assert_eq!(fs::read_to_string(scene.capture().join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn a_record_that_cannot_be_written_is_found_before_the_work() {
+    let scene = Scene::new(1);
+    let mut command = plimsoll();
+    command.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--record", "/nowhere/r.json"]);
+    refused(&mut command, &["/nowhere"]);
+}
+
+#[test]
+fn every_flag_has_an_environment_variable() {
+    let scene = Scene::new(1);
+    let (code, record) = scene.run(
+        scene.command("check").env("PLIMSOLL_KERNEL", "builtin:embedding").env("PLIMSOLL_LAUNCHES", "3").env("PLIMSOLL_BATCH_BYTES", "5MiB"),
+    );
+    assert_eq!(code, 0);
+    assert_eq!(record.semantics.timing.unwrap().launches().get(), 3);
+    assert_eq!(record.policy.batching.unwrap().cap, Some(plimsoll::ByteSize::mib(5)));
+    for part in ["check", "validate", "profile", "generate", "compare"] {
+        let (code, help, _) = run(plimsoll().args([part, "--help"]));
+        assert_eq!(code, 0);
+        let flags = help.lines().filter(|line| line.trim_start().starts_with("--")).count();
+        assert!(flags <= help.matches("[env: PLIMSOLL_").count() + 1, "{part} has a flag without a variable:\n{help}");
+    }
+}
+
+#[test]
+fn completions_and_schema_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, out, _) = run(plimsoll().args(["completions", shell]));
+        assert!(code == 0 && out.contains("plimsoll"));
+    }
+    let (code, out, _) = run(plimsoll().args(["schema", "record"]));
+    assert_eq!(code, 0);
+    let schema: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(schema["properties"]["schema"]["const"], "plimsoll.record/1");
+}
