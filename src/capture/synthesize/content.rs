@@ -90,8 +90,8 @@ impl Table {
         match self.dtype {
             Dtype::F64 => each(bytes, |b| f64_element(u64::from_le_bytes(b)).to_le_bytes()),
             Dtype::F32 => each(bytes, |b| f32_element(u32::from_le_bytes(b)).to_le_bytes()),
-            Dtype::F16 => each(bytes, |b| f16_element(u16::from_le_bytes(b)).to_le_bytes()),
-            Dtype::BF16 => each(bytes, |b| bf16_element(u16::from_le_bytes(b)).to_le_bytes()),
+            Dtype::F16 => each(bytes, |b| pair(u32::from_le_bytes(b), f16_element).to_le_bytes()),
+            Dtype::BF16 => each(bytes, |b| pair(u32::from_le_bytes(b), bf16_element).to_le_bytes()),
             Dtype::F8E4M3FN => look_up(bytes, &E4M3FN),
             Dtype::F8E5M2 => look_up(bytes, &E5M2),
             Dtype::F8E4M3FNUZ => look_up(bytes, &E4M3FNUZ),
@@ -115,9 +115,9 @@ fn look_up(bytes: &mut [u8], codes: &[u8; 256]) {
     each(bytes, |[b]| [codes[usize::from(b)]]);
 }
 
-/// 2^-16, 2^-24, 2^-53 and 2^-112: multiplying by them is exact.
-const P16: f32 = 1.0 / 65_536.0;
+/// 2^-24, 2^-32, 2^-53 and 2^-112: multiplying by them is exact.
 const P24: f32 = 1.0 / 16_777_216.0;
+const P32: f32 = 1.0 / 4_294_967_296.0;
 const P53: f64 = 1.0 / 9_007_199_254_740_992.0;
 const P112: f32 = f32::from_bits((127 - 112) << 23);
 
@@ -131,17 +131,24 @@ fn f32_element(bits: u32) -> f32 {
     (bits.cast_signed() >> 8) as f32 * P24
 }
 
+/// Two 16-bit elements from two 16-bit integers. `element` turns a number into the code of the 16-bit format, in the
+/// upper half of its result: all work stays in 32-bit lanes, which is what makes it fast.
 #[inline(always)]
-fn bf16_element(bits: u16) -> u16 {
-    let x = f32::from(bits.cast_signed()) * P16;
-    (x.to_bits().cast_signed() >> 16) as u16
+fn pair(bits: u32, element: impl Fn(f32) -> u32) -> u32 {
+    let number = |upper: u32| upper.cast_signed() as f32 * P32;
+    let (low, high) = (element(number(bits << 16)), element(number(bits & 0xffff_0000)));
+    (low >> 16) | (high & 0xffff_0000)
+}
+
+#[inline(always)]
+fn bf16_element(x: f32) -> u32 {
+    x.to_bits()
 }
 
 /// Scaled by 2^-112, the exponent of a float32 is that of the same number in float16, subnormal ones included.
 #[inline(always)]
-fn f16_element(bits: u16) -> u16 {
-    let scaled = (f32::from(bits.cast_signed()) * P16 * P112).to_bits();
-    ((scaled >> 16) & 0x8000) as u16 | ((scaled & 0x7fff_ffff) >> 13) as u16
+fn f16_element(x: f32) -> u32 {
+    (x.to_bits() & 0x8000_0000) | (((x * P112).to_bits() << 3) & 0x7fff_0000)
 }
 
 static E4M3FN: [u8; 256] = codes(3, 7);

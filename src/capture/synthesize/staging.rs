@@ -18,7 +18,9 @@ use crate::bytes::MIB;
 /// inside, and its files are moved up: so a mount point, the current folder, or a folder whose owner and mode matter may
 /// be filled as well.
 pub(super) struct Staging {
+    // Dropped before the parents in which it stands.
     hidden: TempDir,
+    parents: Parents,
     target: PathBuf,
     target_exists: bool,
 }
@@ -39,10 +41,11 @@ impl Staging {
             Err(error) => return Err(failed(target, "reading the folder")(error)),
         };
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut parents = Parents::default();
         let (place, name) = if target_exists {
             (target, "capture".into())
         } else {
-            fs::create_dir_all(parent).map_err(failed(parent, "creating the folder"))?;
+            parents.create(parent)?;
             (parent, target.file_name().unwrap_or_default().to_string_lossy())
         };
         check_space(place, target, bytes)?;
@@ -51,7 +54,7 @@ impl Staging {
             .permissions(Permissions::from_mode(0o777))
             .tempdir_in(place)
             .map_err(failed(place, "creating a temporary folder"))?;
-        Ok(Self { hidden, target: target.to_owned(), target_exists })
+        Ok(Self { hidden, parents, target: target.to_owned(), target_exists })
     }
 
     /// Where to write the files.
@@ -60,7 +63,7 @@ impl Staging {
     }
 
     /// Puts the files, of these names, in their place.
-    pub fn commit<'a>(self, names: impl Iterator<Item = &'a str>) -> Result<(), SynthesizeError> {
+    pub fn commit<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Result<(), SynthesizeError> {
         if self.target_exists {
             let mut moved = Vec::new();
             for name in names {
@@ -77,7 +80,40 @@ impl Staging {
         fs::rename(self.path(), &self.target).map_err(failed(&self.target, "renaming the temporary folder"))?;
         // The folder has its name now, and is no longer to be removed.
         _ = self.hidden.keep();
+        self.parents.made.clear();
         Ok(())
+    }
+}
+
+/// The parent folders made on the way. Dropped, it removes those that are empty.
+#[derive(Default)]
+struct Parents {
+    /// From the outermost to the innermost.
+    made: Vec<PathBuf>,
+}
+
+impl Parents {
+    fn create(&mut self, folder: &Path) -> Result<(), SynthesizeError> {
+        let absent = |p: &&Path| !p.as_os_str().is_empty() && !p.exists();
+        let missing: Vec<&Path> = folder.ancestors().take_while(absent).collect();
+        for parent in missing.into_iter().rev() {
+            match fs::create_dir(parent) {
+                Ok(()) => self.made.push(parent.to_owned()),
+                // Someone else made it meanwhile: then it is theirs.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(parent, "creating the folder")(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Parents {
+    fn drop(&mut self) {
+        for folder in self.made.iter().rev() {
+            // A folder that holds something by now is in use, and stays.
+            _ = fs::remove_dir(folder);
+        }
     }
 }
 

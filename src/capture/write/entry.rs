@@ -5,6 +5,9 @@ use std::io;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
 use super::archive::Archive;
 use super::chunks::{Storage, write_storages};
 use super::error::WriteError;
@@ -88,6 +91,7 @@ pub fn write_entry(
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)
         .map_err(failed("creating a temporary file beside it"))?;
+    reserve(file.as_file(), size).map_err(failed("reserving space"))?;
     write_archive(file.as_file(), path, &archive, &pickled, storages, options, failed("writing"))?;
     file.persist(path).map_err(|e| failed("renaming the temporary file")(e.error))?;
     Ok(size)
@@ -134,6 +138,15 @@ fn folder_name(path: &Path) -> Option<&str> {
         "" => None,
         stem if name.is_ascii() => Some(stem),
         _ => Some("archive"),
+    }
+}
+
+/// Reserves the space of the whole file, so that a full disk is found before anything is written; writing is faster as
+/// well. Not every file system can, and none needs to.
+fn reserve(file: &File, size: ByteSize) -> io::Result<()> {
+    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, size.bytes()) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,0 +1,253 @@
+//! Batches: consecutive entries that are resident together, under a cap in bytes.
+//!
+//! [`plan`] works from headers, before anything is loaded. An entry's inputs and outputs count, and count twice where a
+//! device holds a copy of them; a storage that several entries of a batch share counts once. Planning is greedy: a batch
+//! ends where the next entry would take it over the cap. An entry that is over the cap by itself stands alone and is
+//! marked, or is refused.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::ops::Range;
+
+use super::residency::{Residency, StorageId};
+use crate::ByteSize;
+
+/// How many bytes a batch may keep resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteBudget {
+    cap: ByteSize,
+    device_copy: bool,
+}
+
+impl ByteBudget {
+    /// At most `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self { cap: ByteSize::new(bytes), device_copy: false }
+    }
+
+    /// Counts inputs and outputs twice: a device holds a copy of them in the same memory.
+    pub const fn with_device_copy(self) -> Self {
+        Self { device_copy: true, ..self }
+    }
+
+    /// The cap.
+    pub const fn cap(self) -> ByteSize {
+        self.cap
+    }
+
+    /// Whether a device's copy counts.
+    pub const fn device_copy(self) -> bool {
+        self.device_copy
+    }
+
+    /// What `bytes` of inputs or outputs take.
+    fn counted(self, bytes: ByteSize) -> ByteSize {
+        if self.device_copy { bytes + bytes } else { bytes }
+    }
+}
+
+impl From<ByteSize> for ByteBudget {
+    fn from(cap: ByteSize) -> Self {
+        Self::new(cap.bytes())
+    }
+}
+
+/// What becomes of an entry that is over the cap by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OverCap {
+    /// It is a batch of its own, marked [`Batch::over_cap`].
+    #[default]
+    Alone,
+    /// Planning fails with [`BatchError::OverCap`].
+    Refuse,
+}
+
+/// Consecutive entries that are resident together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The positions of the entries in the capture.
+    pub entries: Range<usize>,
+    /// What the batch keeps resident, counted as the budget says.
+    pub bytes: ByteSize,
+    /// The batch is a single entry that exceeds the cap.
+    pub over_cap: bool,
+}
+
+/// Why no batches could be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError<E: Error + 'static> {
+    /// An entry could not be opened.
+    #[error(transparent)]
+    Entry(E),
+    /// An entry is over the cap by itself, and such entries are refused.
+    #[error(
+        "entry {entry} alone keeps {bytes} resident, over the cap of {cap}: raise the cap, or let such entries run alone"
+    )]
+    OverCap {
+        /// The position of the entry in the capture.
+        entry: usize,
+        /// What it keeps resident.
+        bytes: ByteSize,
+        /// The cap.
+        cap: ByteSize,
+    },
+}
+
+/// Plans the batches of consecutive entries, given what each keeps resident. Every entry is in exactly one batch, in
+/// order. Takes the residencies one at a time and keeps the storage identities of one batch only.
+///
+/// # Errors
+/// [`BatchError::Entry`] with the first residency that is an error; [`BatchError::OverCap`] where `over_cap` refuses an
+/// entry.
+pub fn plan<E: Error + 'static>(
+    residencies: impl IntoIterator<Item = Result<Residency, E>>,
+    budget: ByteBudget,
+    over_cap: OverCap,
+) -> Result<Vec<Batch>, BatchError<E>> {
+    let mut batches = Vec::new();
+    let mut open = Open::default();
+    for (entry, residency) in residencies.into_iter().enumerate() {
+        let residency = residency.map_err(BatchError::Entry)?;
+        let mut grown = open.bytes + open.growth(&residency, budget);
+        if grown > budget.cap && open.entries.start < entry {
+            batches.push(open.close(entry, budget));
+            open.entries = entry..entry;
+            grown = open.growth(&residency, budget);
+        }
+        if grown > budget.cap && over_cap == OverCap::Refuse {
+            return Err(BatchError::OverCap { entry, bytes: grown, cap: budget.cap });
+        }
+        open.bytes = grown;
+        open.entries.end = entry + 1;
+        open.storages.extend(residency.storages.into_iter().map(|(id, _)| id));
+    }
+    if !open.entries.is_empty() {
+        let end = open.entries.end;
+        batches.push(open.close(end, budget));
+    }
+    Ok(batches)
+}
+
+/// The batch being filled.
+#[derive(Default)]
+struct Open {
+    entries: Range<usize>,
+    bytes: ByteSize,
+    storages: HashSet<StorageId>,
+}
+
+impl Open {
+    /// What an entry adds: its outputs, and the storages that the batch does not hold yet.
+    fn growth(&self, residency: &Residency, budget: ByteBudget) -> ByteSize {
+        let fresh = residency.storages.iter().filter(|(id, _)| !self.storages.contains(id)).map(|&(_, bytes)| bytes);
+        budget.counted(fresh.sum::<ByteSize>() + residency.outputs)
+    }
+
+    /// Ends the batch before the entry `end` and leaves an empty one.
+    fn close(&mut self, end: usize, budget: ByteBudget) -> Batch {
+        let done = std::mem::take(self);
+        Batch { entries: done.entries.start..end, bytes: done.bytes, over_cap: done.bytes > budget.cap }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::convert::Infallible;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bytes::{GIB, MIB};
+
+    fn storage(number: u64) -> StorageId {
+        StorageId::in_file(Arc::from(Path::new("entry.pt")), number)
+    }
+
+    fn entry(storages: &[(u64, u64)], outputs: u64) -> Residency {
+        Residency {
+            storages: storages.iter().map(|&(id, bytes)| (storage(id), ByteSize::new(bytes))).collect(),
+            outputs: ByteSize::new(outputs),
+        }
+    }
+
+    fn planned(entries: &[Residency], budget: ByteBudget) -> Vec<Batch> {
+        plan(entries.iter().cloned().map(Ok::<_, Infallible>), budget, OverCap::Alone).unwrap()
+    }
+
+    /// Inputs and outputs of entries resident together, by the definition and not by the planner's running sum.
+    fn resident(entries: &[Residency], budget: ByteBudget) -> u64 {
+        let storages: HashMap<_, _> = entries.iter().flat_map(|e| e.storages.iter().cloned()).collect();
+        let once = storages.values().copied().sum::<ByteSize>() + entries.iter().map(|e| e.outputs).sum();
+        once.bytes() * if budget.device_copy() { 2 } else { 1 }
+    }
+
+    #[test]
+    fn the_capture_of_kernelforge_76_runs_its_large_entries_alone() {
+        let (token, per_layer) = (805_306_368, 4_697_620_480);
+        let entries: Vec<_> = (0..20).map(|n| entry(&[(n, if n % 2 == 0 { token } else { per_layer })], MIB)).collect();
+        let batches = planned(&entries, ByteBudget::new(2 * GIB));
+        assert_eq!(batches.len(), 20);
+        assert!(batches.iter().enumerate().all(|(n, b)| b.entries == (n..n + 1) && b.over_cap == (n % 2 == 1)));
+        assert_eq!(planned(&entries, ByteBudget::new(64 * GIB)).len(), 1);
+    }
+
+    #[test]
+    fn a_shared_storage_counts_once_and_a_device_copy_twice() {
+        let entries = [entry(&[(0, 100), (1, 10)], 1), entry(&[(0, 100), (2, 10)], 1)];
+        let [batch] = &planned(&entries, ByteBudget::new(122))[..] else { panic!("one batch") };
+        assert_eq!(batch, &Batch { entries: 0..2, bytes: ByteSize::new(122), over_cap: false });
+        assert_eq!(planned(&entries, ByteBudget::new(121)).len(), 2);
+        let [batch] = &planned(&entries, ByteBudget::new(244).with_device_copy())[..] else { panic!("one batch") };
+        assert_eq!(batch.bytes, ByteSize::new(244));
+        assert_eq!(planned(&entries, ByteBudget::new(243).with_device_copy()).len(), 2);
+    }
+
+    #[test]
+    fn an_entry_over_the_cap_is_refused_by_name() {
+        let entries = [entry(&[(0, 1)], 0), entry(&[(1, 9)], 1)].map(Ok::<_, Infallible>);
+        let error = plan(entries, ByteBudget::new(9), OverCap::Refuse).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "entry 1 alone keeps 10 B resident, over the cap of 9 B: raise the cap, or let such entries run alone"
+        );
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_opened_ends_the_planning() {
+        let entries = [Ok(entry(&[(0, 1)], 0)), Err(std::io::Error::other("gone"))];
+        let error = plan(entries, ByteBudget::new(9), OverCap::Alone).unwrap_err();
+        assert!(matches!(error, BatchError::Entry(e) if e.to_string() == "gone"));
+    }
+
+    fn entries() -> impl Strategy<Value = Vec<Residency>> {
+        // A storage has one size wherever it occurs.
+        let one = (prop::collection::btree_set(0u64..12, 0..4), 0u64..40)
+            .prop_map(|(ids, outputs)| entry(&ids.iter().map(|&id| (id, id * 7 % 30)).collect::<Vec<_>>(), outputs));
+        prop::collection::vec(one, 0..24)
+    }
+
+    proptest! {
+        #[test]
+        fn batches_keep_order_and_cap_and_are_greedy(entries in entries(), cap in 0u64..160, copy: bool) {
+            let budget = if copy { ByteBudget::new(cap).with_device_copy() } else { ByteBudget::new(cap) };
+            let batches = planned(&entries, budget);
+            prop_assert_eq!(&batches, &planned(&entries, budget));
+            let covered: Vec<usize> = batches.iter().flat_map(|b| b.entries.clone()).collect();
+            prop_assert_eq!(covered, (0..entries.len()).collect::<Vec<_>>());
+            for batch in &batches {
+                prop_assert_eq!(batch.bytes.bytes(), resident(&entries[batch.entries.clone()], budget));
+                prop_assert_eq!(batch.over_cap, batch.bytes > budget.cap());
+                prop_assert!(!batch.over_cap || batch.entries.len() == 1);
+                if batch.entries.end < entries.len() {
+                    let longer = batch.entries.start..batch.entries.end + 1;
+                    prop_assert!(resident(&entries[longer], budget) > cap, "the next entry would have fitted");
+                }
+            }
+            let refused = plan(entries.iter().cloned().map(Ok::<_, Infallible>), budget, OverCap::Refuse);
+            prop_assert_eq!(refused.is_err(), batches.iter().any(|b| b.over_cap));
+        }
+    }
+}
