@@ -22,6 +22,8 @@ mod outcome;
 mod rule;
 mod simd;
 mod tensor;
+#[cfg(test)]
+mod tests;
 
 pub use blindness::{blindness, blindness_with};
 pub use leaf::{Leaf, compare_leaves, compare_values};

@@ -81,7 +81,7 @@ fn compare_elements(
 /// The mismatch of the value that is number `at` in row-major order.
 fn mismatch(dtype: Dtype, shape: &[u64], at: u64, expected: &Element, actual: &Element) -> Mismatch {
     let (mut texts, bits) = ([expected.text(), actual.text()], [expected.bits, actual.bits]);
-    if texts[0] == texts[1] {
+    if texts[0] == texts[1] && bits[0] != bits[1] {
         // NaN of two payloads.
         texts.iter_mut().zip(bits).for_each(|(text, bits)| *text = format!("{text} ({bits:#x})"));
     }
