@@ -1,0 +1,275 @@
+"""What the Python worker of Plimsoll does with PyTorch: arguments over mapped files, outputs in shared memory, errors.
+
+`plimsoll_worker.py` has the protocol, and imports this once the channel stands, so that it can tell of a missing torch.
+"""
+
+import importlib.util
+import json
+import math
+import mmap
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+
+import torch
+
+ALIGNMENT = 64
+MAX_TEXT = 64 * 1024
+MADV_REMOVE = 9
+MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+OWN_FILES = ("plimsoll_torch.py", "plimsoll_worker.py")
+OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
+OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory")
+
+
+class Refusal(Exception):
+    """An error of a kind that is known where it is found."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+def described(error):
+    """The fields of an `error` message: kind, message, and the kernel's part of the traceback."""
+    detail = None if isinstance(error, Refusal) else kernel_traceback(error)
+    return {"kind": kind_of(error), "message": clipped(message_of(error)), "detail": detail and clipped(detail)}
+
+
+def clipped(text):
+    """The end of a text that is too long: it holds what went wrong."""
+    return text if len(text) <= MAX_TEXT else "... " + text[-MAX_TEXT:]
+
+
+def message_of(error):
+    if isinstance(error, Refusal):
+        return str(error)
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its message cannot be told)"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def kind_of(error):
+    """Whether the host's memory ran out, the device's, or something else happened."""
+    if isinstance(error, Refusal):
+        return error.kind
+    if isinstance(error, MemoryError):
+        return "host-oom"
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        return "device-oom"
+    if isinstance(error, RuntimeError):
+        text = message_of(error)
+        if any(phrase in text for phrase in OUT_OF_HOST_MEMORY):
+            return "host-oom"
+        if any(phrase in text for phrase in OUT_OF_DEVICE_MEMORY):
+            return "device-oom"
+    return "exception"
+
+
+def kernel_traceback(error):
+    """The traceback, from the kernel's first frame on."""
+    try:
+        told = traceback.TracebackException.from_exception(error)
+        own = lambda file: os.path.basename(file) in OWN_FILES or file.startswith("<frozen ")
+        while told.stack and own(told.stack[0].filename):
+            del told.stack[0]
+        return "".join(told.format())
+    except Exception:
+        return None
+
+
+class Inputs:
+    """Values of one call. Each file is mapped once, copy-on-write: a kernel that writes its inputs changes no file."""
+
+    def __init__(self, call):
+        self.storages = [None] * len(call["storages"])
+        self.places = call["storages"]
+        self.maps = {}
+        self.args = [self.value(value) for value in call["args"]]
+
+    def value(self, value):
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        (kind, content), = value.items()
+        if kind == "tensor":
+            return self.tensor(content)
+        if kind == "float":
+            return float(content)
+        if kind == "complex":
+            return complex(*map(float, content))
+        if kind == "bytes":
+            return bytes.fromhex(content)
+        if kind == "dtype":
+            return dtype_named(content)
+        if kind == "device":
+            return torch.device(content)
+        if kind == "list":
+            return [self.value(item) for item in content]
+        if kind == "tuple":
+            return tuple(self.value(item) for item in content)
+        if kind == "dict":
+            return {self.value(key): self.value(item) for key, item in content}
+        what = f"{content['class']} ({content['detail']})" if kind == "opaque" else kind
+        raise Refusal("unsupported", f"a value of kind {what} cannot be given to a kernel")
+
+    def tensor(self, content):
+        layout = content["layout"]
+        dtype = dtype_named(layout["dtype"])
+        storage = self.storage(content["storage"])
+        try:
+            tensor = torch.empty(0, dtype=dtype).set_(storage, layout["offset"], layout["shape"], layout["strides"])
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            raise Refusal("unsupported", f"torch {torch.__version__} makes no {layout['dtype']} tensor of shape "
+                          f"{layout['shape']} over a storage of {storage.nbytes()} bytes: {error}") from None
+        if tensor.is_quantized:
+            raise Refusal("unsupported", f"a {layout['dtype']} tensor has no scale and zero point in the call")
+        if layout.get("neg"):
+            tensor = torch._neg_view(tensor)
+        return tensor.conj() if layout.get("conj") else tensor
+
+    def storage(self, index):
+        if self.storages[index] is None:
+            place = self.places[index]
+            if place["bytes"] == 0:
+                self.storages[index] = torch.empty(0, dtype=torch.uint8).untyped_storage()
+            else:
+                mapping, start = self.map(place["path"])
+                offset = place["offset"] - start
+                data = torch.frombuffer(mapping, dtype=torch.uint8, offset=offset, count=place["bytes"])
+                self.storages[index] = data.untyped_storage()
+        return self.storages[index]
+
+    def map(self, path):
+        """A mapping of what the call needs of a file, and the offset in the file at which it starts."""
+        if path not in self.maps:
+            places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
+            start = min(place["offset"] for place in places)
+            start -= start % mmap.ALLOCATIONGRANULARITY
+            end = max(place["offset"] + place["bytes"] for place in places)
+            try:
+                with open(path, "rb") as file:
+                    size = os.fstat(file.fileno()).st_size
+                    if size < end:
+                        text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
+                        raise Refusal("input", text)
+                    # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
+                    self.maps[path] = mmap.mmap(file.fileno(), end - start, flags=mmap.MAP_PRIVATE | MAP_NORESERVE,
+                                                prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start), start
+            except OSError as error:
+                raise Refusal("input", f"{path} cannot be mapped: {error}") from None
+        return self.maps[path]
+
+
+def dtype_named(name):
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise Refusal("unsupported", f"torch {torch.__version__} has no dtype {name}")
+    return dtype
+
+
+class Outputs:
+    """The memfd: outputs of a launch, one after the other."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self.mapping = None
+
+    def write(self, output):
+        """Copies every tensor of an output to the memfd, and gives the leaves."""
+        leaves, tensors, end = [], [], 0
+        for path, leaf in flattened(output, ""):
+            if not isinstance(leaf, torch.Tensor):
+                leaves.append({"path": path, "value": encoded(leaf)})
+                continue
+            if leaf.layout != torch.strided or leaf.is_quantized or leaf.is_meta:
+                kind = "quantized" if leaf.is_quantized else "meta" if leaf.is_meta else str(leaf.layout)
+                raise Refusal("unsupported", f"output {path or '(the only one)'} is a tensor of kind {kind}")
+            size = leaf.numel() * leaf.element_size()
+            dtype = str(leaf.dtype).replace("torch.", "")
+            place = {"dtype": dtype, "shape": list(leaf.shape), "offset": end, "bytes": size}
+            leaves.append({"path": path, "tensor": place})
+            tensors.append((leaf, end, size))
+            end += -(-size // ALIGNMENT) * ALIGNMENT
+        self.grow(end)
+        for tensor, offset, size in tensors:
+            if size:
+                # A copy of truth values would make every byte 0 or 1.
+                source = tensor.detach().view(torch.uint8) if tensor.dtype == torch.bool else tensor.detach()
+                memory = torch.frombuffer(self.mapping, dtype=torch.uint8, offset=offset, count=size)
+                target = torch.empty(0, dtype=source.dtype).set_(memory.untyped_storage(), 0, source.shape)
+                target.copy_(source)
+        return leaves
+
+    def grow(self, size):
+        if size > (len(self.mapping) if self.mapping else 0):
+            size += -size % mmap.PAGESIZE
+            size = max(size, os.fstat(self.descriptor).st_size)
+            try:
+                os.ftruncate(self.descriptor, size)
+                self.mapping = mmap.mmap(self.descriptor, size)
+            except OSError as error:
+                raise Refusal("host-oom", f"outputs of {size} bytes do not fit in memory: {error}") from None
+
+    def release(self):
+        """Gives the pages back: the memfd itself cannot shrink."""
+        if self.mapping:
+            self.mapping.madvise(MADV_REMOVE)
+            self.mapping = None
+
+
+def flattened(output, path):
+    """The leaves of an output, each with its path."""
+    if isinstance(output, (list, tuple)):
+        for index, item in enumerate(output):
+            yield from flattened(item, f"{path}[{index}]")
+    elif isinstance(output, Mapping):
+        for key, item in output.items():
+            name = json.dumps(key, ensure_ascii=False) if isinstance(key, str) else str(key)
+            yield from flattened(item, f"{path}[{name}]")
+    else:
+        yield path, output
+
+
+def encoded(value):
+    """A leaf that is no tensor, as VALUE."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return {"float": encoded_float(value)}
+    if type(value) is complex:
+        return {"complex": [encoded_float(value.real), encoded_float(value.imag)]}
+    if isinstance(value, (bytes, bytearray)):
+        return {"bytes": value.hex()}
+    if isinstance(value, torch.dtype):
+        return {"dtype": str(value).replace("torch.", "")}
+    if isinstance(value, torch.device):
+        return {"device": str(value)}
+    return {"opaque": {"class": f"{type(value).__module__}.{type(value).__qualname__}", "detail": "no plain value"}}
+
+
+def encoded_float(value):
+    return value if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def load_kernel(spec):
+    """The function to launch. The file's own bytes are compiled, whatever a cache beside it holds."""
+    if "python" not in spec:
+        text = f"the Python worker launches functions of Python files, and the kernel is {json.dumps(spec)}"
+        raise Refusal("unsupported", text)
+    file, function = spec["python"]["file"], spec["python"]["function"]
+    name = "plimsoll_kernel_" + os.path.splitext(os.path.basename(file))[0]
+    module_spec = importlib.util.spec_from_file_location(name, file)
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[name] = module
+    sys.path.insert(0, os.path.dirname(file))
+    sys.argv = [file]
+    loader = module_spec.loader
+    exec(loader.source_to_code(loader.get_data(file), file), module.__dict__)
+    launch = getattr(module, function, None)
+    if not callable(launch):
+        found = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise Refusal("exception", f"{file} has no function `{function}`; it has {', '.join(found) or 'none'}")
+    return launch

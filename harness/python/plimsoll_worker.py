@@ -1,0 +1,278 @@
+"""The Python worker of Plimsoll: launches a function of a Python file on captured calls, in a process of PyTorch.
+
+The supervisor starts it, sends one JSON object a line over a Unix stream socket, and judges what comes back.
+
+Environment
+    PLIMSOLL_CHANNEL   descriptor of the socket
+    PLIMSOLL_OUTPUTS   descriptor of a memfd, sealed against shrinking, which the worker grows and writes outputs to
+Standard input, output and error are the kernel's own.
+
+supervisor -> worker
+    {"type":"hello","protocol":1,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
+    {"type":"launch","id":7,"call":CALL}
+    {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
+    {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
+    {"type":"bye"}          exit with 0; the end of the stream is the same
+worker -> supervisor
+    {"type":"hello","protocol":1,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"}}
+    {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..]}
+    {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6]}      one a call, in order
+    {"type":"profiled","id":9}
+    {"type":"released"}
+    {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
+KIND is exception, host-oom, device-oom, unsupported or input (a file could not be mapped). An error without `id` is one
+of the worker itself, such as a kernel that cannot be loaded; the worker then exits with 1.
+CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..]}
+VALUE null, true, 12, "text", {"float":0.5}, {"float":"nan"}, {"complex":[FLOAT,FLOAT]}, {"bytes":"hex"},
+      {"dtype":"bfloat16"}, {"device":"cpu"}, {"list":[..]}, {"tuple":[..]}, {"dict":[[KEY,VALUE],..]},
+      {"opaque":{"class":"torch.memory_format","detail":".."}}, {"tensor":{"storage":0,"layout":{"dtype":"bfloat16",
+      "shape":[2,3],"strides":[3,1],"offset":0,"conj":false,"neg":false}}}      strides and offset in elements
+LEAF  {"path":"","tensor":{"dtype":"bfloat16","shape":[..],"offset":BYTES_IN_MEMFD,"bytes":N}}, row-major without gaps,
+      or {"path":"[1]","value":VALUE}; items of outputs have the paths [0] and ["key"]
+
+Launches run under torch.no_grad: nothing that a kernel keeps can grow a graph, and everything else is as in the loop
+that the kernel was written for. torch.inference_mode would pass over the autograd dispatch and so time something else,
+and it makes tensors that custom autograd functions refuse.
+"""
+
+import ctypes
+import gc
+import json
+import mmap
+import os
+import platform
+import resource
+import signal
+import socket
+import stat
+import sys
+from time import perf_counter_ns
+
+PROTOCOL = 1
+PR_SET_PDEATHSIG = 1
+DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS")
+
+
+class Process:
+    """What holds for the process as a whole: its descriptors, its parent, and children that a kernel forks."""
+
+    def __init__(self):
+        parent = os.getppid()
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+        # Ctrl-C reaches the whole group; what it ends, and when, is the supervisor's decision.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # As its virtual environment would have it: load_inline looks for ninja on the path.
+        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+        # A mapping of Python's holds a descriptor of its file.
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.pid = os.getpid()
+        self.stray = mmap.mmap(-1, 1)
+        self.rounds = []
+        self.channel, self.outputs = (int(os.environ.pop(name)) for name in DESCRIPTORS)
+        for descriptor in (self.channel, self.outputs):
+            os.set_inheritable(descriptor, False)
+        os.register_at_fork(after_in_child=self.forked)
+
+    def forked(self):
+        """In a forked child: the channel is not its own, and a loop of launches ends with the current one."""
+        self.rounds.clear()
+        for descriptor in (self.channel, self.outputs):
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass
+
+    def check(self):
+        """Ends a forked child that came back from the kernel, and leaves a note of it."""
+        if os.getpid() != self.pid:
+            self.stray[0] = 1
+            os._exit(0)
+
+    def flush(self):
+        """What the kernel has printed leaves the process before its result does."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (AttributeError, OSError, ValueError):
+                pass
+
+    def end(self, code):
+        """Ends the process without the kernel's exit handlers, of which one could hang."""
+        self.flush()
+        os._exit(code)
+
+
+class Channel:
+    """The socket, as lines of JSON."""
+
+    def __init__(self, process):
+        self.process = process
+        self.socket = socket.socket(fileno=process.channel)
+        self.identity = self.fstat()
+        self.lines = self.socket.makefile("rb")
+
+    def fstat(self):
+        found = os.fstat(self.process.channel)
+        return stat.S_IFMT(found.st_mode), found.st_dev, found.st_ino
+
+    def messages(self):
+        """The supervisor's messages, to the end of the stream."""
+        for line in self.lines:
+            yield json.loads(line)
+
+    def send(self, type, /, **fields):
+        """Sends a message. Without its channel the worker is of no use: it says so on standard error, and ends."""
+        self.process.check()
+        text = json.dumps({"type": type, **fields}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        try:
+            # A kernel may have closed the descriptor, and another file have taken its number.
+            if self.fstat() != self.identity:
+                raise OSError("its descriptor is another file now")
+            self.socket.sendall(text.encode("utf-8", "replace") + b"\n")
+        except OSError as error:
+            try:
+                os.write(2, f"plimsoll worker: the channel to the supervisor is lost: {error}\n".encode())
+            except OSError:
+                pass
+            os._exit(70)
+
+
+class Worker:
+    """The kernel, and what it has been asked for."""
+
+    def __init__(self, process, channel, backend, launch):
+        self.process = process
+        self.channel = channel
+        self.backend = backend
+        self.kernel = launch
+        self.outputs = backend.Outputs(process.outputs)
+
+    def answer(self, message):
+        """Does what a message asks for."""
+        kind = message["type"]
+        if kind == "launch":
+            self.launch(message["id"], message["call"])
+        elif kind == "profile":
+            self.profile(message["id"], message["calls"], message["protocol"])
+        elif kind == "release":
+            self.release()
+        elif kind == "bye":
+            self.process.end(0)
+        else:
+            self.error(self.backend.Refusal("unsupported", f"a message of type {kind} is not in protocol {PROTOCOL}"))
+
+    def error(self, error, **place):
+        self.process.check()
+        self.channel.send("error", **place, **self.backend.described(error))
+
+    def launch(self, id, call):
+        """One launch, its outputs copied to the memfd."""
+        try:
+            args = self.backend.Inputs(call).args
+            start = perf_counter_ns()
+            output = self.kernel(*args)
+            elapsed = perf_counter_ns() - start
+            self.process.check()
+            leaves = self.outputs.write(output)
+        except BaseException as error:
+            self.error(error, id=id)
+        else:
+            self.process.flush()
+            self.channel.send("launched", id=id, elapsed_ns=elapsed, outputs=leaves)
+
+    def profile(self, id, calls, protocol):
+        """All calls are made resident, then each is timed by itself."""
+        batch = []
+        for call in calls:
+            try:
+                batch.append((self.backend.Inputs(call).args, None))
+            except BaseException as error:
+                batch.append((None, error))
+        for index, (args, error) in enumerate(batch):
+            try:
+                if error:
+                    raise error
+                self.warm_up(args, protocol["warmup"])
+                launches, durations = self.timed(args, protocol)
+            except BaseException as error:
+                self.error(error, id=id, index=index)
+            else:
+                self.channel.send("timed", id=id, index=index, launches_per_sample=launches, durations_ns=durations)
+        self.process.flush()
+        self.channel.send("profiled", id=id)
+
+    def warm_up(self, args, launches):
+        """The launches before the timed ones, after each of which a child that came back is ended."""
+        for _ in range(launches):
+            self.kernel(*args)
+            self.process.check()
+        if self.process.stray[0]:
+            # In a timed loop each child would go on launching, and forking.
+            raise self.backend.Refusal("exception", "the kernel forked, and its child came back: it cannot be timed")
+
+    def timed(self, args, protocol):
+        """Launches a sample, and nanoseconds a launch. Between the marks stands nothing but the calls."""
+        kernel, count = self.kernel, protocol["launches"]
+        if protocol["name"] == "kernelforge":
+            rounds = self.process.rounds = [None] * count
+            start = perf_counter_ns()
+            for _ in rounds:
+                kernel(*args)
+            return count, [(perf_counter_ns() - start) / count]
+        if protocol["name"] == "samples":
+            rounds = self.process.rounds = list(range(1, count + 1))
+            marks = [0] * (count + 1)
+            marks[0] = perf_counter_ns()
+            for index in rounds:
+                kernel(*args)
+                marks[index] = perf_counter_ns()
+            return 1, [float(after - before) for before, after in zip(marks, marks[1:])]
+        raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
+
+    def release(self):
+        """Gives back what the worker and PyTorch's allocators hold. What the kernel itself keeps stays."""
+        self.outputs.release()
+        gc.collect()
+        if self.backend.torch.cuda.is_initialized():
+            self.backend.torch.cuda.empty_cache()
+        if hasattr(self.process.libc, "malloc_trim"):
+            self.process.libc.malloc_trim(0)
+        self.channel.send("released")
+
+
+def main():
+    process = Process()
+    channel = Channel(process)
+    messages = channel.messages()
+    hello = next(messages, None)
+    if hello is None:
+        process.end(0)
+    try:
+        import plimsoll_torch as backend
+    except ImportError as error:
+        text = f"torch is not installed in {sys.executable}: {error}; set --python or PLIMSOLL_PYTHON"
+        channel.send("error", kind="unsupported", message=text, detail=None)
+        process.end(1)
+    try:
+        if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
+            text = f"this worker speaks protocol {PROTOCOL}, and was greeted with {json.dumps(hello)[:200]}"
+            raise backend.Refusal("unsupported", text)
+        launch = backend.load_kernel(hello["kernel"])
+    except BaseException as error:
+        channel.send("error", **backend.described(error))
+        process.end(1)
+    versions = {"python": platform.python_version(), "torch": str(backend.torch.__version__)}
+    channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions)
+    worker = Worker(process, channel, backend, launch)
+    with backend.torch.no_grad():
+        for message in messages:
+            worker.answer(message)
+    process.end(0)
+
+
+if __name__ == "__main__":
+    main()
