@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
 
+use super::children::NewestId;
 use super::error::MeterError;
 use super::meminfo::SystemMemoryFile;
 use super::options::MeterOptions;
@@ -22,6 +23,8 @@ use crate::bytes::ByteSize;
 const PASS_PARTS: u32 = 20;
 /// One part in so many of the time may go into finding new processes, which costs much where there are many threads.
 const DISCOVERY_PARTS: u32 = 100;
+/// They are looked for this often even where the kernel tells of none.
+const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
 
 /// How often the high-water mark of this process was reset: two meters in one process reset each other's.
 static RESETS: AtomicU64 = AtomicU64::new(0);
@@ -35,6 +38,10 @@ pub(crate) struct Gatherer {
     tree: Tree,
     passes: Throttle,
     discovery: Throttle,
+    newest: NewestId,
+    /// The newest id, and when it was read, at the latest search.
+    found_up_to: Option<u64>,
+    found_at: Instant,
     names: HashMap<ProcessId, String>,
     system: SystemMemoryFile,
     text: Vec<u8>,
@@ -55,6 +62,9 @@ impl Gatherer {
             tree: Tree::new(options.root)?,
             passes: Throttle::new(PASS_PARTS, Duration::ZERO),
             discovery: Throttle::new(DISCOVERY_PARTS, Duration::ZERO),
+            newest: NewestId::open(),
+            found_up_to: None,
+            found_at: Instant::now(),
             names: HashMap::new(),
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
@@ -140,11 +150,7 @@ impl Gatherer {
     /// Reads tree and system once. `edge` tells that a phase begins or ends here, where nothing is spared.
     pub(crate) fn pass(&mut self, edge: bool) {
         let (now, before) = (Instant::now(), thread_time());
-        if edge || self.discovery.is_due(now) {
-            let before = thread_time();
-            self.tree.discover(now);
-            self.discovery.spent(now, thread_time().saturating_sub(before));
-        }
+        self.discover(now, edge);
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         self.passes.spent(now, thread_time().saturating_sub(before));
@@ -168,6 +174,18 @@ impl Gatherer {
         }
         if self.names.len() > self.tree.nodes().len() {
             self.names.retain(|id, _| !id.is_gone());
+        }
+    }
+
+    /// Finds new processes: at an edge always, else where one was created since and the time spent allows.
+    fn discover(&mut self, now: Instant, edge: bool) {
+        let newest = self.newest.read(&mut self.text);
+        let none_came = newest.is_some() && newest == self.found_up_to && now < self.found_at + DISCOVERY_ANYWAY;
+        if edge || (!none_came && self.discovery.is_due(now)) {
+            let before = thread_time();
+            self.tree.discover(now);
+            self.discovery.spent(now, thread_time().saturating_sub(before));
+            (self.found_up_to, self.found_at) = (newest, now);
         }
     }
 
