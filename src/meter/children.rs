@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use rustix::fs::{Mode, OFlags, RawDir};
 
 use super::process::Stat;
-use super::text::{number, numbers, read_path};
+use super::text::{TextFile, number, numbers, read_path};
 
 /// Finds children; owns the buffers that each search uses again.
 #[derive(Debug)]
@@ -73,6 +73,27 @@ impl ChildFinder {
     }
 }
 
+/// Tells, for one cheap read, whether any process or thread was created since a search: without one, no search can find
+/// anything new.
+#[derive(Debug)]
+pub(crate) struct NewestId(Option<TextFile>);
+
+impl NewestId {
+    pub(crate) fn open() -> Self {
+        Self(TextFile::open("/proc/loadavg").ok())
+    }
+
+    /// The id that was given last; `None` where it cannot be read.
+    pub(crate) fn read(&self, buffer: &mut Vec<u8>) -> Option<u64> {
+        parse_newest(self.0.as_ref()?.read_single(buffer).ok()?)
+    }
+}
+
+/// The last word of a loadavg.
+fn parse_newest(text: &[u8]) -> Option<u64> {
+    number(text.trim_ascii_end().rsplit(u8::is_ascii_whitespace).next()?)
+}
+
 /// The names in a directory that are numbers; none where it cannot be read.
 fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
     ids.clear();
@@ -90,6 +111,16 @@ fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_process_changes_the_newest_id() {
+        assert_eq!(parse_newest(b"0.09 0.20 0.20 2/78 11206\n"), Some(11206));
+        assert_eq!((parse_newest(b""), parse_newest(b"0.09 x\n")), (None, None));
+        let (newest, mut buffer) = (NewestId::open(), Vec::new());
+        let before = newest.read(&mut buffer).unwrap();
+        std::process::Command::new("true").status().unwrap();
+        assert_ne!(newest.read(&mut buffer), Some(before));
+    }
 
     #[test]
     fn both_ways_find_a_child_of_any_thread() {
