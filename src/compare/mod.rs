@@ -1,5 +1,30 @@
 //! Expected against actual, in chunks.
+//!
+//! [`compare_tensors`] judges an output by a [`Comparison`] in one pass over both sides, with the figures of a
+//! [`LeafOutcome`]: mismatches and the first of them, the largest errors, NaN, Inf and the range of each side.
+//! [`blindness`] asks what wrong outputs the same rule would have let pass.
+//!
+//! Neither allocates more than 1 MiB, whatever the tensors' size, and neither ever reads a page twice in one call: with
+//! [`compare_tensors_with`] and [`blindness_with`] the caller releases what lies behind.
+//!
+//! Below, `element` says what one pair of elements means, `float` and `integer` scan blocks of them in vector code with
+//! the same results, and `judge` chooses by dtype.
 
+mod blindness;
+mod element;
+mod float;
+mod gather;
+mod integer;
+mod judge;
+mod leaf;
+mod minifloat;
 mod outcome;
+mod rule;
+mod simd;
+mod tensor;
 
+pub use blindness::{blindness, blindness_with};
+pub use leaf::{Leaf, compare_leaves, compare_values};
 pub use outcome::{Blindness, Elements, LeafOutcome, Mismatch, Range, Side};
+pub use rule::{Comparison, DATA_MOVEMENT, ParsePresetError, Preset, Tolerance, ToleranceError};
+pub use tensor::{compare_tensors, compare_tensors_with};

@@ -13,11 +13,13 @@ use super::phase::{Beginning, Pass, Phase, ProcessSample, PssPass};
 use super::process::{ProcessId, Stat};
 use super::pss::PssReader;
 use super::reading::{Metric, PhaseReadings};
-use super::throttle::Throttle;
+use super::throttle::{Throttle, thread_time};
 use super::tree::{Node, Totals, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
 use crate::bytes::ByteSize;
 
+/// One part in so many of the time may go into samples.
+const PASS_PARTS: u32 = 20;
 /// One part in so many of the time may go into finding new processes, which costs much where there are many threads.
 const DISCOVERY_PARTS: u32 = 100;
 
@@ -31,6 +33,7 @@ pub(crate) struct Gatherer {
     interval: Duration,
     root: u32,
     tree: Tree,
+    passes: Throttle,
     discovery: Throttle,
     names: HashMap<ProcessId, String>,
     system: SystemMemoryFile,
@@ -50,6 +53,7 @@ impl Gatherer {
             interval,
             root: options.root,
             tree: Tree::new(options.root)?,
+            passes: Throttle::new(PASS_PARTS, Duration::ZERO),
             discovery: Throttle::new(DISCOVERY_PARTS, Duration::ZERO),
             names: HashMap::new(),
             system: SystemMemoryFile::open()?,
@@ -127,20 +131,31 @@ impl Gatherer {
         }
     }
 
+    /// Whether the next sample is due: a sample may take one part in [`PASS_PARTS`] of the time, so that a tree of very
+    /// many processes is sampled less often than asked for.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.passes.is_due(now)
+    }
+
     /// Reads tree and system once. `edge` tells that a phase begins or ends here, where nothing is spared.
     pub(crate) fn pass(&mut self, edge: bool) {
-        let now = Instant::now();
+        let (now, before) = (Instant::now(), thread_time());
         if edge || self.discovery.is_due(now) {
+            let before = thread_time();
             self.tree.discover(now);
-            self.discovery.spent(now, now.elapsed());
+            self.discovery.spent(now, thread_time().saturating_sub(before));
         }
         self.tree.read(now);
+        let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
+        self.passes.spent(now, thread_time().saturating_sub(before));
         let totals = Totals::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let pss = match &mut self.pss {
-            Some(pss) => pss.pass(now, totals.rss, self.tree.nodes(), edge),
+            Some(pss) => match &totals {
+                Some(totals) => pss.pass(now, totals.rss, self.tree.nodes(), edge),
+                None => PssPass::NotTaken,
+            },
             None => PssPass::Failed("it was not asked for".to_owned()),
         };
-        let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         let pass = Pass { at: now, totals, system, pss };
         self.check_watches(&pass);
         if let Some(phase) = &mut self.phase {
@@ -160,11 +175,11 @@ impl Gatherer {
         let phase = self.phase.as_ref();
         let system = pass.system.as_ref().ok();
         let reading = |metric| match metric {
-            Metric::PeakRss => Some(pass.totals.rss),
-            Metric::PeakAnon => pass.totals.anon,
-            Metric::PeakFile => pass.totals.file,
-            Metric::PeakShmem => pass.totals.shmem,
-            Metric::PeakSwap => pass.totals.swap,
+            Metric::PeakRss => Some(pass.totals?.rss),
+            Metric::PeakAnon => pass.totals?.anon,
+            Metric::PeakFile => pass.totals?.file,
+            Metric::PeakShmem => pass.totals?.shmem,
+            Metric::PeakSwap => pass.totals?.swap,
             Metric::PeakPss => match pass.pss {
                 PssPass::Sum { bytes, .. } => Some(bytes),
                 PssPass::NotTaken | PssPass::Failed(_) => None,

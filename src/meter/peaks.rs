@@ -2,7 +2,7 @@
 
 use super::process::ProcessMemory;
 use super::reading::{ProcessPeak, Reading, Source};
-use crate::bytes::ByteSize;
+use crate::bytes::{ByteSize, MIB};
 
 /// What is kept of one process while a phase is under way.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl ProcessPeaks {
         if self.name != name {
             name.clone_into(&mut self.name);
         }
-        self.interrupted |= memory.peak_rss < self.latest_mark;
+        self.interrupted |= has_fallen(self.latest_mark, memory.peak_rss);
         self.latest_mark = memory.peak_rss;
         self.rss = self.rss.max(memory.rss);
         self.anon = self.anon.max(memory.anon);
@@ -71,5 +71,54 @@ impl ProcessPeaks {
         };
         let peak_anon = self.anon.map(|bytes| Reading { bytes, source: sampled, counter: "RssAnon".to_owned() });
         ProcessPeak { pid, name: self.name.clone(), peak_rss, peak_anon }
+    }
+}
+
+/// Whether the mark was set back. Where the resident set of now is the largest, the kernel tells it exactly; later it
+/// tells the mark that it had kept, for which each processor had held back some pages, so that a mark may shrink a
+/// little by itself.
+fn has_fallen(before: Option<ByteSize>, now: Option<ByteSize>) -> bool {
+    let (Some(before), Some(now)) = (before, now) else { return before.is_some() };
+    before.saturating_sub(now).bytes() > MIB.max(before.bytes() / 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLED: Source = Source::Sampled { interval_ns: 10 };
+
+    fn memory(mark: u64, rss: u64) -> ProcessMemory {
+        let anon = Some(ByteSize::mib(rss / 2));
+        let peak_rss = Some(ByteSize::mib(mark));
+        ProcessMemory { peak_rss, rss: ByteSize::mib(rss), anon, file: None, shmem: None, swap: None }
+    }
+
+    fn peak(within: bool, ended: bool, observed: bool, samples: &[(u64, u64)]) -> (u64, Source) {
+        let mut peaks = ProcessPeaks::new("sh", within, &memory(samples[0].0, samples[0].1));
+        for (pass, &(mark, rss)) in samples.iter().enumerate() {
+            peaks.record("sh", &memory(mark, rss), pass as u64);
+        }
+        peaks.seen_to_the_end = observed;
+        let peak = peaks.process_peak(1, SAMPLED, ended).peak_rss;
+        (peak.bytes.bytes() / MIB, peak.source)
+    }
+
+    #[test]
+    fn a_mark_counts_where_it_is_of_this_phase() {
+        // Of a process that began in the phase, or whose mark was reset as it began.
+        assert_eq!(peak(true, false, false, &[(50, 20), (50, 30)]), (50, Source::Exact));
+        // It was there before: the mark of 50 may be older than the phase, that of 60 cannot be.
+        assert_eq!(peak(false, false, false, &[(50, 20), (50, 30)]), (30, SAMPLED));
+        assert_eq!(peak(false, false, false, &[(50, 20), (60, 30)]), (60, Source::Exact));
+    }
+
+    #[test]
+    fn an_end_or_a_reset_leaves_a_lower_bound() {
+        assert_eq!(peak(true, true, false, &[(50, 20)]), (50, Source::LowerBound));
+        assert_eq!(peak(true, true, true, &[(50, 20)]), (50, Source::Exact));
+        assert_eq!(peak(true, false, false, &[(50, 20), (8, 8), (9, 9)]), (50, Source::LowerBound));
+        // The kernel's own inexactness is no reset.
+        assert_eq!(peak(true, false, false, &[(50, 50), (49, 20)]), (50, Source::Exact));
     }
 }

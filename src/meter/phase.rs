@@ -39,7 +39,8 @@ pub(crate) struct ProcessSample<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
     pub(crate) at: Instant,
-    pub(crate) totals: Totals,
+    /// The sums over the tree; absent where no process of it runs.
+    pub(crate) totals: Option<Totals>,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
     pub(crate) pss: PssPass,
@@ -125,12 +126,19 @@ impl Phase {
 
     /// Notes the sums of a pass, after its processes.
     pub(crate) fn record(&mut self, pass: &Pass) {
-        let totals = &pass.totals;
-        self.peak(Metric::PeakRss, Some(totals.rss), "");
-        self.peak(Metric::PeakAnon, totals.anon, "`/proc/PID/status` has no RssAnon");
-        self.peak(Metric::PeakFile, totals.file, "`/proc/PID/status` has no RssFile");
-        self.peak(Metric::PeakShmem, totals.shmem, "`/proc/PID/status` has no RssShmem");
-        self.peak(Metric::PeakSwap, totals.swap, "`/proc/PID/status` has no VmSwap");
+        if let Some(totals) = &pass.totals {
+            self.peak(Metric::PeakRss, Some(totals.rss), "");
+            self.peak(Metric::PeakAnon, totals.anon, "`/proc/PID/status` has no RssAnon");
+            self.peak(Metric::PeakFile, totals.file, "`/proc/PID/status` has no RssFile");
+            self.peak(Metric::PeakShmem, totals.shmem, "`/proc/PID/status` has no RssShmem");
+            self.peak(Metric::PeakSwap, totals.swap, "`/proc/PID/status` has no VmSwap");
+            self.timeline.push(TimelinePoint {
+                at_ns: self.nanoseconds_to(pass.at),
+                rss: totals.rss,
+                anon: totals.anon,
+                available: pass.system.as_ref().ok().and_then(|system| system.available),
+            });
+        }
         match &pass.pss {
             PssPass::NotTaken => {}
             PssPass::Sum { bytes, late } => {
@@ -157,12 +165,6 @@ impl Phase {
                 self.peak(Metric::AvailableFloor, None, reason);
             }
         }
-        self.timeline.push(TimelinePoint {
-            at_ns: self.nanoseconds_to(pass.at),
-            rss: totals.rss,
-            anon: totals.anon,
-            available: pass.system.as_ref().ok().and_then(|system| system.available),
-        });
         self.last = pass.at;
         self.passes += 1;
         if self.processes.len() > REMEMBERED {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::phase::PssPass;
 use super::process::read_pss;
-use super::throttle::Throttle;
+use super::throttle::{Throttle, thread_time};
 use super::tree::Node;
 use crate::bytes::{ByteSize, MIB};
 
@@ -57,10 +57,10 @@ impl PssReader {
         } else {
             moved && self.throttle.is_due(now)
         };
-        if !wanted || count == 0 {
+        if !wanted {
             return PssPass::NotTaken;
         }
-        let began = Instant::now();
+        let before = thread_time();
         let mut sum = ByteSize::ZERO;
         for node in running {
             match read_pss(node.id.pid, &mut self.path, &mut self.text) {
@@ -72,10 +72,10 @@ impl PssReader {
                 }
             }
         }
-        self.cost = began.elapsed();
-        self.throttle.spent(began, self.cost);
+        self.cost = thread_time().saturating_sub(before);
+        self.throttle.spent(now, self.cost);
         self.at_latest = Some((rss, count));
-        let late = self.wanted_since.take().map_or(Duration::ZERO, |since| began.saturating_duration_since(since));
+        let late = self.wanted_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         PssPass::Sum { bytes: sum, late: late.max(AT_LEAST) }
     }
 }

@@ -14,8 +14,6 @@ use super::watch::Breach;
 
 /// The sampler needs little; the kernel's smallest sensible stack would do.
 const STACK: usize = 256 << 10;
-/// A pass may take one part in so many of the time: with very many processes it is made less often than asked for.
-const PARTS: u32 = 20;
 
 /// Meters a process tree from a thread of its own, phase by phase.
 ///
@@ -133,9 +131,10 @@ fn sample(shared: &Shared, interval: Duration) {
             gatherer = shared.wake.wait_timeout(gatherer, left).unwrap_or_else(PoisonError::into_inner).0;
             continue;
         }
-        gatherer.pass(false);
-        let rest = now.elapsed().saturating_mul(PARTS);
+        if gatherer.is_due(now) {
+            gatherer.pass(false);
+        }
         // A sample that is late is not made up for.
-        next = (next + interval).max(now + rest).max(Instant::now());
+        next = (next + interval).max(Instant::now());
     }
 }

@@ -2,6 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
+/// The processor time of this thread: a cost that does not grow because others run on the processor.
+pub(crate) fn thread_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 /// Lets a piece of work run again only when the time it took last is a small share of the time since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throttle {
@@ -21,7 +28,7 @@ impl Throttle {
         self.next.is_none_or(|next| now >= next)
     }
 
-    /// Notes that the work began at `began` and took `cost`.
+    /// Notes that the work began at `began` and took `cost` of processor time.
     pub(crate) fn spent(&mut self, began: Instant, cost: Duration) {
         self.next = began.checked_add(cost.saturating_mul(self.parts).max(self.at_least));
     }

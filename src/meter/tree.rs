@@ -207,14 +207,16 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn of(processes: impl Iterator<Item = ProcessMemory> + Clone) -> Self {
-        Self {
+    /// `None` where there is no process.
+    pub(crate) fn of(processes: impl Iterator<Item = ProcessMemory> + Clone) -> Option<Self> {
+        processes.clone().next()?;
+        Some(Self {
             rss: processes.clone().map(|memory| memory.rss).sum(),
             anon: sum(processes.clone().map(|memory| memory.anon)),
             file: sum(processes.clone().map(|memory| memory.file)),
             shmem: sum(processes.clone().map(|memory| memory.shmem)),
             swap: sum(processes.map(|memory| memory.swap)),
-        }
+        })
     }
 }
 

@@ -1,0 +1,31 @@
+//! Synthetic captures: entries of `torch.nn.functional.embedding` in the true shapes of real models, of any size, without
+//! a model.
+//!
+//! A [`Preset`] says which tables are looked up how often; [`Preset::plan`] turns it into a [`Plan`], pure data that knows
+//! every file's name and exact size; [`Plan::write`] writes it, in parallel and in constant memory. Element values follow
+//! from the seed, the table and the element's position alone, so that a capture is the same, byte for byte, on every
+//! machine and with any number of threads, and a call's output is made from its indices without reading the table.
+//!
+//! ```
+//! use plimsoll::capture::synthesize;
+//!
+//! let parent = tempfile::tempdir()?;
+//! let plan = synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).seed(7).plan()?;
+//! assert_eq!(plan.entries()[0].file_name(), "entry_000000.pt");
+//! plan.write(&parent.path().join("capture"), &synthesize::Options::default())?;
+//! # Ok::<(), synthesize::SynthesizeError>(())
+//! ```
+
+mod call;
+mod content;
+mod error;
+mod plan;
+mod preset;
+mod staging;
+mod stream;
+
+pub use crate::capture::write::Options;
+pub use error::SynthesizeError;
+pub use plan::{Plan, PlannedEntry};
+pub use preset::{Preset, TableShape, embedding, gemma4_e2b_gb10};
+pub use stream::EntryStream;

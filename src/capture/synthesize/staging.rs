@@ -1,0 +1,98 @@
+//! [`Staging`]: a folder that appears whole or not at all.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::error::SynthesizeError;
+use crate::ByteSize;
+use crate::bytes::MIB;
+
+/// A hidden folder in which files are made before they appear in their place. Dropped before [`Staging::commit`], it
+/// removes everything.
+///
+/// Where the target is absent, the hidden folder stands beside it and is renamed. Where the target exists, it stands
+/// inside, and its files are moved up: so a mount point, the current folder, or a folder whose owner and mode matter may
+/// be filled as well.
+pub(super) struct Staging {
+    hidden: TempDir,
+    target: PathBuf,
+    target_exists: bool,
+}
+
+impl Staging {
+    /// Prepares to fill `target` with `bytes` of files.
+    pub fn new(target: &Path, bytes: ByteSize) -> Result<Self, SynthesizeError> {
+        let target_exists = match fs::read_dir(target) {
+            Ok(mut inside) => match inside.next() {
+                None => true,
+                Some(found) => {
+                    let found = found.map(|f| f.file_name().to_string_lossy().into_owned());
+                    let found = found.map_err(failed(target, "reading the folder"))?;
+                    return Err(SynthesizeError::NotEmpty { path: target.to_owned(), found });
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(failed(target, "reading the folder")(error)),
+        };
+        let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (place, name) = if target_exists {
+            (target, "capture".into())
+        } else {
+            fs::create_dir_all(parent).map_err(failed(parent, "creating the folder"))?;
+            (parent, target.file_name().unwrap_or_default().to_string_lossy())
+        };
+        check_space(place, target, bytes)?;
+        let hidden = tempfile::Builder::new()
+            .prefix(&format!(".{name}.plimsoll-"))
+            .permissions(Permissions::from_mode(0o777))
+            .tempdir_in(place)
+            .map_err(failed(place, "creating a temporary folder"))?;
+        Ok(Self { hidden, target: target.to_owned(), target_exists })
+    }
+
+    /// Where to write the files.
+    pub fn path(&self) -> &Path {
+        self.hidden.path()
+    }
+
+    /// Puts the files, of these names, in their place.
+    pub fn commit<'a>(self, names: impl Iterator<Item = &'a str>) -> Result<(), SynthesizeError> {
+        if self.target_exists {
+            let mut moved = Vec::new();
+            for name in names {
+                let place = self.target.join(name);
+                if let Err(error) = fs::rename(self.path().join(name), &place) {
+                    // The error to report is the first one; what cannot be removed now, nothing here can.
+                    moved.iter().for_each(|file: &PathBuf| _ = fs::remove_file(file));
+                    return Err(failed(&place, "moving the file into its folder")(error));
+                }
+                moved.push(place);
+            }
+            return self.hidden.close().map_err(failed(&self.target, "removing the temporary folder"));
+        }
+        fs::rename(self.path(), &self.target).map_err(failed(&self.target, "renaming the temporary folder"))?;
+        // The folder has its name now, and is no longer to be removed.
+        _ = self.hidden.keep();
+        Ok(())
+    }
+}
+
+/// Refuses where the file system of `place` grants less than `bytes` and a margin for its own records: 1 MiB, and a
+/// thousandth.
+fn check_space(place: &Path, target: &Path, bytes: ByteSize) -> Result<(), SynthesizeError> {
+    let stat = rustix::fs::statvfs(place).map_err(|e| failed(place, "reading the free space")(e.into()))?;
+    let available = ByteSize::new(stat.f_bavail.saturating_mul(stat.f_frsize));
+    let needed = bytes + ByteSize::new(bytes.bytes() / 1000 + MIB);
+    if available < needed {
+        return Err(SynthesizeError::TooLittleSpace { path: target.to_owned(), needed, available });
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> SynthesizeError {
+    move |source| SynthesizeError::Io { path: path.to_owned(), doing, source }
+}

@@ -1,0 +1,186 @@
+//! Entries on their way into a file: [`EntryValue`], [`write_entry`].
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+
+use super::archive::Archive;
+use super::chunks::{Storage, write_storages};
+use super::error::WriteError;
+use super::pickle::{Pickled, Refusal, pickle};
+use super::serialization_id::serialization_id;
+use super::source::{Options, Source};
+use crate::ByteSize;
+use crate::capture::{Argument, Signature};
+
+/// An entry to be written: one captured call. Its tensors refer to storages by index; the bytes come as [`Source`]s.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryValue {
+    /// The operator, such as `torch.nn.functional.embedding`.
+    pub function_name: String,
+    /// The positional arguments; a hook that knows the signature leaves them empty.
+    pub args: Vec<Argument>,
+    /// The arguments by name.
+    pub kwargs: Vec<(String, Argument)>,
+    /// What the call returned.
+    pub output: Argument,
+    /// The operator's parameters, where the hook could read them.
+    pub signature: Option<Signature>,
+}
+
+impl EntryValue {
+    /// The dictionary that the file holds, its keys in the order in which profiling hooks write them.
+    pub fn to_argument(&self) -> Argument {
+        let text = |s: &str| Argument::Str(s.to_owned());
+        let named = |items: &[(String, Argument)]| {
+            Argument::Dict(items.iter().map(|(name, value)| (text(name), value.clone())).collect())
+        };
+        let mut items = vec![
+            (text("function_name"), text(&self.function_name)),
+            (text("args"), Argument::List(self.args.clone())),
+            (text("kwargs"), named(&self.kwargs)),
+            (text("output"), self.output.clone()),
+        ];
+        if let Some(signature) = &self.signature {
+            let params = Argument::List(signature.params.iter().map(|name| text(name)).collect());
+            let fields = vec![(text("params"), params), (text("defaults"), named(&signature.defaults))];
+            items.push((text("signature"), Argument::Dict(fields)));
+        }
+        Argument::Dict(items)
+    }
+}
+
+/// The exact size of the file that [`write_entry`] would write at `path` for storages of these lengths.
+///
+/// # Errors
+/// [`WriteError`] where the value cannot be written; nothing on the disk is touched.
+pub fn entry_size(path: &Path, value: &EntryValue, storages: &[ByteSize]) -> Result<ByteSize, WriteError> {
+    let (_, archive) = lay_out(path, value, storages)?;
+    Ok(ByteSize::new(archive.file_size()))
+}
+
+/// Writes `value`, whose storage `i` has the bytes of `storages[i]`, to `path`, and returns the size of the file. An
+/// older file of that name is replaced in one step.
+///
+/// # Errors
+/// [`WriteError`]; whatever was there before is then unchanged, and nothing else is left.
+pub fn write_entry(
+    path: &Path,
+    value: &EntryValue,
+    storages: &[Source<'_>],
+    options: &Options<'_>,
+) -> Result<ByteSize, WriteError> {
+    let lengths: Vec<ByteSize> = storages.iter().map(Source::bytes).collect();
+    let (pickled, archive) = lay_out(path, value, &lengths)?;
+    let size = ByteSize::new(archive.file_size());
+    let failed = |doing: &'static str| {
+        move |source: io::Error| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                WriteError::DiskFull { path: path.to_owned(), bytes: size }
+            }
+            _ => WriteError::Io { path: path.to_owned(), doing, source },
+        }
+    };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = tempfile::Builder::new()
+        .prefix(&format!(".{}.plimsoll-", path.file_name().unwrap_or_default().to_string_lossy()))
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .map_err(failed("creating a temporary file beside it"))?;
+    write_archive(file.as_file(), path, &archive, &pickled, storages, options, failed("writing"))?;
+    file.persist(path).map_err(|e| failed("renaming the temporary file")(e.error))?;
+    Ok(size)
+}
+
+/// The records before the storages, `data.pkl` aside.
+const HEAD: [(&str, &[u8]); 3] = [(".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")];
+/// The records after the storages, the serialization id aside.
+const VERSION: (&str, &[u8]) = ("version", b"3\n");
+const ID: &str = ".data/serialization_id";
+const ID_BYTES: u64 = 40;
+/// The index of `data/0` among the records.
+const FIRST_STORAGE: usize = 1 + HEAD.len();
+
+fn lay_out(path: &Path, value: &EntryValue, storages: &[ByteSize]) -> Result<(Pickled, Archive), WriteError> {
+    let folder = folder_name(path).ok_or_else(|| WriteError::FileName { path: path.to_owned() })?;
+    let lengths: Vec<u64> = storages.iter().map(|s| s.bytes()).collect();
+    let pickled = pickle(&value.to_argument(), &lengths).map_err(|refusal| match refusal {
+        Refusal::Value { at, why } => WriteError::Value { path: path.to_owned(), at, why },
+        Refusal::Outside { at, source } => WriteError::Outside { path: path.to_owned(), at, source },
+        Refusal::Unreferenced { storage } => WriteError::Unreferenced { path: path.to_owned(), storage },
+    })?;
+    let data = pickled.storages.iter().enumerate().map(|(key, &index)| (format!("data/{key}"), lengths[index]));
+    let fixed = |(name, bytes): (&str, &[u8])| (name.to_owned(), bytes.len() as u64);
+    let records = [("data.pkl".to_owned(), pickled.bytes.len() as u64)]
+        .into_iter()
+        .chain(HEAD.map(fixed))
+        .chain(data)
+        .chain([fixed(VERSION), (ID.to_owned(), ID_BYTES)]);
+    let archive = Archive::of(folder, records);
+    // Linux counts file offsets in 63 bits.
+    if i64::try_from(archive.file_size()).is_err() {
+        let why = "its storages exceed the size of any file".to_owned();
+        return Err(WriteError::Value { path: path.to_owned(), at: "the entry".to_owned(), why });
+    }
+    Ok((pickled, archive))
+}
+
+/// The archive's folder: the file's name less its last extension, or `archive` where that is not ASCII.
+fn folder_name(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    match stem {
+        "" => None,
+        stem if name.is_ascii() => Some(stem),
+        _ => Some("archive"),
+    }
+}
+
+fn write_archive(
+    file: &File,
+    path: &Path,
+    archive: &Archive,
+    pickled: &Pickled,
+    storages: &[Source<'_>],
+    options: &Options<'_>,
+    failed: impl Fn(io::Error) -> WriteError + Copy + Send + Sync,
+) -> Result<(), WriteError> {
+    let records = archive.records();
+    // Everything that stands between payloads is written with the record it belongs to.
+    let write_small = |index: usize, payload: &[u8]| -> Result<u32, WriteError> {
+        let (record, crc) = (&records[index], crc32fast::hash(payload));
+        let mut bytes = archive.local_header(record);
+        bytes.extend(payload);
+        bytes.extend(record.descriptor(crc));
+        file.write_all_at(&bytes, record.header).map_err(failed)?;
+        (options.progress)(ByteSize::new(bytes.len() as u64));
+        Ok(crc)
+    };
+    let mut crcs = vec![write_small(0, &pickled.bytes)?];
+    for (i, (_, payload)) in HEAD.iter().enumerate() {
+        crcs.push(write_small(1 + i, payload)?);
+    }
+    let jobs: Vec<Storage<'_>> = pickled
+        .storages
+        .iter()
+        .zip(&records[FIRST_STORAGE..])
+        .map(|(&index, record)| Storage { index, source: storages[index], data: record.data })
+        .collect();
+    let storage_crcs = write_storages(file, path, &jobs, options, failed)?;
+    for (record, crc) in records[FIRST_STORAGE..].iter().zip(&storage_crcs) {
+        let (header, descriptor) = (archive.local_header(record), record.descriptor(*crc));
+        file.write_all_at(&header, record.header).map_err(failed)?;
+        file.write_all_at(&descriptor, record.data + record.bytes).map_err(failed)?;
+        (options.progress)(ByteSize::new((header.len() + descriptor.len()) as u64));
+    }
+    crcs.extend(storage_crcs);
+    crcs.push(write_small(crcs.len(), VERSION.1)?);
+    let written = records.iter().zip(&crcs).map(|(r, &crc)| (r.name.as_str(), (r.bytes > 0).then_some(crc)));
+    let id = serialization_id(written);
+    crcs.push(write_small(crcs.len(), id.as_bytes())?);
+    let directory = archive.directory_bytes(&crcs);
+    file.write_all_at(&directory, archive.file_size() - directory.len() as u64).map_err(failed)?;
+    (options.progress)(ByteSize::new(directory.len() as u64));
+    Ok(())
+}
