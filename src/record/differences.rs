@@ -285,3 +285,116 @@ fn json<T: Serialize + ?Sized>(value: &T) -> Value {
 fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::ByteSize;
+    use crate::compare::{Comparison, Preset, Tolerance};
+    use crate::record::{Covers, OverCap, SourceKind, sample};
+    use crate::timing::Protocol;
+
+    /// The sample with `change` made to it and its digest taken anew.
+    fn with(change: impl FnOnce(&mut Record)) -> Record {
+        let mut record = sample::record();
+        change(&mut record);
+        record.semantics_digest = record.semantics.digest();
+        record
+    }
+
+    fn line(what: &str, changed: &Record) -> String {
+        let found = compare_records(&sample::record(), changed);
+        let sections =
+            [("semantics", &found.semantics), ("policy", &found.policy), ("environment", &found.environment)];
+        let paths: Vec<String> = sections
+            .iter()
+            .flat_map(|(section, changes)| changes.iter().map(move |change| format!("{section}{}", change.path)))
+            .collect();
+        let verdict = if found.semantics_changed() { "changed" } else { "same" };
+        assert_eq!(
+            found.figures.is_none(),
+            found.semantics_changed(),
+            "figures are compared only where they mean the same"
+        );
+        format!("{what:<24} {verdict:<8} {}", paths.join(" ")).trim_end().to_owned() + "\n"
+    }
+
+    #[test]
+    fn policy_and_environment_leave_the_semantics_digest_as_it_is() {
+        let batching = |record: &mut Record, cap| record.policy.batching.as_mut().unwrap().cap = cap;
+        let text = [
+            line("nothing", &with(|_| {})),
+            line("byte cap", &with(|r| batching(r, Some(ByteSize::mib(512))))),
+            line("no byte cap", &with(|r| batching(r, None))),
+            line("batches", &with(|r| r.policy.batching.as_mut().unwrap().batches.truncate(1))),
+            line("over-cap rule", &with(|r| r.policy.batching.as_mut().unwrap().over_cap = OverCap::Refuse)),
+            line("recycling", &with(|r| r.policy.recycling.after = None)),
+            line("threads", &with(|r| r.policy.threads = 16)),
+            line("source", &with(|r| r.policy.source.kind = SourceKind::Store)),
+            line("timeout", &with(|r| r.policy.timeout_ns = None)),
+            line("sampling interval", &with(|r| r.policy.sampling_interval_ns = 1_000_000)),
+            line("RAM", &with(|r| r.environment.ram = Some(ByteSize::gib(128)))),
+            line("torch", &with(|r| drop(r.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned())))),
+            line("version of plimsoll", &with(|r| r.plimsoll = "0.2.0".to_owned())),
+        ];
+        assert!(text.iter().all(|line| line.contains(" same")));
+        sample::assert_snapshot("record_semantics_same", &text.concat());
+    }
+
+    #[test]
+    fn what_the_figures_mean_changes_the_semantics_digest() {
+        let tolerance = |value| Tolerance::new(value).unwrap();
+        let text = [
+            line("an entry's bytes", &with(|r| r.semantics.entries[1].digest = sample::digest_of("other"))),
+            line("an entry's size", &with(|r| r.semantics.entries[1].bytes = ByteSize::mib(1))),
+            line("an entry's shape", &with(|r| r.semantics.entries[1].tensors[1].shape[0] = 2)),
+            line("an entry's strides", &with(|r| r.semantics.entries[1].tensors[1].strides = vec![1, 262_144])),
+            line("a tensor more", &with(|r| drop(r.semantics.entries[1].tensors.pop()))),
+            line(
+                "what a digest covers",
+                &with(|r| {
+                    r.semantics.entries[0].covers = Covers::Full;
+                    r.semantics.entries[0].digest = sample::digest_of("full");
+                }),
+            ),
+            line("order", &with(|r| r.semantics.entries.swap(1, 2))),
+            line("an entry removed", &with(|r| drop(r.semantics.entries.remove(0)))),
+            line("an entry added", &with(|r| r.semantics.entries.insert(0, sample::entry(9)))),
+            line("an entry renamed", &with(|r| r.semantics.entries[3].name = "a/b~c.pt".to_owned())),
+            line(
+                "a tolerance",
+                &with(|r| {
+                    r.semantics.comparison = Some(Comparison::tolerance(tolerance(1e-3), Tolerance::ZERO));
+                }),
+            ),
+            line("a comparison", &with(|r| r.semantics.comparison = Some(Preset::Torch.into()))),
+            line(
+                "repetitions",
+                &with(|r| {
+                    let launches = 101.try_into().unwrap();
+                    r.semantics.timing = Some(Protocol::KernelForge { warmup: 25, launches });
+                }),
+            ),
+            line("protocol", &with(|r| r.semantics.timing = Some(Protocol::samples()))),
+            line("kernel", &with(|r| r.semantics.kernel.name = "py:k.py:launch".to_owned())),
+            line("kernel's source", &with(|r| r.semantics.kernel.digest = Some("00ff".to_owned()))),
+            line("operator", &with(|r| r.semantics.operator = "torch.cat".to_owned())),
+        ];
+        assert!(text.iter().all(|line| line.contains(" changed ")));
+        sample::assert_snapshot("record_semantics_changed", &text.concat());
+    }
+
+    #[test]
+    fn outcomes_times_and_peaks_are_compared_under_the_same_semantics() {
+        let faster = with(|r| {
+            r.results.entries[2].profile.as_mut().unwrap().statistics.as_mut().unwrap().median_ns /= 2.0;
+            r.phases.remove(1);
+        });
+        let figures = compare_records(&sample::record(), &faster).figures.unwrap();
+        let delta = figures.timing.iter().find(|delta| delta.entry.as_deref() == Some("entry_000002.pt")).unwrap();
+        assert_eq!(delta.before_ns, 2.0 * delta.after_ns);
+        assert_eq!(figures.timing.len(), 5, "all entries together, then each");
+        assert!(figures.memory.iter().all(|delta| delta.phase != "release"));
+        assert_eq!(figures.memory.len(), 10);
+    }
+}

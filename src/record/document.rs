@@ -111,7 +111,7 @@ pub fn timestamp(time: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::sample;
+    use crate::record::{json, sample};
 
     #[test]
     fn timestamps_are_rfc_3339_whatever_the_clock() {
@@ -119,6 +119,19 @@ mod tests {
         assert_eq!(at(1_763_731_529), "2025-11-21T13:25:29.000Z");
         assert_eq!(timestamp(UNIX_EPOCH - Duration::from_secs(5)), "1970-01-01T00:00:00.000Z");
         assert_eq!(at(400_000_000_000), "9999-12-31T23:59:59.000Z");
+    }
+
+    #[test]
+    fn a_whole_record_as_a_user_sees_it() {
+        let mut record = sample::record();
+        record.semantics.entries.truncate(2);
+        record.results.entries.truncate(2);
+        record.semantics_digest = record.semantics.digest();
+        record.phases.truncate(1);
+        record.phases[0].timeline.truncate(2);
+        let mut text = Vec::new();
+        json::write(&mut text, &record).unwrap();
+        sample::assert_snapshot("record_document", std::str::from_utf8(&text).unwrap());
     }
 
     #[test]

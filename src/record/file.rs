@@ -86,17 +86,18 @@ impl RecordFile {
     /// # Errors
     /// [`RecordError`] where the disk is full or the folder went away; an older record is whole then, and so is `record`
     /// in memory, for another path.
-    pub fn commit(self, record: &Record) -> Result<(), RecordError> {
+    pub fn commit(mut self, record: &Record) -> Result<(), RecordError> {
+        let length = json::length(record);
+        self.reserve(length)?;
         let Self { path, target, mut temporary } = self;
         let file = temporary.as_file_mut();
         let written = file.rewind().and_then(|()| {
             json::write(BufWriter::with_capacity(1 << 16, &mut *file), record)?;
-            let length = file.stream_position()?;
-            file.set_len(length)?;
+            file.set_len(length.bytes())?;
             file.sync_all()
         });
-        written.map_err(|source| write_error(&path, RESERVE, source))?;
-        temporary.persist(&target).map_err(|error| write_error(&path, RESERVE, error.error))?;
+        written.map_err(|source| write_error(&path, length, source))?;
+        temporary.persist(&target).map_err(|error| write_error(&path, length, error.error))?;
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The rename itself must reach the disk, or a power cut brings the older record back.
         let synced = File::open(folder).and_then(|folder| folder.sync_all());

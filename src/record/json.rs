@@ -7,11 +7,30 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
+use crate::bytes::ByteSize;
+
 /// Writes `value` and a line feed.
 pub(super) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut writer, Layout::default()))?;
     writer.write_all(b"\n")?;
     writer.flush()
+}
+
+/// The bytes that [`write`] writes.
+pub(super) fn length(value: &impl Serialize) -> ByteSize {
+    struct Count(u64);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    write(&mut count, value).expect("counting does not fail, and records have text keys alone");
+    ByteSize::new(count.0)
 }
 
 #[derive(Default)]
@@ -72,6 +91,7 @@ mod tests {
         let value = json!({ "a": [1, 2.5, "x"], "b": {}, "c": [{ "d": null }, { "e": [] }] });
         let mut text = Vec::new();
         super::write(&mut text, &value).unwrap();
+        assert_eq!(super::length(&value).bytes(), text.len() as u64);
         let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,

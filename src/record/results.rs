@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
+use super::semantics::Aggregation;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
 use crate::meter::Reading;
@@ -17,6 +18,18 @@ pub struct Results {
     /// The timings of the entries as one figure, as the semantics' aggregation says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
+}
+
+impl Results {
+    /// The timings of the entries as one figure; `None` where none was timed.
+    pub fn aggregate(&self, aggregation: Aggregation) -> Option<Statistics> {
+        let statistics = self.entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
+        let times: Vec<f64> = match aggregation {
+            Aggregation::EntryMeans => statistics.map(|entry| entry.mean_ns).collect(),
+            Aggregation::EntryMedians => statistics.map(|entry| entry.median_ns).collect(),
+        };
+        Statistics::of(&times)
+    }
 }
 
 /// What became of one entry.
@@ -194,5 +207,35 @@ impl Profile {
             error: None,
             not_run: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn the_figure_of_a_run_is_over_the_entries_that_were_timed() {
+        let mut results = sample::record().results;
+        for (entry, (samples, batch)) in results.entries.iter_mut().zip([([1.0, 2.0, 9.0], 0), ([5.0, 6.0, 10.0], 0)]) {
+            let statistics = Statistics::of(&samples).unwrap();
+            entry.profile = Some(Profile::timed(statistics, samples.to_vec(), 1, batch));
+        }
+        results.entries[2].profile = Some(Profile::not_run("interrupted"));
+        results.entries[3].profile = None;
+        let of = |aggregation| results.aggregate(aggregation).unwrap();
+        assert_eq!((of(Aggregation::EntryMeans).count, of(Aggregation::EntryMeans).mean_ns), (2, 5.5));
+        assert_eq!(of(Aggregation::EntryMedians).mean_ns, 4.0);
+        results.entries.clear();
+        assert_eq!(results.aggregate(Aggregation::EntryMeans), None);
+    }
+
+    #[test]
+    fn a_comparison_passes_where_every_output_does() {
+        let passed = sample::record().results.entries[0].validation.clone().unwrap().leaves;
+        assert!(Validation::compared(passed.clone(), None).passed());
+        let one_wrong = [passed, vec![sample::mismatching(0)]].concat();
+        assert_eq!(Validation::compared(one_wrong, None).status, ValidationStatus::Mismatch);
     }
 }

@@ -10,6 +10,14 @@ use crate::kernel::KernelIdentity;
 use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};
 use crate::timing::{Protocol, Statistics};
 
+/// Compares `text` with the approved `/snapshots/NAME.snap`.
+pub(crate) fn assert_snapshot(name: &str, text: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots");
+    insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
 /// The entries of [`record`].
 const ENTRIES: usize = 4;
 
@@ -45,7 +53,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
-        timing: Some(Protocol::KernelForge { warmup: 25, launches: 100 }),
+        timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
     }
 }
@@ -83,7 +91,7 @@ fn environment() -> Environment {
         transparent_huge_pages: Some("madvise".to_owned()),
         cgroup: Some(CgroupLimits { version: 2, memory: Some(ByteSize::gib(32)), swap: None }),
         gpus: Vec::new(),
-        versions: BTreeMap::from([("plimsoll".to_owned(), "0.1.0".to_owned())]),
+        versions: BTreeMap::from([("torch".to_owned(), "2.11.0".to_owned())]),
         hostname: None,
     }
 }
@@ -162,7 +170,7 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
     let timeline = (0..24u64).map(|i| TimelinePoint {
         at_ns: i * 10_000_000,
         rss: ByteSize::mib(8 + (mib - 8) * (i % 12) / 11),
-        anon: ByteSize::mib(4),
+        anon: Some(ByteSize::mib(4)),
         available: Some(ByteSize::gib(57)),
     });
     PhaseReadings {

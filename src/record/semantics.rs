@@ -96,6 +96,16 @@ pub enum Aggregation {
     EntryMedians,
 }
 
+impl Aggregation {
+    /// The aggregation of entries that were timed by `protocol`: means where it keeps only a mean, else medians.
+    pub const fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::KernelForge { .. } => Self::EntryMeans,
+            Protocol::Samples { .. } => Self::EntryMedians,
+        }
+    }
+}
+
 impl Semantics {
     /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of these semantics.
     ///

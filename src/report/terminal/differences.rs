@@ -1,14 +1,13 @@
 //! The differences between two records as a terminal document.
 
-use std::fmt::Write;
-
+use anstyle::Style;
 use serde_json::Value;
 
 use super::memory::marked;
-use super::record::short;
+use super::record::{labelled, short};
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, counted, cut, duration, percent, styled};
+use super::text::{clean, counted, cut, duration, interval, percent, styled};
 use crate::bytes::ByteSize;
 use crate::record::{Change, ChangeKind, Differences, Figures};
 
@@ -19,35 +18,36 @@ const BYTES: [&str; 7] = ["bytes", "cap", "after", "rss_mark", "ram", "swap", "m
 /// times and peaks of both where they may be compared.
 pub fn differences(differences: &Differences, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let mut text = String::new();
     let [before, after] = &differences.digests;
-    let (word, style) = if differences.semantics_changed() {
-        (format!("changed: {} → {}", short(before), short(after)), palette.bad)
+    let (style, word) = if differences.semantics_changed() {
+        (palette.bad, format!("changed: {} → {}", short(before), short(after)))
     } else {
-        (format!("the same: {}", short(before)), palette.good)
+        (palette.good, format!("the same: {}", short(before)))
     };
-    let _ = writeln!(text, " {}  {}", styled("semantics", palette.heading), styled(&word, style));
+    let mut text = section("semantics", style, &word, screen);
     text.push_str(&changes(&differences.semantics, screen));
-    for (name, found) in [
-        ("policy", &differences.policy),
-        ("environment", &differences.environment),
-        ("results", &differences.results),
-    ] {
+    for (name, found) in
+        [("policy", &differences.policy), ("environment", &differences.environment), ("results", &differences.results)]
+    {
         let word = match found.len() {
             0 => "the same".to_owned(),
             count => counted(count, "change", "changes"),
         };
-        let _ = writeln!(text, " {}  {word}", styled(name, palette.heading));
+        text.push_str(&section(name, palette.heading, &word, screen));
         text.push_str(&changes(found, screen));
     }
     match &differences.figures {
         Some(figures) => text.push_str(&tables(figures, screen)),
         None => {
             let refusal = "not compared: times and peaks of different semantics mean different things";
-            let _ = writeln!(text, " {}  {}", styled("figures", palette.heading), styled(refusal, palette.warn));
+            text.push_str(&section("figures", palette.warn, refusal, screen));
         }
     }
     text
+}
+
+fn section(name: &str, style: Style, word: &str, screen: &Screen) -> String {
+    labelled(name, style, word, 12, screen)
 }
 
 fn changes(changes: &[Change], screen: &Screen) -> String {
@@ -74,7 +74,7 @@ fn changes(changes: &[Change], screen: &Screen) -> String {
 fn value_words(path: &str, value: &Value) -> String {
     let field = path.rsplit('/').next().unwrap_or(path);
     match value {
-        Value::Number(n) if field.ends_with("_ns") => duration(n.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(n) if field.ends_with("_ns") => n.as_u64().map_or_else(|| n.to_string(), interval),
         Value::Number(n) if BYTES.contains(&field) => match n.as_u64() {
             Some(bytes) => ByteSize::new(bytes).to_string(),
             None => n.to_string(),
@@ -95,13 +95,13 @@ fn tables(figures: &Figures, screen: &Screen) -> String {
     let times = figures.timing.iter().map(|delta| {
         let name = delta.entry.as_deref().map_or("all entries".to_owned(), clean);
         let ratio = percent(delta.before_ns, delta.after_ns);
-        [name, duration(delta.before_ns), duration(delta.after_ns), ratio.unwrap_or_else(|| "-".to_owned())]
+        [name, duration(delta.before_ns), duration(delta.after_ns), ratio]
     });
     let peaks = figures.memory.iter().map(|delta| {
         let name = format!("{} {}", clean(&delta.phase), delta.metric.name());
         let (before, after) = (delta.before.bytes.bytes(), delta.after.bytes.bytes());
         let ratio = percent(before as f64, after as f64);
-        [name, marked(&delta.before), marked(&delta.after), ratio.unwrap_or_else(|| "-".to_owned())]
+        [name, marked(&delta.before), marked(&delta.after), ratio]
     });
     table("median/launch", times.collect(), screen) + &table("memory", peaks.collect(), screen)
 }

@@ -78,7 +78,7 @@ impl EntryTable {
             cells.push(validation.map_or(self.absent(), |validation| self.validation(validation)));
             // A message may take the place of the figures only where there are none.
             if let Some(message) = validation.and_then(note).filter(|_| !timed) {
-                cells.push(Cell::new(clean(&message), self.palette.dim));
+                cells.push(Cell::spanning(clean(&message), self.palette.dim));
                 return self.table.row(&cells);
             }
             let leaves = validation.map_or(&[][..], |validation| &validation.leaves);
@@ -123,10 +123,12 @@ impl EntryTable {
                 }
             }
             (ProfileStatus::Error, _) => {
-                let kind = profile.error.as_ref().map_or("error", |error| error.kind.name());
-                vec![Cell::new(format!("✗ {kind}"), self.palette.bad)]
+                let error = profile.error.as_ref();
+                let words =
+                    error.map_or("error".to_owned(), |error| format!("{}: {}", error.kind.name(), error.message));
+                vec![Cell::spanning(clean(&format!("✗ {words}")), self.palette.bad)]
             }
-            (ProfileStatus::NotRun, _) => vec![Cell::new("– not run", self.palette.dim)],
+            (ProfileStatus::NotRun, _) => vec![Cell::spanning("– not run", self.palette.dim)],
             (ProfileStatus::Timed, None) => vec![self.absent()],
         }
     }

@@ -4,7 +4,7 @@ use anstyle::Style;
 
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, duration, styled};
+use super::text::{clean, duration, interval as interval_words, styled};
 use crate::meter::{Metric, PhaseReadings, Reading, Source, sparkline};
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.
@@ -72,7 +72,7 @@ fn legend(phases: &[PhaseReadings], style: Style) -> String {
         _ => None,
     });
     if let Some(interval) = interval {
-        notes.push(format!("~ sampled every {}", duration(interval as f64)));
+        notes.push(format!("~ sampled every {}", interval_words(interval)));
     }
     if sources.contains(&Source::LowerBound) {
         notes.push("≥ at least this much".to_owned());

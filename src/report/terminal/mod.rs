@@ -11,6 +11,8 @@ mod problems;
 mod record;
 mod style;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use differences::differences;

@@ -23,7 +23,7 @@ pub(super) fn problems(results: &Results, screen: &Screen) -> String {
             text.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
         }
         if let Some(more) = failed.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            let line = format!("and {more} more: their rows are above, their causes in the record");
+            let line = format!("and {more} more: rows above, causes in the record");
             text.push_str(&format!("   {}\n", styled(&line, screen.palette.dim)));
         }
     }
@@ -62,10 +62,9 @@ fn mismatch(leaf: &LeafOutcome) -> String {
     if let Some(error) = elements.max_abs_error {
         words.push_str(&format!("; max abs error {}", number(error)));
     }
-    for (what, expected, actual) in [
-        ("NaN", elements.expected.nan, elements.actual.nan),
-        ("Inf", elements.expected.inf, elements.actual.inf),
-    ] {
+    for (what, expected, actual) in
+        [("NaN", elements.expected.nan, elements.actual.nan), ("Inf", elements.expected.inf, elements.actual.inf)]
+    {
         if expected != actual {
             words.push_str(&format!("; {actual} {what} where {expected} expected"));
         }

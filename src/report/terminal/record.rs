@@ -132,7 +132,7 @@ fn timing(record: &Record, screen: &Screen) -> String {
         duration(all.min_ns),
         duration(all.max_ns),
     );
-    labelled("a launch", screen.palette.dim, &value, LABEL, screen)
+    labelled("per launch", screen.palette.dim, &value, LABEL, screen)
 }
 
 fn policy(record: &Record, screen: &Screen) -> String {
@@ -158,8 +158,7 @@ fn release_words(release: &Release) -> String {
         ReleaseReason::Interrupted => "ended by the interruption",
     };
     let gone = if release.gone { "gone" } else { "still there" };
-    let mut words =
-        format!("worker {} {reason}: {gone} after {}", release.worker, duration(release.waited_ns as f64));
+    let mut words = format!("worker {} {reason}: {gone} after {}", release.worker, duration(release.waited_ns as f64));
     if let Some(rss) = release.rss_before {
         let _ = write!(words, ", {rss} RSS before");
     }
@@ -210,8 +209,10 @@ fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
         RunState::Failed => ", cut short",
     };
     let took = duration(record.wall_ns as f64);
-    let mut text = format!("\n {}  {meaning} (exit {}{state}, {took})\n", styled(word, style), record.exit_code);
+    let meaning = format!("{meaning} (exit {}{state}, {took})", record.exit_code);
+    let mut text = format!("\n{}", labelled(word, style, &meaning, width(word) + 2, screen));
     if let Some(path) = path {
+        // A path is not cut: it is there to be copied.
         let _ = writeln!(text, " {}", styled(&clean(&format!("record in {}", path.display())), palette.dim));
     }
     text

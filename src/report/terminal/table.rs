@@ -43,12 +43,19 @@ impl Column {
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) text: String,
-    pub(super) style: Style,
+    style: Style,
+    /// Whether it takes the rest of the screen in place of the cells to its right.
+    spans: bool,
 }
 
 impl Cell {
     pub(super) fn new(text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), style }
+        Self { text: text.into(), style, spans: false }
+    }
+
+    /// A cell that takes the rest of the screen.
+    pub(super) fn spanning(text: impl Into<String>, style: Style) -> Self {
+        Self { spans: true, ..Self::new(text, style) }
     }
 
     pub(super) fn plain(text: impl Into<String>) -> Self {
@@ -96,26 +103,26 @@ impl Table {
     pub(super) fn header(&self) -> String {
         let style = self.screen.palette.dim;
         let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(column.title, style)).collect();
-        let shown = || self.columns.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(column, _)| column.width);
+        let shown =
+            || self.columns.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(column, _)| column.width);
         let rule = shown().sum::<usize>() + GAP.len() * shown().count().saturating_sub(1);
         let rule = "─".repeat(rule.min(self.screen.width() - self.indent));
         format!("{}{}{}\n", self.row(&titles), " ".repeat(self.indent), styled(&rule, style))
     }
 
-    /// A row. Where it has fewer cells than the table has columns, the last one takes the rest of the screen.
+    /// A row; a cell that spans is its last.
     pub(super) fn row(&self, cells: &[Cell]) -> String {
         let mut line = " ".repeat(self.indent);
         let mut at = self.indent;
         let mut pending = 0;
         for (index, (cell, column)) in cells.iter().zip(&self.columns).enumerate() {
-            let spans = index + 1 == cells.len() && cells.len() < self.columns.len();
-            if !self.shown[index] && !spans {
+            if !self.shown[index] && !cell.spans {
                 continue;
             }
-            let columns = if spans { self.screen.width().saturating_sub(at + pending) } else { column.width };
+            let columns = if cell.spans { self.screen.width().saturating_sub(at + pending) } else { column.width };
             let text = if index == 0 { cut_start(&cell.text, columns) } else { cut(&cell.text, columns) };
-            let padding = if spans { 0 } else { columns - width(&text) };
-            let (before, after) = if column.align == Align::Right && !spans { (padding, 0) } else { (0, padding) };
+            let padding = if cell.spans { 0 } else { columns - width(&text) };
+            let (before, after) = if column.align == Align::Right && !cell.spans { (padding, 0) } else { (0, padding) };
             // Spaces are written before the next text only, so that no line ends with them.
             let _ = write!(line, "{:1$}", "", pending + before);
             line.push_str(&styled(&text, cell.style));
@@ -147,7 +154,10 @@ mod tests {
         let table = table("entry_000000.pt", 6);
         let row = table.row(&["entry_000000.pt", "a", "b", "c", "d", "e", "f"].map(Cell::plain));
         assert_eq!(row, "  entry_000000.pt           a           b           c\n");
-        assert_eq!(table.row(&["x", "a message"].map(Cell::plain)), "  x                a message\n");
+        assert_eq!(
+            table.row(&[Cell::plain("x"), Cell::spanning("a message", Style::new())]),
+            "  x                a message\n"
+        );
     }
 
     proptest! {
@@ -155,7 +165,7 @@ mod tests {
         fn no_line_is_wider_than_the_screen(name in "[a-z]{0,80}", note in "[a-z]{0,80}", columns in 1usize..9) {
             let table = table(&name, columns);
             let full: Vec<Cell> = std::iter::once(&*name).chain((0..columns).map(|_| "12345")).map(Cell::plain).collect();
-            let text = table.header() + &table.row(&full) + &table.row(&[Cell::plain(&*name), Cell::plain(&*note)]);
+            let text = table.header() + &table.row(&full) + &table.row(&[Cell::plain(&*name), Cell::spanning(&*note, Style::new())]);
             for line in text.lines() {
                 prop_assert!(width(line) <= 60, "{line}");
             }

@@ -1,0 +1,117 @@
+//! The documents as a user sees them.
+
+use std::path::Path;
+
+use super::*;
+use crate::record::{Record, compare_records, sample};
+use crate::timing::{Protocol, Statistics};
+
+fn plain(width: usize) -> Screen {
+    Screen::new(width, Palette::plain())
+}
+
+fn shown(record: &Record, width: usize) -> String {
+    super::record(record, Some(Path::new("target/check.json")), &plain(width))
+}
+
+#[test]
+fn a_record_in_which_everything_held() {
+    sample::assert_snapshot("terminal_record", &shown(&sample::record(), 120));
+}
+
+#[test]
+fn a_record_on_a_narrow_screen() {
+    sample::assert_snapshot("terminal_record_narrow", &shown(&sample::record(), 60));
+}
+
+#[test]
+fn a_record_with_failures_of_each_kind() {
+    sample::assert_snapshot("terminal_record_failing", &shown(&sample::failing(), 120));
+}
+
+#[test]
+fn a_validation_alone_has_no_times_and_samples_have_median_and_mean() {
+    let mut validated = sample::record();
+    validated.semantics.timing = None;
+    validated.results.timing = None;
+    validated.policy.batching = None;
+    validated.results.entries.iter_mut().for_each(|result| result.profile = None);
+    let text = shown(&validated, 100);
+    assert!(text.contains("max abs err") && !text.contains("launch") && !text.contains("batch"), "{text}");
+
+    let mut profiled = sample::record();
+    profiled.semantics.comparison = None;
+    profiled.semantics.timing = Some(Protocol::samples());
+    for result in &mut profiled.results.entries {
+        result.validation = None;
+        result.profile.as_mut().unwrap().statistics = Statistics::of(&[1000.0, 2000.0, 9000.0]);
+    }
+    let text = shown(&profiled, 100);
+    assert!(text.contains("median/launch  mean/launch") && !text.contains("max abs err"), "{text}");
+    assert!(text.contains("2.00 µs      4.00 µs"), "{text}");
+}
+
+#[test]
+fn what_changed_between_two_records() {
+    let before = sample::record();
+    let mut semantics = before.clone();
+    semantics.semantics.entries[1].bytes = crate::ByteSize::mib(1);
+    semantics.semantics.entries[1].digest = sample::digest_of("other");
+    semantics.semantics.entries.swap(2, 3);
+    semantics.semantics.kernel.name = "py:kernel.py:launch".to_owned();
+    semantics.semantics_digest = semantics.semantics.digest();
+    let text = differences(&compare_records(&before, &semantics), &plain(120));
+    sample::assert_snapshot("terminal_differences_semantics", &text);
+
+    let mut policy = before.clone();
+    policy.policy.batching.as_mut().unwrap().cap = None;
+    policy.policy.timeout_ns = None;
+    policy.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned());
+    policy.results.entries[3] = sample::failing().results.entries[3].clone();
+    policy.phases[2].readings.values_mut().for_each(|reading| reading.bytes = crate::ByteSize::mib(512));
+    let statistics = policy.results.entries[0].profile.as_mut().unwrap().statistics.as_mut().unwrap();
+    statistics.median_ns *= 1.25;
+    let text = differences(&compare_records(&before, &policy), &plain(120));
+    sample::assert_snapshot("terminal_differences_figures", &text);
+}
+
+#[test]
+fn no_line_is_wider_than_the_screen_or_ends_with_a_space() {
+    for width in [60, 61, 72, 80, 100, 133, 200] {
+        for record in [sample::record(), sample::failing()] {
+            let changed = differences(&compare_records(&sample::record(), &record), &plain(width));
+            for line in shown(&record, width).lines().chain(changed.lines()) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+                assert_eq!(line.trim_end(), line);
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_adds_styles_and_changes_no_text() {
+    let colour = Screen::new(120, Palette::colour());
+    let styled = super::record(&sample::failing(), None, &colour);
+    let escapes = styled.matches("\x1b[").count();
+    assert!(escapes > 20 && escapes % 2 == 0, "{escapes}");
+    let mut text = String::new();
+    let mut rest = styled.as_str();
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        text.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    text.push_str(rest);
+    assert_eq!(text, super::record(&sample::failing(), None, &plain(120)));
+}
+
+#[test]
+fn a_hostile_name_shows_and_does_nothing() {
+    let mut record = sample::record();
+    let name = "entry_\x1b[31m\n\u{202e}.pt";
+    record.semantics.entries[0].name = name.to_owned();
+    record.results.entries[0].name = name.to_owned();
+    record.policy.source.path = "dir\x1b]0;title\x07".to_owned();
+    record.verdicts[0].message = "a\x1bb".to_owned();
+    let text = shown(&record, 120);
+    assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text}");
+}
