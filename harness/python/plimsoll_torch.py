@@ -73,12 +73,15 @@ def kernel_traceback(error):
     """The traceback, from the kernel's first frame on."""
     try:
         told = traceback.TracebackException.from_exception(error)
-        own = lambda file: os.path.basename(file) in OWN_FILES or file.startswith("<frozen ")
-        while told.stack and own(told.stack[0].filename):
+        while told.stack and is_own(told.stack[0].filename):
             del told.stack[0]
         return "".join(told.format())
     except Exception:
         return None
+
+
+def is_own(file):
+    return os.path.basename(file) in OWN_FILES or file.startswith("<frozen ")
 
 
 class Inputs:
@@ -120,7 +123,8 @@ class Inputs:
         dtype = dtype_named(layout["dtype"])
         storage = self.storage(content["storage"])
         try:
-            tensor = torch.empty(0, dtype=dtype).set_(storage, layout["offset"], layout["shape"], layout["strides"])
+            empty = torch.empty(0, dtype=dtype, device="cpu")
+            tensor = empty.set_(storage, layout["offset"], layout["shape"], layout["strides"])
         except (RuntimeError, TypeError, NotImplementedError) as error:
             raise Refusal("unsupported", f"torch {torch.__version__} makes no {layout['dtype']} tensor of shape "
                           f"{layout['shape']} over a storage of {storage.nbytes()} bytes: {error}") from None
@@ -134,7 +138,7 @@ class Inputs:
         if self.storages[index] is None:
             place = self.places[index]
             if place["bytes"] == 0:
-                self.storages[index] = torch.empty(0, dtype=torch.uint8).untyped_storage()
+                self.storages[index] = torch.empty(0, dtype=torch.uint8, device="cpu").untyped_storage()
             else:
                 mapping, start = self.map(place["path"])
                 offset = place["offset"] - start
@@ -199,8 +203,8 @@ class Outputs:
                 # A copy of truth values would make every byte 0 or 1.
                 source = tensor.detach().view(torch.uint8) if tensor.dtype == torch.bool else tensor.detach()
                 memory = torch.frombuffer(self.mapping, dtype=torch.uint8, offset=offset, count=size)
-                target = torch.empty(0, dtype=source.dtype).set_(memory.untyped_storage(), 0, source.shape)
-                target.copy_(source)
+                target = torch.empty(0, dtype=source.dtype, device="cpu")
+                target.set_(memory.untyped_storage(), 0, source.shape).copy_(source)
         return leaves
 
     def grow(self, size):

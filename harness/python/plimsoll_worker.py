@@ -43,7 +43,6 @@ import os
 import platform
 import resource
 import signal
-import socket
 import stat
 import sys
 from time import perf_counter_ns
@@ -111,9 +110,10 @@ class Channel:
 
     def __init__(self, process):
         self.process = process
-        self.socket = socket.socket(fileno=process.channel)
         self.identity = self.fstat()
-        self.lines = self.socket.makefile("rb")
+        # A forked child has closed the descriptor already, and its number may be another file's.
+        self.lines = open(process.channel, "rb", closefd=False)
+        self.writer = open(process.channel, "wb", closefd=False)
 
     def fstat(self):
         found = os.fstat(self.process.channel)
@@ -132,7 +132,8 @@ class Channel:
             # A kernel may have closed the descriptor, and another file have taken its number.
             if self.fstat() != self.identity:
                 raise OSError("its descriptor is another file now")
-            self.socket.sendall(text.encode("utf-8", "replace") + b"\n")
+            self.writer.write(text.encode("utf-8", "replace") + b"\n")
+            self.writer.flush()
         except OSError as error:
             try:
                 os.write(2, f"plimsoll worker: the channel to the supervisor is lost: {error}\n".encode())

@@ -13,6 +13,7 @@
 //! - A file of `/proc/PID` that is held open never tells of a later process with the same id.
 //! - `smaps_rollup` is exact and slow (9 ms a GiB), and the only source of the proportional set.
 
+mod cgroup;
 mod children;
 mod error;
 mod gather;
@@ -20,22 +21,29 @@ mod meminfo;
 mod options;
 mod peaks;
 mod phase;
+mod pressure;
 mod process;
 mod pss;
 mod reading;
+mod release;
 mod sampler;
+mod system;
 mod text;
 mod throttle;
 mod timeline;
 mod tree;
 mod watch;
 
+pub use cgroup::{CgroupLimits, CgroupVersion};
 pub use error::MeterError;
 pub use meminfo::SystemMemory;
 pub use options::MeterOptions;
+pub use pressure::MemoryPressure;
 pub use process::{ProcessId, ProcessMemory};
 pub use reading::{Metric, ParseMetricError, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};
+pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;
+pub use system::{SwapArea, SystemInfo};
 pub use timeline::{TIMELINE_POINTS, sparkline};
 pub use tree::process_tree;
 pub use watch::{Breach, Holder, Watch};
