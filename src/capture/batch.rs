@@ -9,6 +9,9 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::ops::Range;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::residency::{Residency, StorageId};
 use crate::ByteSize;
 
@@ -53,7 +56,8 @@ impl From<ByteSize> for ByteBudget {
 }
 
 /// What becomes of an entry that is over the cap by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum OverCap {
     /// It is a batch of its own, marked [`Batch::over_cap`].
     #[default]

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::argument::Argument;
+use super::storage::{Place, Storage};
 use crate::bytes::ByteSize;
 
 /// What tells one storage from another across the entries of a capture.
@@ -17,6 +19,15 @@ impl StorageId {
     pub fn in_file(file: Arc<Path>, offset: u64) -> Self {
         Self { file, offset }
     }
+
+    /// The identity of `storage`.
+    pub fn of(storage: &Storage) -> Self {
+        match storage.place() {
+            Place::File { path, offset } | Place::Encoded { path, offset, .. } => {
+                Self::in_file(Arc::clone(path), *offset)
+            }
+        }
+    }
 }
 
 /// What will be resident when an entry is launched.
@@ -26,4 +37,36 @@ pub struct Residency {
     pub storages: Vec<(StorageId, ByteSize)>,
     /// The bytes of its outputs, each tensor stored once and contiguously.
     pub outputs: ByteSize,
+}
+
+impl Residency {
+    /// All of it together.
+    pub fn bytes(&self) -> ByteSize {
+        self.storages.iter().map(|&(_, bytes)| bytes).sum::<ByteSize>() + self.outputs
+    }
+
+    /// The residency of a call with `arguments` over `storages`, which returned `output`.
+    pub(super) fn of<'a>(
+        storages: &[Storage],
+        arguments: impl Iterator<Item = &'a Argument>,
+        output: &Argument,
+    ) -> Self {
+        let mut reached = vec![false; storages.len()];
+        let mut path = String::new();
+        for argument in arguments {
+            argument.for_each_leaf(&mut path, &mut |_, leaf| {
+                if let Argument::Tensor(tensor) = leaf {
+                    reached[tensor.storage] = true;
+                }
+            });
+        }
+        let mut outputs = ByteSize::ZERO;
+        output.for_each_leaf(&mut path, &mut |_, leaf| {
+            if let Argument::Tensor(tensor) = leaf {
+                outputs += ByteSize::new(tensor.layout.logical_bytes().unwrap_or(u64::MAX));
+            }
+        });
+        let storages = storages.iter().zip(reached).filter(|(_, reached)| *reached);
+        Self { storages: storages.map(|(storage, _)| (StorageId::of(storage), storage.bytes())).collect(), outputs }
+    }
 }

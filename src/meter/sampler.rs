@@ -100,10 +100,11 @@ impl Meter {
     }
 
     /// Ends the phase under way, and gives the readings of every phase in the order in which they began.
-    pub fn finish(mut self) -> Vec<PhaseReadings> {
-        let readings = self.shared.lock().finish();
-        self.stop();
-        readings
+    pub fn finish(&self) -> Vec<PhaseReadings> {
+        let mut gatherer = self.shared.lock();
+        gatherer.stop = true;
+        self.shared.wake.notify_all();
+        gatherer.finish()
     }
 
     fn stop(&mut self) {

@@ -1,6 +1,7 @@
 //! Limits that the meter looks at while it samples, so that a runaway process can be stopped at once.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -50,6 +51,18 @@ pub struct Breach {
     pub at_ns: u64,
     /// The process that held most of what is limited.
     pub process: Option<Holder>,
+}
+
+impl fmt::Display for Breach {
+    /// `peak_rss <= 1.00 GiB broke in phase validate: 1.20 GiB, of which worker 1 (pid 7) held 1.10 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.metric.is_floor() { ">=" } else { "<=" };
+        write!(f, "{} {sign} {} broke in phase {}: {}", self.metric, self.limit, self.phase, self.reading.bytes)?;
+        match &self.process {
+            Some(Holder { pid, name, rss }) => write!(f, ", {name} (pid {pid}) had {rss} resident"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// By what processes are compared to find the one to blame.

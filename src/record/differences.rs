@@ -291,7 +291,9 @@ mod tests {
     use super::*;
     use crate::bytes::ByteSize;
     use crate::compare::{Comparison, Preset, Tolerance};
-    use crate::record::{Covers, OverCap, SourceKind, sample};
+    use crate::capture::Digest;
+    use crate::capture::batch::OverCap;
+    use crate::record::{SourceKind, sample};
     use crate::timing::Protocol;
 
     /// The sample with `change` made to it and its digest taken anew.
@@ -353,7 +355,7 @@ mod tests {
             line(
                 "what a digest covers",
                 &with(|r| {
-                    r.semantics.entries[0].covers = Covers::Full;
+                    r.semantics.entries[0].covers = Digest::Full;
                     r.semantics.entries[0].digest = sample::digest_of("full");
                 }),
             ),

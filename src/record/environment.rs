@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteSize;
+use crate::meter::{self, CgroupVersion, SystemInfo};
 
 /// Where a run took place. What could not be found out is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,33 @@ pub struct Environment {
     /// The name of the machine, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+}
+
+impl Environment {
+    /// The machine that `system` describes, with the versions that a worker reported.
+    pub fn of(system: SystemInfo, versions: BTreeMap<String, String>) -> Self {
+        Self {
+            cpu: Cpu { architecture: system.architecture, model: system.cpu, count: system.cpus },
+            ram: Some(system.memory),
+            swap: system.swap,
+            os: Some(system.kernel),
+            transparent_huge_pages: system.transparent_huge_pages,
+            cgroup: system.cgroup.map(CgroupLimits::from),
+            gpus: Vec::new(),
+            versions,
+            hostname: None,
+        }
+    }
+}
+
+impl From<meter::CgroupLimits> for CgroupLimits {
+    fn from(limits: meter::CgroupLimits) -> Self {
+        let version = match limits.version {
+            CgroupVersion::V1 => 1,
+            CgroupVersion::V2 => 2,
+        };
+        Self { version, memory: limits.memory, swap: limits.swap }
+    }
 }
 
 /// The processor.

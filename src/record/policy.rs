@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::semantics::Covers;
 use crate::bytes::ByteSize;
+use crate::capture::Digest;
+use crate::capture::batch::{self, OverCap};
 
 /// How memory was managed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +27,7 @@ pub struct Policy {
     /// Nanoseconds between two samples of memory.
     pub sampling_interval_ns: u64,
     /// What the digests of the entries were asked to cover.
-    pub digest: Covers,
+    pub digest: Digest,
 }
 
 /// Where the entries were read from.
@@ -60,16 +61,6 @@ pub struct Batching {
     pub batches: Vec<Batch>,
 }
 
-/// What to do with an entry that exceeds the byte cap by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OverCap {
-    /// It is a batch of its own.
-    Alone,
-    /// The run is refused.
-    Refuse,
-}
-
 /// Consecutive entries that were resident together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Batch {
@@ -81,6 +72,12 @@ pub struct Batch {
     pub bytes: ByteSize,
     /// Whether they exceed the cap, which a single entry may.
     pub over_cap: bool,
+}
+
+impl From<batch::Batch> for Batch {
+    fn from(batch: batch::Batch) -> Self {
+        Self { first: batch.entries.start, count: batch.entries.len(), bytes: batch.bytes, over_cap: batch.over_cap }
+    }
 }
 
 /// When a validation worker was replaced by a fresh process. One is always replaced before profiling.

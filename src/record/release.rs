@@ -1,11 +1,9 @@
 //! [`Release`]: the proof that a worker's memory came back.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
+use crate::meter::ReleaseProof;
 
 /// What was seen when a worker ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,34 +14,9 @@ pub struct Release {
     pub pid: u32,
     /// Why it was ended.
     pub reason: ReleaseReason,
-    /// Its resident set before it was told to end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rss_before: Option<ByteSize>,
-    /// The system's MemAvailable before it was told to end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub available_before: Option<ByteSize>,
-    /// The system's MemAvailable when the wait was over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub available_after: Option<ByteSize>,
-    /// Whether the process and all that it had started were gone.
-    pub gone: bool,
-    /// Whether MemAvailable was back where it had been before the worker started; absent where it could not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovered: Option<bool>,
-    /// How long the wait was, in nanoseconds.
-    pub waited_ns: u64,
-}
-
-impl Release {
-    /// Whether the memory is known to be back.
-    pub fn proven(&self) -> bool {
-        self.gone && self.recovered != Some(false)
-    }
-
-    /// How long the wait was.
-    pub fn waited(&self) -> Duration {
-        Duration::from_nanos(self.waited_ns)
-    }
+    /// What was seen of its memory.
+    #[serde(flatten)]
+    pub proof: ReleaseProof,
 }
 
 /// Why a worker was ended.

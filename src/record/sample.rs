@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::bytes::ByteSize;
-use crate::capture::{Dtype, TensorSpec};
+use crate::capture::batch::OverCap;
+use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
-use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};
+use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof, Source, TimelinePoint};
 use crate::timing::{Protocol, Statistics};
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.
@@ -38,7 +39,7 @@ pub(crate) fn entry(index: usize) -> EntrySemantics {
         bytes: ByteSize::new(vocabulary * columns * 2 + 8_704),
         digest: digest_of(&name),
         name,
-        covers: Covers::Skeleton,
+        covers: Digest::Skeleton,
         tensors: vec![
             tensor("input", Dtype::I64, &[1, 7]),
             tensor("weight", Dtype::BF16, &[vocabulary, columns]),
@@ -74,7 +75,7 @@ pub(crate) fn policy() -> Policy {
         threads: 2,
         timeout_ns: Some(60_000_000_000),
         sampling_interval_ns: 10_000_000,
-        digest: Covers::Skeleton,
+        digest: Digest::Skeleton,
     }
 }
 
@@ -184,7 +185,7 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
 }
 
 fn verdict(subject: &str, message: &str) -> Verdict {
-    Verdict { subject: subject.to_owned(), status: VerdictStatus::Pass, message: message.to_owned() }
+    Verdict::new(subject, VerdictStatus::Pass, message)
 }
 
 /// A `check` in which everything held.
@@ -208,12 +209,17 @@ pub(crate) fn record() -> Record {
             worker: 1,
             pid: 4242,
             reason: ReleaseReason::BeforeProfiling,
-            rss_before: Some(ByteSize::mib(40)),
-            available_before: Some(ByteSize::gib(57)),
-            available_after: Some(ByteSize::gib(58)),
-            gone: true,
-            recovered: Some(true),
-            waited_ns: 3_400_000,
+            proof: ReleaseProof {
+                gone: true,
+                recovered: Some(true),
+                tolerance: ByteSize::mib(64),
+                waited_ns: 3_400_000,
+                available_before: Some(ByteSize::gib(58)),
+                available_at_end: Some(ByteSize::gib(57)),
+                available_after: Some(ByteSize::gib(58)),
+                worker_peak_rss: Some(ByteSize::mib(48)),
+                worker_rss_at_end: Some(ByteSize::mib(40)),
+            },
         }],
         results: Results {
             entries: (0..ENTRIES).map(result).collect(),
@@ -271,7 +277,7 @@ pub(crate) fn failing() -> Record {
     results[count + 3].profile = Some(Profile::not_run("interrupted before it was launched"));
     record.results = Results { entries: results, timing: None };
     record.state = RunState::Interrupted;
-    record.releases[0].recovered = Some(false);
+    record.releases[0].proof.recovered = Some(false);
     record.verdicts = vec![
         Verdict {
             status: VerdictStatus::Fail,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteSize;
-use crate::capture::{Argument, Dtype};
+use crate::capture::{Argument, Digest, Dtype};
 use crate::compare::Comparison;
 use crate::kernel::KernelIdentity;
 use crate::timing::Protocol;
@@ -39,19 +39,9 @@ pub struct EntrySemantics {
     /// `blake3:` and the hexadecimal digest of the entry.
     pub digest: String,
     /// What the digest was taken over. Digests that cover different bytes cannot be compared.
-    pub covers: Covers,
+    pub covers: Digest,
     /// Every tensor among the arguments and in the output, in binding order.
     pub tensors: Vec<TensorSemantics>,
-}
-
-/// The bytes of an entry that its digest was taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Covers {
-    /// Everything but the bytes of the storages, whose CRC-32s are among the bytes covered.
-    Skeleton,
-    /// Every byte.
-    Full,
 }
 
 /// One tensor of an entry.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ceiling::{CeilingStatus, CeilingVerdict};
+
 /// The judgement of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -12,6 +14,28 @@ pub struct Verdict {
     pub status: VerdictStatus,
     /// The judgement as a sentence: for a ceiling the limit, the reading, the phase and process, and by how much.
     pub message: String,
+    /// The figures behind the verdict on a ceiling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<CeilingVerdict>,
+}
+
+impl Verdict {
+    /// A verdict that is no ceiling's.
+    pub fn new(subject: impl Into<String>, status: VerdictStatus, message: impl Into<String>) -> Self {
+        Self { subject: subject.into(), status, message: message.into(), ceiling: None }
+    }
+}
+
+impl From<CeilingVerdict> for Verdict {
+    fn from(ceiling: CeilingVerdict) -> Self {
+        let status = match ceiling.status {
+            CeilingStatus::Holds => VerdictStatus::Pass,
+            CeilingStatus::Broken => VerdictStatus::Fail,
+            CeilingStatus::NotMeasurable => VerdictStatus::NotMeasurable,
+        };
+        let (subject, message) = (format!("ceiling {}", ceiling.metric), ceiling.message.clone());
+        Self { subject, status, message, ceiling: Some(ceiling) }
+    }
 }
 
 /// A judgement.
@@ -58,7 +82,7 @@ mod tests {
             (&[NotMeasurable, Fail], 1),
             (&[Fail, Inconclusive, Pass], 1),
         ] {
-            let verdict = |&status| Verdict { subject: "validation".into(), status, message: String::new() };
+            let verdict = |&status| Verdict::new("validation", status, "");
             assert_eq!(exit_code(&statuses.iter().map(verdict).collect::<Vec<_>>()), code, "{statuses:?}");
         }
     }

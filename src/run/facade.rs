@@ -52,7 +52,7 @@ impl<'a> Validation<'a> {
     /// [`RunError`] where memory cannot be metered. An entry that fails is a result, not an error.
     pub fn run(self, kernel: impl Kernel) -> Result<Report, RunError> {
         let meter = Meter::start(MeterOptions::default())?;
-        run(self.capture, &mut InProcess::new(kernel), meter, &self.options, &mut ()).map(Report)
+        run(self.capture, &mut InProcess::new(kernel), &meter, &self.options, &mut ()).map(Report)
     }
 }
 

@@ -71,7 +71,7 @@ impl<K: Kernel> Launcher for InProcess<K> {
     ) {
         for (index, job) in batch.iter().enumerate() {
             let timed = self.with_call(*job, |call, outputs| {
-                Ok(measure(protocol, &mut CpuClock::new(), &mut || self.kernel.launch(call, outputs)))
+                Ok(measure(protocol, &mut CpuClock::default(), &mut || self.kernel.launch(call, outputs)))
             });
             each(
                 index,

@@ -2,7 +2,7 @@
 
 use crate::bytes::ByteSize;
 use crate::capture::{Bound, Capture, CaptureError, Digest, Entry, Residency};
-use crate::record::{Covers, EntrySemantics, TensorSemantics};
+use crate::record::{EntrySemantics, TensorSemantics};
 
 /// The digest of an entry that could not be read: no entry that can be has it.
 const UNREADABLE: &str = "unreadable";
@@ -23,7 +23,7 @@ pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
                 name: name.clone(),
                 bytes: ByteSize::ZERO,
                 digest: UNREADABLE.to_owned(),
-                covers: Covers::Skeleton,
+                covers: digest,
                 tensors: Vec::new(),
             },
             residency: None,
@@ -33,17 +33,16 @@ pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
 }
 
 fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planned, CaptureError> {
-    let bound = entry.bind(capture.order())?;
     let identity = entry.identity(digest)?;
     Ok(Planned {
         semantics: EntrySemantics {
-            name: entry.name().to_owned(),
+            name: entry.name().into_owned(),
             bytes: entry.file_size(),
-            digest: format!("blake3:{}", identity.digest),
+            digest: identity.to_string(),
             covers: identity.covers,
-            tensors: tensors(entry, &bound),
+            tensors: tensors(entry, &entry.bind(capture.order())?),
         },
-        residency: Some(entry.residency(&bound)),
+        residency: Some(entry.residency()),
     })
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::bytes::ByteSize;
-use crate::capture::{Digest, OverCap};
+use crate::capture::Digest;
+use crate::capture::batch::OverCap;
 use crate::ceiling::Ceilings;
 use crate::compare::Comparison;
 use crate::timing::Protocol;

@@ -1,6 +1,7 @@
 //! Profiling: batches capped by bytes, each entry timed by itself.
 
-use crate::capture::{Batch, Bound, Capture, Entry};
+use crate::capture::batch::Batch;
+use crate::capture::{Bound, Capture, Entry};
 use crate::record::{EntryResult, Failure, FailureKind, Profile};
 use crate::timing::Samples;
 

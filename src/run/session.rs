@@ -1,14 +1,16 @@
 //! The whole way of a run: manifest, validation, release, profiling, verdicts, record.
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
-use crate::capture::{Batch, BatchError, Capture, plan_batches};
+use crate::capture::Capture;
+use crate::capture::batch::{self, Batch, BatchError, ByteBudget};
 use crate::compare::Comparison;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
-    Aggregation, Batching, CacheRelease, CaptureSource, Covers, EntryResult, Environment, Policy, ProfileStatus, Record,
+    Aggregation, Batching, CacheRelease, CaptureSource, EntryResult, Environment, Policy, ProfileStatus, Record,
     RecordError, Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code,
     timestamp,
 };
@@ -25,7 +27,7 @@ use super::{profile, validate, verdicts};
 pub enum RunError {
     /// An entry exceeds the byte cap and was to be refused.
     #[error(transparent)]
-    Batch(#[from] BatchError),
+    Batch(#[from] BatchError<Infallible>),
     /// The record could not be built.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -44,7 +46,7 @@ pub enum RunError {
 pub fn run(
     capture: &Capture,
     launcher: &mut dyn Launcher,
-    meter: Meter,
+    meter: &Meter,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
@@ -94,10 +96,10 @@ pub fn run(
         state: if observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
         started: timestamp(started),
         wall_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        semantics_digest: semantics.digest()?,
+        semantics_digest: semantics.digest(),
         semantics,
         policy: policy(capture, options, batches),
-        environment: environment(launcher),
+        environment: Environment::of(SystemInfo::read()?, launcher.versions()),
         phases,
         releases,
         results: Results { entries: results, timing },
@@ -108,12 +110,12 @@ pub fn run(
 
 fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
     // An entry that could not be read takes no memory; its turn will say why it failed.
-    let residencies = planned.iter().map(|p| p.residency.clone().unwrap_or_default());
-    Ok(plan_batches(residencies, options.batch_bytes, options.over_cap)?)
+    let residencies = planned.iter().map(|p| Ok(p.residency.clone().unwrap_or_default()));
+    Ok(batch::plan(residencies, ByteBudget::from(options.batch_bytes), options.over_cap)?)
 }
 
 fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> Semantics {
-    let operator = capture.operator().to_owned();
+    let operator = capture.function_name().to_owned();
     let rule = || options.comparison.clone().unwrap_or_else(|| Comparison::for_operator(&operator));
     Semantics {
         comparison: options.validate.then(rule),
@@ -162,7 +164,7 @@ fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> Policy {
         batching: options.profile.then(|| Batching {
             cap: Some(options.batch_bytes),
             over_cap: options.over_cap,
-            batches,
+            batches: batches.into_iter().map(Into::into).collect(),
         }),
         recycling: Recycling { after: options.recycle_after, rss_mark: options.recycle_rss },
         cache_release: CacheRelease::BetweenBatches,
@@ -171,10 +173,6 @@ fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> Policy {
         sampling_interval_ns: u64::try_from(options.sampling_interval.as_nanos()).unwrap_or(u64::MAX),
         digest: options.digest,
     }
-}
-
-fn environment(launcher: &dyn Launcher) -> Environment {
-    Environment { versions: launcher.versions(), ..Environment::of(&SystemInfo::read()) }
 }
 
 fn display(path: &Path) -> String {

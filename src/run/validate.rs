@@ -1,7 +1,7 @@
 //! Validation: every entry launched once, one resident at a time, and judged.
 
 use crate::bytes::ByteSize;
-use crate::capture::{Capture, CaptureError, Entry, MappedEntry};
+use crate::capture::{Capture, CaptureError, Entry, MappedEntry, Residency};
 use crate::compare::Comparison;
 use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
 
@@ -36,7 +36,7 @@ pub(super) fn validate(
         let validation = match stopped {
             Some(reason) => Validation::not_run(reason),
             None => {
-                let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, |r| r.bytes());
+                let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
                 given = recycle_when_due(launcher, options, given, size) + size;
                 validate_entry(capture, index, rule, launcher, &mut previous)
             }
@@ -74,7 +74,7 @@ fn validate_entry(
     launcher: &mut dyn Launcher,
     previous: &mut Option<(Entry, MappedEntry)>,
 ) -> Validation {
-    let attempt = || -> Result<(Validation, Entry, MappedEntry), Failure> {
+    let mut attempt = || -> Result<(Validation, Entry, MappedEntry), Failure> {
         let entry = capture.entry(index)?;
         let bound = entry.bind(capture.order())?;
         let launched = launcher.launch(Job { entry: &entry, bound: &bound })?;
@@ -96,7 +96,6 @@ fn validate_entry(
             Validation::failed(failure)
         }
     };
-    launcher.release();
     validation.worker = launcher.worker();
     validation
 }

@@ -49,8 +49,8 @@ pub(super) fn profile(results: &[EntryResult]) -> Verdict {
 /// Whether every worker is gone. That MemAvailable came back is recorded with each release, but other programs move it
 /// too: it decides nothing.
 pub(super) fn release(releases: &[Release]) -> Verdict {
-    let left = releases.iter().filter(|release| !release.gone).count();
-    let recovered = releases.iter().filter(|release| release.recovered == Some(true)).count();
+    let left = releases.iter().filter(|release| !release.proof.gone).count();
+    let recovered = releases.iter().filter(|release| release.proof.recovered == Some(true)).count();
     let message = format!(
         "{} of {} workers gone, MemAvailable back after {recovered}",
         releases.len() - left,
@@ -65,5 +65,5 @@ fn verdict(subject: &str, failed: usize, missing: usize, message: String) -> Ver
         (0, _) => VerdictStatus::Inconclusive,
         _ => VerdictStatus::Fail,
     };
-    Verdict { subject: subject.to_owned(), status, message }
+    Verdict::new(subject, status, message)
 }

@@ -24,7 +24,7 @@ fn check_validates_releases_profiles_and_records() {
     let batches = &record.policy.batching.as_ref().unwrap().batches;
     assert_eq!(batches.iter().map(|b| (b.first, b.count)).collect::<Vec<_>>(), [(0, 2), (2, 2)]);
     assert!(batches.iter().all(|b| b.bytes <= ByteSize::new(150 << 10)));
-    let reasons: Vec<_> = record.releases.iter().map(|r| (r.worker, r.reason, r.gone)).collect();
+    let reasons: Vec<_> = record.releases.iter().map(|r| (r.worker, r.reason, r.proof.gone)).collect();
     assert_eq!(reasons, [(1, ReleaseReason::BeforeProfiling, true), (2, ReleaseReason::Finished, true)]);
 }
 

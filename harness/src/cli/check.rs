@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll::capture::{Capture, OverCap};
-use plimsoll::ceiling::Ceilings;
+use plimsoll::capture::batch::OverCap;
+use plimsoll::capture::{Capture, Digest};
+use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::Comparison;
 use plimsoll::meter::{Meter, MeterOptions, Metric};
-use plimsoll::record::{Covers, Record, RecordFile, RunState};
+use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
 use plimsoll::run::{self, Options};
 use plimsoll::timing::Protocol;
@@ -85,7 +86,7 @@ fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -
     Options {
         validate: parts != Parts::Profile,
         profile: parts != Parts::Validate,
-        comparison: Some(comparison(&check.comparison, capture.operator())),
+        comparison: Some(comparison(&check.comparison, capture.function_name())),
         protocol: protocol(&check.timing),
         batch_bytes: check.memory.batch_bytes,
         over_cap: match check.memory.over_cap {
@@ -96,8 +97,8 @@ fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -
         recycle_rss: check.memory.recycle_rss,
         fail_fast: check.fail_fast,
         digest: match check.digest {
-            DigestMode::Skeleton => Covers::Skeleton,
-            DigestMode::Full => Covers::Full,
+            DigestMode::Skeleton => Digest::Skeleton,
+            DigestMode::Full => Digest::Full,
         },
         ceilings,
         timeout: Some(check.timeout),
@@ -134,6 +135,8 @@ fn ceilings(flags: &MemoryFlags) -> Ceilings {
         (Metric::AvailableFloor, flags.available_floor),
     ]
     .into_iter()
-    .filter_map(|(metric, limit)| limit.map(|limit| (metric, limit)))
-    .collect()
+    .filter_map(|(metric, limit)| limit.map(|limit| Ceiling { metric, limit }))
+    .collect::<Vec<_>>()
+    .try_into()
+    .expect("each metric stands there once")
 }

@@ -1,21 +1,24 @@
 //! The command of a worker: this program for built-in kernels, a Python for `py:` kernels.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 
 use plimsoll::kernel::KernelSpec;
-use tempfile::TempPath;
+use tempfile::TempDir;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: &str = include_str!("../../python/plimsoll_worker.py");
+const PYTHON_WORKER: [(&str, &str); 2] = [
+    ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
+    ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
+];
 
 /// How workers for one kernel are started.
 pub struct WorkerCommand {
     kernel: KernelSpec,
     program: PathBuf,
-    /// The Python worker's file.
-    script: Option<TempPath>,
+    /// The folder of the Python worker's files.
+    scripts: Option<TempDir>,
 }
 
 impl WorkerCommand {
@@ -25,14 +28,16 @@ impl WorkerCommand {
     /// The kernel's file is not there, or the worker's file cannot be written.
     pub fn new(kernel: KernelSpec, python: Option<PathBuf>) -> io::Result<Self> {
         match kernel {
-            KernelSpec::Builtin(_) => Ok(Self { kernel, program: std::env::current_exe()?, script: None }),
+            KernelSpec::Builtin(_) => Ok(Self { kernel, program: std::env::current_exe()?, scripts: None }),
             KernelSpec::Python { file, function } => {
-                let mut script = tempfile::Builder::new().prefix("plimsoll_worker_").suffix(".py").tempfile()?;
-                script.write_all(PYTHON_WORKER.as_bytes())?;
+                let scripts = tempfile::Builder::new().prefix("plimsoll-worker-").tempdir()?;
+                for (name, source) in PYTHON_WORKER {
+                    std::fs::write(scripts.path().join(name), source)?;
+                }
                 Ok(Self {
                     kernel: KernelSpec::Python { file: std::path::absolute(file)?, function },
                     program: python.unwrap_or_else(|| PathBuf::from("python3")),
-                    script: Some(script.into_temp_path()),
+                    scripts: Some(scripts),
                 })
             }
         }
@@ -51,8 +56,8 @@ impl WorkerCommand {
     /// The command line of one worker.
     pub fn build(&self) -> Command {
         let mut command = Command::new(&self.program);
-        match self.script.as_deref() {
-            Some(script) => command.arg("-u").arg::<&Path>(script),
+        match &self.scripts {
+            Some(scripts) => command.arg("-u").arg(scripts.path().join(PYTHON_WORKER[0].0)),
             None => command.arg("worker"),
         };
         command

@@ -2,14 +2,15 @@
 
 use std::os::unix::process::ExitStatusExt;
 
+use plimsoll::meter::OomKills;
 use plimsoll::record::{Failure, FailureKind};
 use signal_hook::consts::SIGKILL;
 
 use super::process::{Cause, End};
 
 /// What `end` means for the entry that was being worked on. `oom_kills` is how many processes the kernel's OOM killer took
-/// while the worker lived, with where that was read; absent where it could not be read.
-pub fn failure(end: &End, oom_kills: Option<(u64, &str)>) -> Failure {
+/// while the worker lived; absent where that could not be read.
+pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
     let pid = end.pid;
     let (kind, message) = match &end.cause {
         Cause::TimedOut(limit) => (
@@ -18,7 +19,7 @@ pub fn failure(end: &End, oom_kills: Option<(u64, &str)>) -> Failure {
         ),
         Cause::Cancelled => (FailureKind::Cancelled, format!("the run was cancelled; worker {pid} was killed")),
         Cause::Breached(breach) => (FailureKind::Ceiling, format!("{breach}; worker {pid} was killed")),
-        Cause::Protocol(what) => (FailureKind::Protocol, format!("worker {pid} sent {what}")),
+        Cause::Protocol(what) => (FailureKind::ChannelClosed, format!("worker {pid} broke the protocol: it sent {what}")),
         Cause::ChannelClosed => (
             FailureKind::ChannelClosed,
             format!("worker {pid} lives on but closed its channel: does the kernel close descriptors it did not open?"),
@@ -27,7 +28,7 @@ pub fn failure(end: &End, oom_kills: Option<(u64, &str)>) -> Failure {
     };
     let own_signal = matches!(end.cause, Cause::Died).then(|| end.status.signal()).flatten();
     let exit_code = matches!(end.cause, Cause::Died).then(|| end.status.code()).flatten();
-    let evidence = oom_kills.filter(|(n, _)| *n > 0).map(|(n, source)| format!("{source} rose by {n}"));
+    let evidence = oom_kills.filter(|&n| n > 0).map(|n| format!("{} rose by {n}", OomKills::COUNTER));
     let output = end.output.trim();
     Failure {
         kind,
@@ -40,7 +41,7 @@ pub fn failure(end: &End, oom_kills: Option<(u64, &str)>) -> Failure {
     }
 }
 
-fn died(end: &End, oom_kills: Option<(u64, &str)>) -> (FailureKind, String) {
+fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     let pid = end.pid;
     let Some(signal) = end.status.signal() else {
         let code = end.status.code().unwrap_or_default();
@@ -48,7 +49,7 @@ fn died(end: &End, oom_kills: Option<(u64, &str)>) -> (FailureKind, String) {
     };
     let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
     match (signal, oom_kills) {
-        (SIGKILL, Some((1.., _))) => (
+        (SIGKILL, Some(1..)) => (
             FailureKind::OomKill,
             format!("the kernel's out-of-memory killer took worker {pid}: it needed more memory than its limit or the machine has"),
         ),

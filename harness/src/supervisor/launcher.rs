@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll::ByteSize;
 use plimsoll::kernel::{KernelIdentity, KernelSpec};
-use plimsoll::meter::{Meter, OomKills, ProcessMemory};
+use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
 use plimsoll::run::{Job, Launched, Launcher};
 use plimsoll::timing::{Protocol, Samples};
@@ -16,7 +16,7 @@ use super::command::WorkerCommand;
 use super::death;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
-use super::reclaim::{self, Baseline};
+use super::reclaim;
 use crate::protocol::{Reply, Request, VERSION};
 use crate::signals::Cancel;
 
@@ -42,9 +42,13 @@ pub struct WorkerLauncher<'a> {
     unloadable: Option<Failure>,
 }
 
+fn oom_kills() -> Option<OomKills> {
+    OomKills::read().ok().flatten()
+}
+
 struct Running {
     process: WorkerProcess,
-    baseline: Baseline,
+    available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
 }
 
@@ -96,15 +100,15 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     fn start(&mut self) -> Result<(), Failure> {
-        let baseline = Baseline::now();
-        let oom_kills = OomKills::read().ok();
+        let available_before = reclaim::available();
+        let oom_kills = oom_kills();
         let process = WorkerProcess::start(self.command.build()).map_err(|e| {
             Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
         });
         let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
         self.started += 1;
         self.meter.name_process(process.pid(), &format!("worker {}", self.started));
-        let running = self.worker.insert(Running { process, baseline, oom_kills });
+        let running = self.worker.insert(Running { process, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel() };
         match running.process.ask(&hello, &watch) {
@@ -148,17 +152,16 @@ impl<'a> WorkerLauncher<'a> {
         running: Running,
         reason: ReleaseReason,
         how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
-    ) -> (End, Option<OomKills>) {
-        let Running { process, baseline, oom_kills } = running;
+    ) -> (End, Option<u64>) {
+        let Running { process, available_before, oom_kills: before } = running;
         let pid = process.pid();
-        let rss_before = ProcessMemory::read(pid).ok().map(|memory| memory.rss);
-        let available_before = Baseline::now();
+        let release = meter::Release::begin(process.id(), available_before);
         self.meter.observe_exit(pid);
         let end = how(process, &self.watch(self.timeout));
         reclaim::end_strays();
-        let release = reclaim::prove(self.started, pid, reason, rss_before, available_before, baseline);
-        self.releases.push(release);
-        let kills = oom_kills.and_then(|before| OomKills::read().ok().and_then(|after| after.since(&before)));
+        let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
+        self.releases.push(Release { worker: self.started, pid, reason, proof });
+        let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));
         (end, kills)
     }
 }

@@ -3,8 +3,12 @@
 //! Whatever a worker does (crash, hang, fill the memory, close its descriptors, print, fork), [`process::WorkerProcess`]
 //! ends in a typed answer, and [`launcher::WorkerLauncher`] goes on with a fresh worker.
 
+mod call;
+mod command;
 mod death;
 mod launcher;
+mod outputs;
 mod process;
+mod reclaim;
 
-pub use launcher::{WorkerLauncher, WorkerOptions};
+pub use launcher::WorkerLauncher;

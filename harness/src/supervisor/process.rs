@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
-use plimsoll::meter::Breach;
+use plimsoll::meter::{Breach, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -93,6 +93,7 @@ pub struct Watch<'a> {
 pub struct WorkerProcess {
     child: Child,
     pid: Pid,
+    id: ProcessId,
     pidfd: OwnedFd,
     channel: UnixStream,
     inbox: Vec<u8>,
@@ -130,6 +131,7 @@ impl WorkerProcess {
         // The command holds the worker's end of the channel: while it lives, the end of the worker is not seen.
         drop(command);
         let pid = Pid::from_child(&child);
+        let id = ProcessId::of(child.id()).map_err(io::Error::other)?;
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
         for fd in stdout.iter().chain(&stderr) {
@@ -139,6 +141,7 @@ impl WorkerProcess {
         Ok(Self {
             child,
             pid,
+            id,
             pidfd,
             channel: ours,
             inbox: Vec::new(),
@@ -154,6 +157,11 @@ impl WorkerProcess {
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The process, told from a later one with the same number.
+    pub fn id(&self) -> ProcessId {
+        self.id
     }
 
     /// The shared memory that its outputs lie in.

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use plimsoll::ByteSize;
 use plimsoll::meter::{SystemMemory, process_tree};
-use plimsoll::record::{Release, ReleaseReason};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-/// MemAvailable at one moment; absent where it could not be read.
-#[derive(Clone, Copy)]
-pub struct Baseline(Option<ByteSize>);
+/// How far below what it was MemAvailable may stay: other programs, and the page tables and caches of the kernel, move it
+/// by as much from one moment to the next.
+pub const TOLERANCE: ByteSize = ByteSize::mib(64);
+/// How long MemAvailable is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Baseline {
-    /// Now.
-    pub fn now() -> Self {
-        Self(SystemMemory::read().ok().and_then(|memory| memory.available))
-    }
+/// MemAvailable now; `None` where it cannot be read.
+pub fn available() -> Option<ByteSize> {
+    SystemMemory::read().ok().and_then(|memory| memory.available)
 }
 
 /// Kills and reaps what workers left: as a subreaper, this process inherits daemons and orphans of its workers, and it

@@ -125,7 +125,7 @@ pub fn profile(
                 let placement = Placement::of(&kernel.outputs(bound)?)?;
                 let mut memory = vec![0; placement.bytes];
                 let mut buffers = placement.buffers(&mut memory)?;
-                let samples = measure(protocol, &mut CpuClock::new(), &mut || kernel.launch(bound, &mut buffers));
+                let samples = measure(protocol, &mut CpuClock::default(), &mut || kernel.launch(bound, &mut buffers));
                 samples.map_err(|error| match error {
                     MeasureError::Launch(error) => error.into(),
                     MeasureError::Clock(error) => error.into(),

@@ -11,8 +11,9 @@ use super::problems::problems;
 use super::style::Screen;
 use super::text::{clean, counted, cut, duration, styled, width, wrap};
 use crate::bytes::ByteSize;
+use crate::capture::batch::OverCap;
 use crate::record::{
-    Batching, Environment, OverCap, Record, Release, ReleaseReason, RunState, Semantics, SourceKind, VerdictStatus,
+    Batching, Environment, Record, Release, ReleaseReason, RunState, Semantics, SourceKind, VerdictStatus,
 };
 use crate::timing::Protocol;
 
@@ -101,8 +102,8 @@ fn protocol_words(protocol: Protocol) -> String {
 
 fn semantics_words(record: &Record) -> String {
     let covers = match record.policy.digest {
-        crate::record::Covers::Skeleton => "storages by their CRC-32",
-        crate::record::Covers::Full => "every byte",
+        crate::capture::Digest::Skeleton => "storages by their CRC-32",
+        crate::capture::Digest::Full => "every byte",
     };
     format!("{}, over {covers}", short(&record.semantics_digest))
 }
@@ -138,8 +139,11 @@ fn timing(record: &Record, screen: &Screen) -> String {
 fn policy(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
     for release in &record.releases {
-        let style = if release.proven() { screen.palette.good } else { screen.palette.bad };
-        let mark = if release.proven() { "✓ release" } else { "✗ release" };
+        let (mark, style) = match (release.proof.gone, release.proof.recovered) {
+            (true, Some(true)) => ("✓ release", screen.palette.good),
+            (true, _) => ("? release", screen.palette.warn),
+            (false, _) => ("✗ release", screen.palette.bad),
+        };
         text.push_str(&labelled(mark, style, &release_words(release), LABEL, screen));
     }
     if let Some(batching) = &record.policy.batching {
@@ -157,15 +161,16 @@ fn release_words(release: &Release) -> String {
         ReleaseReason::Finished => "ended with the run",
         ReleaseReason::Interrupted => "ended by the interruption",
     };
-    let gone = if release.gone { "gone" } else { "still there" };
-    let mut words = format!("worker {} {reason}: {gone} after {}", release.worker, duration(release.waited_ns as f64));
-    if let Some(rss) = release.rss_before {
-        let _ = write!(words, ", {rss} RSS before");
+    let proof = &release.proof;
+    let gone = if proof.gone { "gone" } else { "still there" };
+    let mut words = format!("worker {} {reason}: {gone} after {}", release.worker, duration(proof.waited_ns as f64));
+    if let Some(rss) = proof.worker_rss_at_end {
+        let _ = write!(words, ", {rss} RSS given back");
     }
-    if let (Some(before), Some(after)) = (release.available_before, release.available_after) {
-        let _ = write!(words, ", available {before} → {after}");
+    if let (Some(at_end), Some(after)) = (proof.available_at_end, proof.available_after) {
+        let _ = write!(words, ", available {at_end} → {after}");
     }
-    match release.recovered {
+    match proof.recovered {
         Some(true) => {}
         Some(false) => words.push_str(", not recovered"),
         None => words.push_str(", recovery not measurable"),
