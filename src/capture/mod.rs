@@ -1,9 +1,47 @@
 //! Captures: folders of `entry_*.pt` files, each one call of an operator.
+//!
+//! An entry is a file of `torch.save`: a zip archive (since PyTorch 1.6) with one pickle, which holds the call's values,
+//! and one record for the bytes of each storage. Opening an entry reads headers and the pickle alone, whatever its size;
+//! storages are mapped when they are needed, and never copied.
+//!
+//! Files are foreign: nothing in them is imported, called or executed, every length is checked before it is used, and
+//! whatever is malformed ends in a [`CaptureError`] that names the file, the record and the byte.
 
+mod archive;
 mod argument;
+mod bind;
+mod convert;
 mod dtype;
+mod entry;
+mod error;
+mod folder;
+mod guard;
+mod identity;
+mod map;
+mod mapped;
+mod object;
+mod pickle;
+mod residency;
+mod source;
+mod storage;
 mod tensor;
+mod torch_file;
+mod zipped;
 
+pub use archive::ArchiveError;
 pub use argument::{Argument, TensorRef};
+pub use bind::{Bound, OrderSource, ParameterOrder};
+pub use convert::ConvertError;
 pub use dtype::{Dtype, DtypeKind, ParseDtypeError};
+pub use entry::{Entry, EntryError, Signature};
+pub use error::{CaptureError, CaptureErrorKind};
+pub use folder::{Capture, FolderError};
+pub use identity::{Digest, Identity};
+pub use map::{Access, MappedFile};
+pub use mapped::MappedEntry;
+pub use object::RebuildError;
+pub use pickle::PickleErrorKind;
+pub use residency::{Residency, StorageId};
+pub use source::SourceError;
+pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};

@@ -1,0 +1,214 @@
+//! The zip archive that `torch.save` writes.
+//!
+//! The central directory, found through the end records, is the only authority: local headers are read for their
+//! lengths and checked against it, data descriptors are not read at all, because torch writes neither sizes nor CRCs
+//! into local headers. Everything that lets two readers see two different files is refused: duplicate names,
+//! overlapping records, end records that disagree, names that differ between the two headers.
+//!
+//! All records lie below one root folder, `ROOT/data.pkl`, `ROOT/data/0` ...; names here are without it.
+
+mod directory;
+mod end;
+mod inflate;
+
+use std::collections::HashMap;
+
+use super::error::CaptureError;
+use super::source::SourceFile;
+
+/// An archive that is malformed, or that no writer of torch files makes.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The file is neither a zip archive nor one of the older formats.
+    #[error("this is not a file that torch.save wrote")]
+    NotTorch,
+    /// There is no end record: the file is cut, or has bytes after its end.
+    #[error("the end-of-central-directory record is missing: the file is truncated or has bytes appended")]
+    NoEnd,
+    /// A structure of the archive contradicts itself.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// Two records have one name.
+    #[error("two records have this name")]
+    DuplicateRecord,
+    /// Two records share bytes.
+    #[error("it shares bytes of the file with record `{other}`")]
+    Overlap {
+        /// The other record.
+        other: String,
+    },
+    /// The local header tells another name than the central directory.
+    #[error("the local header gives the name `{local}`")]
+    NameMismatch {
+        /// The name in the local header.
+        local: String,
+    },
+    /// The local header tells something else than the central directory.
+    #[error("the local header and the central directory differ in the {0}")]
+    HeaderMismatch(&'static str),
+    /// The name would lead out of the archive.
+    #[error("the name leads out of the archive")]
+    Traversal,
+    /// The name is no UTF-8, or holds a NUL.
+    #[error("the name is no text")]
+    BadName,
+    /// The record is encrypted.
+    #[error("the record is encrypted")]
+    Encrypted,
+    /// The record is compressed by a method other than stored (0) and deflated (8).
+    #[error("compression method {0} is not supported")]
+    Method(u16),
+    /// A stored record has two sizes.
+    #[error("the record is stored, yet takes {compressed} bytes for {bytes}")]
+    StoredSizes {
+        /// The size in the file.
+        compressed: u64,
+        /// The size of the content.
+        bytes: u64,
+    },
+    /// A record that every torch file has is missing.
+    #[error("the record is missing")]
+    MissingRecord,
+    /// The `version` record is no version that this reader knows.
+    #[error("format version {0:?} is not supported")]
+    Version(String),
+    /// The `byteorder` record is neither `little` nor `big`.
+    #[error("byte order {0:?} is unknown")]
+    ByteOrder(String),
+    /// The bytes are not those that the CRC was computed from.
+    #[error("the CRC-32 is {actual:08x} and should be {expected:08x}: the bytes are damaged")]
+    Crc {
+        /// The CRC in the central directory.
+        expected: u32,
+        /// The CRC of the bytes.
+        actual: u32,
+    },
+    /// The deflated bytes are no valid stream, or give another number of bytes than the directory says.
+    #[error("the deflated bytes are damaged: {0}")]
+    Inflate(String),
+    /// The archive's compressed records would take far more memory than the file is large.
+    #[error("its compressed records hold {bytes} bytes, more than the {limit} allowed for a file of this size")]
+    InflateBomb {
+        /// What they hold together, in bytes.
+        bytes: u64,
+        /// What they may hold, in bytes.
+        limit: u64,
+    },
+    /// A record that is read into memory as a whole is larger than any reasonable one.
+    #[error("the record has {bytes} bytes, more than the {limit} allowed")]
+    TooLarge {
+        /// Its size in bytes.
+        bytes: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+impl ArchiveError {
+    pub(super) fn advice(&self) -> &'static str {
+        match self {
+            Self::NotTorch => "give a file that torch.save wrote",
+            Self::NoEnd | Self::Crc { .. } | Self::Inflate(_) => "copy or capture the file again",
+            Self::Version(_) | Self::Method(_) | Self::Encrypted => "save the file again with torch.save",
+            _ => "do not trust this file: torch.save does not write such archives",
+        }
+    }
+}
+
+/// How a record lies in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Stored,
+    Deflated,
+}
+
+/// One record, as the central directory has it, with the place of its payload.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// The name below the root folder; the full name for a record outside it.
+    pub(super) name: String,
+    pub(super) method: Method,
+    /// CRC-32 of the content; 0 on a record with content means that it was not computed.
+    pub(super) crc: u32,
+    /// Bytes of the payload in the file.
+    pub(super) compressed: u64,
+    /// Bytes of the content.
+    pub(super) bytes: u64,
+    /// Where the payload starts in the file.
+    pub(super) offset: u64,
+}
+
+impl Record {
+    /// The CRC, `None` where the writer did not compute it.
+    pub(super) fn crc(&self) -> Option<u32> {
+        (self.crc != 0 || self.bytes == 0).then_some(self.crc)
+    }
+}
+
+/// The records of a zip archive, in the order of the central directory.
+#[derive(Debug)]
+pub(super) struct Archive {
+    records: Vec<Record>,
+    by_name: HashMap<String, usize>,
+}
+
+/// What all compressed records of a file may hold together, whatever its size. torch writes none; rewritten files do.
+const INFLATED_LIMIT: u64 = 128 << 20;
+
+impl Archive {
+    /// Reads the end records, the central directory and the local headers. No payload is read.
+    pub(super) fn open(source: &SourceFile) -> Result<Self, CaptureError> {
+        let end = end::find(source)?;
+        let entries = directory::read(source, &end)?;
+        let records = directory::locate(source, &entries, end.directory)?;
+        let deflated = records.iter().filter(|r| r.method == Method::Deflated);
+        let inflated = deflated.fold(0u64, |sum, r| sum.saturating_add(r.bytes));
+        let limit = INFLATED_LIMIT.max(source.size());
+        if inflated > limit {
+            return Err(source.error(ArchiveError::InflateBomb { bytes: inflated, limit }));
+        }
+        let by_name = records.iter().enumerate().map(|(i, r)| (r.name.clone(), i)).collect();
+        Ok(Self { records, by_name })
+    }
+
+    /// Every record, in the order of the central directory.
+    pub(super) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The record `name` below the root folder.
+    pub(super) fn get(&self, name: &str) -> Option<&Record> {
+        self.by_name.get(name).map(|&i| &self.records[i])
+    }
+
+    /// The record `name`, or [`ArchiveError::MissingRecord`].
+    pub(super) fn require(&self, source: &SourceFile, name: &str) -> Result<&Record, CaptureError> {
+        self.get(name).ok_or_else(|| source.error(ArchiveError::MissingRecord).in_record(name))
+    }
+}
+
+/// The content of `record`, inflated where it is deflated, its CRC checked where it has one.
+pub(super) fn content(source: &SourceFile, record: &Record, limit: u64) -> Result<Vec<u8>, CaptureError> {
+    if record.bytes > limit {
+        let error = ArchiveError::TooLarge { bytes: record.bytes, limit };
+        return Err(source.error(error).in_record(&record.name));
+    }
+    let bytes = match record.method {
+        Method::Stored => source.read_at(record.offset, record.bytes).map_err(|e| e.in_record(&record.name))?,
+        Method::Deflated => inflate::inflate(source, record)?,
+    };
+    check_crc(source, record, &bytes)?;
+    Ok(bytes)
+}
+
+/// Checks `bytes`, the whole content of `record`, against its CRC.
+pub(super) fn check_crc(source: &SourceFile, record: &Record, bytes: &[u8]) -> Result<(), CaptureError> {
+    let Some(expected) = record.crc() else { return Ok(()) };
+    let actual = crc32fast::hash(bytes);
+    if actual == expected {
+        Ok(())
+    } else {
+        Err(source.error(ArchiveError::Crc { expected, actual }).in_record(&record.name))
+    }
+}

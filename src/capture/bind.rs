@@ -1,0 +1,135 @@
+//! Laying the arguments of a captured call out by position.
+
+use super::argument::Argument;
+use super::entry::{Entry, EntryError};
+
+/// The order in which the arguments of a capture's calls are laid out.
+///
+/// It is that of the first signature with parameters. Without one it is `arg0`, `arg1` ... for the positional arguments
+/// of the first entry, and then the names of all entries' keyword arguments in the order in which they are first met.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParameterOrder {
+    params: Vec<String>,
+    /// The defaults of the signature that the order comes from, tensors aside: those belong to that entry's storages.
+    defaults: Vec<(String, Argument)>,
+    source: OrderSource,
+}
+
+/// Where a [`ParameterOrder`] comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrderSource {
+    /// A captured signature.
+    Signature,
+    /// The arguments that the entries were called with.
+    #[default]
+    Arguments,
+}
+
+impl ParameterOrder {
+    /// The order of the calls `entries`, in their order.
+    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut builder = OrderBuilder::default();
+        entries.into_iter().for_each(|entry| builder.add(entry));
+        builder.finish()
+    }
+
+    /// The names of the parameters.
+    pub fn params(&self) -> &[String] {
+        &self.params
+    }
+
+    /// Where the order comes from.
+    pub fn source(&self) -> OrderSource {
+        self.source
+    }
+}
+
+/// Finds the order of a capture, one entry at a time.
+#[derive(Debug, Default)]
+pub(super) struct OrderBuilder {
+    order: ParameterOrder,
+    started: bool,
+}
+
+impl OrderBuilder {
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let order = &mut self.order;
+        if order.source == OrderSource::Signature {
+            return;
+        }
+        if let Some(signature) = entry.signature().filter(|s| !s.params.is_empty()) {
+            let plain = signature.defaults.iter().filter(|(_, value)| !holds_tensor(value));
+            order.params = signature.params.clone();
+            order.defaults = plain.cloned().collect();
+            order.source = OrderSource::Signature;
+            return;
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            order.params = (0..entry.args().len()).map(|i| format!("arg{i}")).collect();
+        }
+        for (name, _) in entry.kwargs() {
+            if !order.params.contains(name) {
+                order.params.push(name.clone());
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> ParameterOrder {
+        self.order
+    }
+}
+
+fn holds_tensor(value: &Argument) -> bool {
+    let mut found = false;
+    value.for_each_leaf(&mut String::new(), &mut |_, leaf| found |= matches!(leaf, Argument::Tensor(_)));
+    found
+}
+
+/// The arguments of one call, by position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// The name of each argument; `argN` for those beyond the order.
+    pub params: Vec<String>,
+    /// The arguments.
+    pub args: Vec<Argument>,
+    /// The names of keyword arguments that are not in the order: the kernel is not given them.
+    pub leftover: Vec<String>,
+}
+
+/// Binds the call of `entry`: positional arguments first, then for each further parameter its keyword argument, else
+/// its default; the first parameter with neither ends the call.
+pub(super) fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
+    let find = |pairs: &'_ [(String, Argument)], name: &str| {
+        pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    };
+    let kwarg = |name: &str| find(entry.kwargs(), name);
+    let default = |name: &str| match entry.signature() {
+        Some(signature) => find(&signature.defaults, name),
+        None => find(&order.defaults, name),
+    };
+
+    let mut args = entry.args().to_vec();
+    let (filled, rest) = order.params.split_at(args.len().min(order.params.len()));
+    if let Some(twice) = filled.iter().find(|name| entry.kwargs().iter().any(|(known, _)| known == *name)) {
+        return Err(EntryError::BoundTwice { param: twice.clone() });
+    }
+    let mut params: Vec<String> = filled.to_vec();
+    params.extend((filled.len()..args.len()).map(|i| format!("arg{i}")));
+    for (i, name) in rest.iter().enumerate() {
+        match kwarg(name).or_else(|| default(name)) {
+            Some(value) => {
+                params.push(name.clone());
+                args.push(value);
+            }
+            None => {
+                // Defaults behind a gap are as absent as the gap: nobody gave them.
+                match rest[i..].iter().find(|later| kwarg(later).is_some()) {
+                    Some(later) => return Err(EntryError::Gap { missing: name.clone(), later: later.clone() }),
+                    None => break,
+                }
+            }
+        }
+    }
+    let leftover = entry.kwargs().iter().map(|(name, _)| name).filter(|name| !order.params.contains(name));
+    Ok(Bound { params, args, leftover: leftover.cloned().collect() })
+}

@@ -1,0 +1,124 @@
+//! From the nodes of a file to [`Argument`]s: the tree that a kernel is given.
+
+use std::collections::HashSet;
+
+use super::argument::Argument;
+use super::object::{Objects, Tensor, TensorKind, Value, value};
+use super::pickle::{Document, NodeId};
+
+/// The values that one call may hold. A file in which lists share lists can mean far more of them than it has bytes.
+pub(super) const VALUES_LIMIT: usize = 1 << 20;
+
+/// How deep the values of a call may be nested.
+pub(super) const DEPTH_LIMIT: usize = 1000;
+
+/// The bytes of texts and byte strings that one call may hold.
+pub(super) const TEXT_LIMIT: usize = 32 << 20;
+
+/// A value that cannot be given to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// More than a million values.
+    #[error("the call holds more than {VALUES_LIMIT} values")]
+    TooMany,
+    /// Texts and byte strings beyond 32 MiB.
+    #[error("the texts of the call take more than {TEXT_LIMIT} bytes")]
+    TooLong,
+    /// Nested more than a thousand deep.
+    #[error("the values of the call are nested more than {DEPTH_LIMIT} deep")]
+    TooDeep,
+    /// A container that contains itself.
+    #[error("a container of the call contains itself")]
+    Cycle,
+}
+
+/// Turns nodes of one document into arguments, within limits that hold for all of them together.
+pub(super) struct Converter<'d> {
+    document: &'d Document,
+    objects: &'d Objects,
+    values: usize,
+    text: usize,
+    /// The containers around the value being converted.
+    open: HashSet<NodeId>,
+}
+
+impl<'d> Converter<'d> {
+    pub(super) fn new(document: &'d Document, objects: &'d Objects) -> Self {
+        Self { document, objects, values: 0, text: 0, open: HashSet::new() }
+    }
+
+    /// The argument that node `id` is.
+    pub(super) fn argument(&mut self, id: NodeId) -> Result<Argument, ConvertError> {
+        self.values += 1;
+        if self.values > VALUES_LIMIT {
+            return Err(ConvertError::TooMany);
+        }
+        Ok(match value(self.document, self.objects, id) {
+            Value::None => Argument::None,
+            Value::Bool(value) => Argument::Bool(value),
+            Value::Int(value) => Argument::Int(value),
+            Value::BigInt(digits) => Argument::BigInt(self.counted(digits.len(), digits)?),
+            Value::Float(value) => Argument::Float(value),
+            Value::Complex(re, im) => Argument::Complex(re, im),
+            Value::Str(text) => Argument::Str(self.counted(text.len(), text)?.into_owned()),
+            Value::Bytes(bytes) => Argument::Bytes(self.counted(bytes.len(), bytes)?.into_owned()),
+            Value::Dtype(dtype) => Argument::Dtype(dtype),
+            Value::Device(device) => Argument::Device(device),
+            Value::Tensor(tensor) => tensor_argument(tensor),
+            Value::Storage(_) => opaque("torch.UntypedStorage", "a bare storage, not a tensor"),
+            Value::List(items) => Argument::List(self.nested(id, |this| this.arguments(items))?),
+            Value::Tuple(items) => Argument::Tuple(self.nested(id, |this| this.arguments(items))?),
+            Value::Dict(pairs) => Argument::Dict(self.nested(id, |this| {
+                pairs.iter().map(|&(key, value)| Ok((this.argument(key)?, this.argument(value)?))).collect()
+            })?),
+            Value::Set(_) => opaque("set", "a set has no order"),
+            Value::FrozenSet(_) => opaque("frozenset", "a frozenset has no order"),
+            Value::Opaque(class) => {
+                Argument::Opaque { class: self.counted(class.len(), class)?, detail: "no plain value".to_owned() }
+            }
+        })
+    }
+
+    fn arguments(&mut self, items: &[NodeId]) -> Result<Vec<Argument>, ConvertError> {
+        items.iter().map(|&item| self.argument(item)).collect()
+    }
+
+    /// Converts what is inside container `id`, which must not be inside itself.
+    fn nested<T>(
+        &mut self,
+        id: NodeId,
+        inside: impl FnOnce(&mut Self) -> Result<T, ConvertError>,
+    ) -> Result<T, ConvertError> {
+        if self.open.len() >= DEPTH_LIMIT {
+            return Err(ConvertError::TooDeep);
+        }
+        if !self.open.insert(id) {
+            return Err(ConvertError::Cycle);
+        }
+        let converted = inside(self)?;
+        self.open.remove(&id);
+        Ok(converted)
+    }
+
+    fn counted<T>(&mut self, bytes: usize, text: T) -> Result<T, ConvertError> {
+        self.text = self.text.saturating_add(bytes);
+        if self.text > TEXT_LIMIT { Err(ConvertError::TooLong) } else { Ok(text) }
+    }
+}
+
+fn opaque(class: &str, detail: &str) -> Argument {
+    Argument::Opaque { class: class.to_owned(), detail: detail.to_owned() }
+}
+
+fn tensor_argument(tensor: &Tensor) -> Argument {
+    match &tensor.kind {
+        TensorKind::Strided(tensor) => Argument::Tensor(tensor.clone()),
+        TensorKind::Quantized { .. } => opaque("torch.Tensor", "a quantized tensor"),
+        TensorKind::Sparse { .. } => opaque("torch.Tensor", "a sparse tensor"),
+        TensorKind::Nested { .. } => opaque("torch.Tensor", "a nested tensor"),
+        TensorKind::Meta(_) => opaque("torch.Tensor", "a tensor on the meta device, without elements"),
+        TensorKind::Wrapper(_) => opaque("torch.Tensor", "a subclass that wraps other tensors"),
+        TensorKind::Foreign { .. } => opaque("torch.Tensor", "a tensor that its own library rebuilds"),
+    }
+}

@@ -1,0 +1,318 @@
+//! [`Entry`]: one captured call of an operator.
+
+use std::path::Path;
+
+use super::argument::Argument;
+use super::bind::{Bound, ParameterOrder};
+use super::convert::{ConvertError, Converter};
+use super::error::{CaptureError, CaptureErrorKind};
+use super::identity::{self, Digest, Identity};
+use super::mapped::MappedEntry;
+use super::object::{Value, value};
+use super::pickle::NodeId;
+use super::residency::Residency;
+use super::source::{KnownFile, SourceFile};
+use super::storage::Storage;
+use super::torch_file::{Content, Payload};
+use crate::bytes::ByteSize;
+
+/// A file that is no capture entry, or a call that cannot be bound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryError {
+    /// The file holds something else than a dict.
+    #[error("an entry is a dict, and this file holds a {found}")]
+    NotADict {
+        /// What it holds.
+        found: &'static str,
+    },
+    /// A key is missing.
+    #[error("the key {key:?} is missing")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// A key, or a parameter's name, is there twice.
+    #[error("{what} {name:?} is there twice")]
+    Duplicate {
+        /// What it is: `the key`, `the keyword argument`, `the parameter`, `the default of`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The value of a key is of another kind.
+    #[error("{key} should be a {expected} and is a {found}")]
+    WrongKind {
+        /// The key.
+        key: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A parameter is given both by position and by name.
+    #[error("the parameter {param:?} is given by position and by name")]
+    BoundTwice {
+        /// The parameter.
+        param: String,
+    },
+    /// A parameter has no value while a later one has: the call cannot be laid out by position.
+    #[error("the parameter {missing:?} has neither value nor default, and {later:?} behind it has one")]
+    Gap {
+        /// The parameter without a value.
+        missing: String,
+        /// The first parameter behind it that has one.
+        later: String,
+    },
+}
+
+impl EntryError {
+    pub(super) fn advice(&self) -> &'static str {
+        match self {
+            Self::NotADict { .. } | Self::MissingKey { .. } | Self::WrongKind { .. } => {
+                "an entry has function_name, args, kwargs, output and mostly signature"
+            }
+            Self::Duplicate { .. } => "capture the call again",
+            Self::BoundTwice { .. } | Self::Gap { .. } => "capture the call again with its signature",
+        }
+    }
+}
+
+/// The signature of the captured function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Signature {
+    /// The names of the parameters, in order.
+    pub params: Vec<String>,
+    /// The values of parameters that were not given.
+    pub defaults: Vec<(String, Argument)>,
+}
+
+/// One captured call: a function's name, its arguments, and what it returned. Tensors are layouts over storages, which
+/// stay in the file until [`Entry::map`].
+#[derive(Clone, Debug)]
+pub struct Entry {
+    file: KnownFile,
+    function_name: String,
+    args: Vec<Argument>,
+    kwargs: Vec<(String, Argument)>,
+    output: Argument,
+    signature: Option<Signature>,
+    storages: Vec<Storage>,
+    payloads: Vec<Payload>,
+}
+
+impl Entry {
+    /// Opens the entry at `path`. Headers and the pickle are read, whatever the file's size, and no file stays open.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, is malformed, or is no entry.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let source = SourceFile::open(path)?;
+        let content = Content::read(&source)?;
+        let call = Fields { content: &content, convert: Converter::new(&content.document, &content.objects) }.read();
+        let Call { function_name, args, kwargs, output, signature } = call.map_err(|kind| source.error(kind))?;
+        let file = source.known().clone();
+        let Content { storages, payloads, .. } = content;
+        Ok(Self { file, function_name, args, kwargs, output, signature, storages, payloads })
+    }
+
+    /// The file's name, such as `entry_000000.pt`.
+    pub fn name(&self) -> std::borrow::Cow<'_, str> {
+        self.path().file_name().unwrap_or_default().to_string_lossy()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The size of the file when it was opened.
+    pub fn file_size(&self) -> ByteSize {
+        ByteSize::new(self.file.size())
+    }
+
+    /// The name of the function that was called, such as `torch.nn.functional.embedding`.
+    pub fn function_name(&self) -> &str {
+        &self.function_name
+    }
+
+    /// The arguments given by position.
+    pub fn args(&self) -> &[Argument] {
+        &self.args
+    }
+
+    /// The arguments given by name.
+    pub fn kwargs(&self) -> &[(String, Argument)] {
+        &self.kwargs
+    }
+
+    /// What the call returned.
+    pub fn output(&self) -> &Argument {
+        &self.output
+    }
+
+    /// The function's signature, where it was captured.
+    pub fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
+    }
+
+    /// The storages that the values refer to, in the order of first reference. [`TensorRef::storage`] counts here.
+    ///
+    /// [`TensorRef::storage`]: super::TensorRef::storage
+    pub fn storages(&self) -> &[Storage] {
+        &self.storages
+    }
+
+    /// The arguments laid out by position, in `order`.
+    ///
+    /// # Errors
+    /// [`EntryError::BoundTwice`] and [`EntryError::Gap`].
+    pub fn bind(&self, order: &ParameterOrder) -> Result<Bound, CaptureError> {
+        super::bind::bind(self, order).map_err(|kind| CaptureError::new(self.file.path(), kind))
+    }
+
+    /// What tells this entry's bytes from others'.
+    ///
+    /// # Errors
+    /// Where the file can no longer be read, or is another than when it was opened.
+    pub fn identity(&self, digest: Digest) -> Result<Identity, CaptureError> {
+        identity::of(&self.file.reopen()?, &self.payloads, digest)
+    }
+
+    /// Maps the file, to read its storages.
+    ///
+    /// # Errors
+    /// Where the file can no longer be read, or is another than when it was opened.
+    pub fn map(&self) -> Result<MappedEntry, CaptureError> {
+        MappedEntry::of(&self.file.reopen()?, &self.storages)
+    }
+
+    /// What is resident when the call is launched again.
+    pub fn residency(&self) -> Residency {
+        let arguments = self.args.iter().chain(self.kwargs.iter().map(|(_, value)| value));
+        Residency::of(&self.storages, arguments, &self.output)
+    }
+}
+
+/// The keys of an entry, read.
+struct Call {
+    function_name: String,
+    args: Vec<Argument>,
+    kwargs: Vec<(String, Argument)>,
+    output: Argument,
+    signature: Option<Signature>,
+}
+
+/// Reads the keys of an entry.
+struct Fields<'d> {
+    content: &'d Content,
+    convert: Converter<'d>,
+}
+
+/// The pairs of a dict, by name.
+type Pairs<'d> = Vec<(String, NodeId)>;
+
+impl<'d> Fields<'d> {
+    fn value(&self, id: NodeId) -> Value<'d> {
+        value(&self.content.document, &self.content.objects, id)
+    }
+
+    fn read(mut self) -> Result<Call, CaptureErrorKind> {
+        let root = self.content.document.root();
+        let Value::Dict(pairs) = self.value(root) else {
+            return Err(EntryError::NotADict { found: self.convert.argument(root)?.kind() }.into());
+        };
+        let entry = self.names(&pairs, "entry", "the key")?;
+        let find = |key: &'static str| entry.iter().find(|(name, _)| name == key).map(|&(_, id)| id);
+        let require = |key| find(key).ok_or(EntryError::MissingKey { key });
+
+        let function_name = match self.value(require("function_name")?) {
+            Value::Str(name) => name.into_owned(),
+            _ => return Err(self.wrong("function_name", "str", require("function_name")?)),
+        };
+        let args = match self.convert.argument(require("args")?)? {
+            Argument::List(args) | Argument::Tuple(args) => args,
+            other => {
+                return Err(EntryError::WrongKind { key: "args", expected: "list", found: other.kind() }.into());
+            }
+        };
+        let kwargs = self.arguments(require("kwargs")?, "kwargs", "the keyword argument")?;
+        let output = self.convert.argument(require("output")?)?;
+        let signature = match find("signature").map(|id| (id, self.value(id))) {
+            None | Some((_, Value::None)) => None,
+            Some((id, _)) => Some(self.signature(id)?),
+        };
+        Ok(Call { function_name, args, kwargs, output, signature })
+    }
+
+    fn signature(&mut self, id: NodeId) -> Result<Signature, CaptureErrorKind> {
+        let Value::Dict(pairs) = self.value(id) else { return Err(self.wrong("signature", "dict", id)) };
+        let fields = self.names(&pairs, "signature", "the key")?;
+        let find = |key: &str| fields.iter().find(|(name, _)| name == key).map(|&(_, id)| id);
+        let list = find("params").ok_or(EntryError::MissingKey { key: "signature.params" })?;
+        let (Value::List(items) | Value::Tuple(items)) = self.value(list) else {
+            return Err(self.wrong("signature.params", "list", list));
+        };
+        let mut params: Vec<String> = Vec::with_capacity(items.len());
+        let mut seen = std::collections::HashSet::new();
+        for &item in items {
+            let name = self.name(item, "signature.params")?;
+            if !seen.insert(name.clone()) {
+                return Err(EntryError::Duplicate { what: "the parameter", name }.into());
+            }
+            params.push(name);
+        }
+        let defaults = match find("defaults").map(|id| (id, self.value(id))) {
+            None | Some((_, Value::None)) => Vec::new(),
+            Some((id, _)) => self.arguments(id, "signature.defaults", "the default of")?,
+        };
+        Ok(Signature { params, defaults })
+    }
+
+    /// The arguments of the dict `id`, by name.
+    fn arguments(
+        &mut self,
+        id: NodeId,
+        key: &'static str,
+        what: &'static str,
+    ) -> Result<Vec<(String, Argument)>, CaptureErrorKind> {
+        let Value::Dict(pairs) = self.value(id) else { return Err(self.wrong(key, "dict", id)) };
+        let named = self.names(&pairs, key, what)?;
+        named.into_iter().map(|(name, id)| Ok((name, self.convert.argument(id)?))).collect()
+    }
+
+    /// The pairs of a dict whose keys are texts, each once.
+    fn names(
+        &self,
+        pairs: &[(NodeId, NodeId)],
+        key: &'static str,
+        what: &'static str,
+    ) -> Result<Pairs<'d>, CaptureErrorKind> {
+        let mut seen = std::collections::HashSet::with_capacity(pairs.len());
+        let mut named = Vec::with_capacity(pairs.len());
+        for &(name, value) in pairs {
+            let name = self.name(name, key)?;
+            if !seen.insert(name.clone()) {
+                return Err(EntryError::Duplicate { what, name }.into());
+            }
+            named.push((name, value));
+        }
+        Ok(named)
+    }
+
+    fn name(&self, id: NodeId, key: &'static str) -> Result<String, CaptureErrorKind> {
+        match self.content.document.as_name(id) {
+            Some(name) => Ok(name.into_owned()),
+            None => {
+                Err(EntryError::WrongKind { key, expected: "dict or list of names", found: "something else" }.into())
+            }
+        }
+    }
+
+    fn wrong(&mut self, key: &'static str, expected: &'static str, id: NodeId) -> CaptureErrorKind {
+        match self.convert.argument(id) {
+            Ok(found) => EntryError::WrongKind { key, expected, found: found.kind() }.into(),
+            Err(error @ ConvertError::TooMany) | Err(error) => error.into(),
+        }
+    }
+}

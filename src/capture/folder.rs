@@ -1,0 +1,195 @@
+//! [`Capture`]: a folder of entries.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::bind::{OrderBuilder, ParameterOrder};
+use super::entry::Entry;
+use super::error::CaptureError;
+use super::source::SourceError;
+
+/// A folder that is no capture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// There is no entry in it.
+    #[error("the folder holds no entry_*.pt ({others} other files)")]
+    Empty {
+        /// The number of other files.
+        others: usize,
+    },
+    /// Entries of two functions.
+    #[error("it calls {found:?} while {first:?} calls {expected:?}")]
+    OtherFunction {
+        /// The function of this entry.
+        found: String,
+        /// The first entry.
+        first: String,
+        /// The function of the first entry.
+        expected: String,
+    },
+}
+
+impl FolderError {
+    pub(super) fn advice(&self) -> &'static str {
+        match self {
+            Self::Empty { .. } => "give the folder that the entries were captured into",
+            Self::OtherFunction { .. } => "keep the entries of each operator in a folder of their own",
+        }
+    }
+}
+
+/// The calls of one operator, captured into a folder of `entry_*.pt` files, or a single such file.
+///
+/// Entries are opened one at a time: a capture keeps their names and the order of their parameters.
+///
+/// ```no_run
+/// # use plimsoll::capture::Capture;
+/// let capture = Capture::open("captures/embedding".as_ref())?;
+/// for entry in capture.entries() {
+///     let entry = entry?;
+///     let bound = entry.bind(capture.order())?;
+///     println!("{}: {} arguments", entry.name(), bound.args.len());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Capture {
+    path: Arc<Path>,
+    folder: PathBuf,
+    names: Vec<String>,
+    files: Vec<OsString>,
+    others: Vec<String>,
+    function_name: String,
+    order: ParameterOrder,
+}
+
+impl Capture {
+    /// Opens the folder `path`, or the single entry `path`. Every entry's headers are read once.
+    ///
+    /// # Errors
+    /// Where there is no such folder, no entry in it, an entry that cannot be read, or entries of two functions.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let shown: Arc<Path> = path.into();
+        let fail = |error: io::Error| {
+            let kind = match error.kind() {
+                io::ErrorKind::NotFound => SourceError::NotFound,
+                _ => SourceError::Io { operation: "list it", source: error },
+            };
+            CaptureError::new(&shown, kind)
+        };
+        let (folder, files, others) = if fs::metadata(path).map_err(fail)?.is_dir() {
+            let (files, others) = list(path).map_err(fail)?;
+            (path.to_owned(), files, others)
+        } else {
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            (folder, path.file_name().map(OsString::from).into_iter().collect(), Vec::new())
+        };
+        if files.is_empty() {
+            return Err(CaptureError::new(&shown, FolderError::Empty { others: others.len() }));
+        }
+        let names = files.iter().map(|f| f.to_string_lossy().into_owned()).collect();
+        let mut capture = Self {
+            path: shown,
+            folder,
+            names,
+            files,
+            others,
+            function_name: String::new(),
+            order: ParameterOrder::default(),
+        };
+        capture.read_order()?;
+        Ok(capture)
+    }
+
+    fn read_order(&mut self) -> Result<(), CaptureError> {
+        let mut order = OrderBuilder::default();
+        let mut function: Option<String> = None;
+        for entry in self.entries() {
+            let entry = entry?;
+            let expected = function.get_or_insert_with(|| entry.function_name().to_owned());
+            if entry.function_name() != expected {
+                let error = FolderError::OtherFunction {
+                    found: entry.function_name().to_owned(),
+                    first: self.names[0].clone(),
+                    expected: expected.clone(),
+                };
+                return Err(CaptureError::new(&entry.path().into(), error));
+            }
+            order.add(&entry);
+        }
+        (self.function_name, self.order) = (function.unwrap_or_default(), order.finish());
+        Ok(())
+    }
+
+    /// The folder, or the single file, that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file names of the entries, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The names of everything else in the folder, in order.
+    pub fn others(&self) -> &[String] {
+        &self.others
+    }
+
+    /// The number of entries, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a capture is never empty")]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The function that all entries call.
+    pub fn function_name(&self) -> &str {
+        &self.function_name
+    }
+
+    /// The order in which arguments are laid out by position.
+    pub fn order(&self) -> &ParameterOrder {
+        &self.order
+    }
+
+    /// Opens entry `index`.
+    ///
+    /// # Errors
+    /// As [`Entry::open`].
+    ///
+    /// # Panics
+    /// Where there is no such entry.
+    pub fn entry(&self, index: usize) -> Result<Entry, CaptureError> {
+        Entry::open(&self.folder.join(&self.files[index]))
+    }
+
+    /// Opens the entries one after the other.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = Result<Entry, CaptureError>> + '_ {
+        (0..self.files.len()).map(|index| self.entry(index))
+    }
+}
+
+/// The entries and the other names of a folder, each in byte order.
+fn list(folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
+    let (mut files, mut others) = (Vec::new(), Vec::new());
+    for item in fs::read_dir(folder)? {
+        let item = item?;
+        let name = item.file_name();
+        let named = name.as_bytes().starts_with(b"entry_") && name.as_bytes().ends_with(b".pt");
+        // A link to an entry is an entry; one that leads nowhere is not.
+        let is_file = || fs::metadata(item.path()).is_ok_and(|m| m.is_file());
+        if named && is_file() {
+            files.push(name);
+        } else {
+            others.push(name.to_string_lossy().into_owned());
+        }
+    }
+    files.sort();
+    others.sort();
+    Ok((files, others))
+}

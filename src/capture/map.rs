@@ -1,0 +1,272 @@
+//! [`MappedFile`]: a read-only map of a byte range of a file that survives the file's truncation.
+
+use std::ops::{Deref, Range};
+use std::path::Path;
+
+use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
+
+use super::error::CaptureError;
+use super::guard::{self, Guard};
+use super::source::{SourceError, SourceFile};
+use crate::bytes::ByteSize;
+
+/// How a map will be read, which decides how far the kernel reads ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Here and there: nothing is read ahead.
+    Random,
+    /// From the front to the back: much is read ahead.
+    Sequential,
+}
+
+/// Bytes of a file, mapped for reading.
+///
+/// A map is no copy: when another process changes the file in place, the bytes change. When the file shrinks, lost
+/// bytes read as zeros and the process goes on. [`MappedFile::intact`] tells both; results computed from a map are
+/// worth nothing before it has been asked.
+///
+/// ```
+/// # use plimsoll::capture::MappedFile;
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("bytes");
+/// std::fs::write(&path, b"0123456789")?;
+/// let map = MappedFile::open(&path, 2, 3)?;
+/// assert_eq!(&map[..], b"234");
+/// map.intact()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct MappedFile {
+    /// Declared before `map`, so that the guard is gone before its addresses are unmapped.
+    guard: Option<Guard>,
+    /// `None` for an empty range, which cannot be mapped.
+    map: Option<Mmap>,
+    source: SourceFile,
+}
+
+impl MappedFile {
+    /// Maps `bytes` bytes of the file at `path`, from byte `offset` on, which need not be aligned.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened or mapped, or the range reaches beyond it.
+    pub fn open(path: &Path, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
+        Self::of(&SourceFile::open(path)?, offset, bytes)
+    }
+
+    /// Maps a range of an open file.
+    pub(super) fn of(source: &SourceFile, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
+        source.check_range(offset, bytes)?;
+        let source = source.clone();
+        if bytes == 0 {
+            return Ok(Self { guard: None, map: None, source });
+        }
+        let fail = |error| source.error(SourceError::Io { operation: "map it", source: error }).at(offset);
+        // SAFETY: the map is read-only and shared. Another process can change or cut the file under it, which no
+        // reader of files can rule out: every byte value is valid for u8, no reader keeps an invariant about values
+        // that it has read before, the guard answers the fault of a cut file with zero pages, and `intact` tells.
+        let map = unsafe { MmapOptions::new().offset(offset).len(bytes as usize).map(source.file()) }.map_err(fail)?;
+        let guard = Guard::new(pages(&map))
+            .map_err(fail)?
+            .ok_or_else(|| source.error(SourceError::TooManyMaps(guard::CAPACITY)))?;
+        Ok(Self { guard: Some(guard), map: Some(map), source })
+    }
+
+    /// Whether every byte read so far was the file's own, and the file is still as it was when it was opened.
+    ///
+    /// # Errors
+    /// [`SourceError::Lost`] where the file shrank under a read, [`SourceError::Changed`] where its size or
+    /// modification time is another.
+    pub fn intact(&self) -> Result<(), CaptureError> {
+        if self.guard.as_ref().is_some_and(Guard::lost) {
+            return Err(self.source.error(SourceError::Lost));
+        }
+        self.source.unchanged()
+    }
+
+    /// Tells the kernel how the map will be read. A hint: a kernel that refuses it is left alone.
+    pub fn advise(&self, access: Access) {
+        if let Some(map) = &self.map {
+            let advice = match access {
+                Access::Random => Advice::Random,
+                Access::Sequential => Advice::Sequential,
+            };
+            let _ = map.advise(advice);
+        }
+    }
+
+    /// Takes the whole pages within `range` (bytes of this map) out of the process's resident memory. They are read
+    /// again from the page cache when touched again.
+    ///
+    /// # Panics
+    /// Where `range` reaches beyond the map.
+    pub fn release_pages(&self, range: Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
+        let Some(map) = &self.map else { return };
+        let page = guard::page_size();
+        // Pages shared with bytes outside the range stay, except at the map's own ends.
+        let base = map.as_ptr() as usize;
+        let start = if range.start == 0 { base } else { (base + range.start).next_multiple_of(page) };
+        let end = if range.end == map.len() { base + range.end } else { (base + range.end) & !(page - 1) };
+        if start < end {
+            // SAFETY: the map is shared and read-only, so that dropped pages come back from the file unchanged; a hint
+            // refused does no harm.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start - base, end - start) };
+        }
+    }
+
+    /// Calls `visit` with the map's bytes from front to back, `window` bytes at a time, keeping no more than one
+    /// window resident.
+    pub fn for_each_window(&self, window: ByteSize, mut visit: impl FnMut(&[u8])) {
+        let window = window.bytes().clamp(guard::page_size() as u64, usize::MAX as u64) as usize;
+        self.advise(Access::Sequential);
+        for start in (0..self.len()).step_by(window) {
+            let end = start.saturating_add(window).min(self.len());
+            visit(&self[start..end]);
+            self.release_pages(start..end);
+        }
+    }
+}
+
+impl Deref for MappedFile {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+}
+
+/// The addresses of the pages that hold `map`.
+fn pages(map: &Mmap) -> Range<usize> {
+    let page = guard::page_size();
+    let start = map.as_ptr() as usize;
+    start & !(page - 1)..(start + map.len()).next_multiple_of(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::super::error::CaptureErrorKind;
+    use super::*;
+
+    fn file(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, bytes).unwrap();
+        (dir, path)
+    }
+
+    fn numbered(bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|i| (i % 251) as u8).collect()
+    }
+
+    fn resident_file_kib() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|l| l.starts_with("RssFile")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn any_range_is_mapped_whatever_its_alignment() {
+        let bytes = numbered(20_000);
+        let (_dir, path) = file(&bytes);
+        for (offset, length) in [(0, 20_000), (1, 1), (4095, 2), (4096, 4096), (7, 0), (20_000, 0), (12_345, 7_655)] {
+            let map = MappedFile::open(&path, offset, length).unwrap();
+            assert_eq!(&map[..], &bytes[offset as usize..(offset + length) as usize]);
+            map.intact().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_range_beyond_the_file_is_refused_with_both_sizes() {
+        let (_dir, path) = file(b"0123456789");
+        for (offset, length) in [(0, 11), (10, 1), (u64::MAX, 1), (u64::MAX, u64::MAX)] {
+            let error = MappedFile::open(&path, offset, length).unwrap_err();
+            assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::Truncated { size: 10, .. })), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_shrinks_under_the_map_is_an_error_and_not_the_end() {
+        let bytes = numbered(1 << 20);
+        let (_dir, path) = file(&bytes);
+        let map = MappedFile::open(&path, 100, (1 << 20) - 100).unwrap();
+        assert_eq!(map[0], bytes[100]);
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(5000).unwrap();
+        assert_eq!(map.iter().rev().take(500_000).map(|&b| u64::from(b)).sum::<u64>(), 0);
+        assert_eq!(map[4000], bytes[4100], "what is left of the file is still there");
+        let error = map.intact().unwrap_err();
+        assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::Lost)), "{error}");
+
+        let other = MappedFile::open(&path, 0, 5000).unwrap();
+        assert_eq!(other[..], bytes[..5000]);
+        other.intact().unwrap();
+    }
+
+    #[test]
+    fn several_threads_survive_the_same_loss() {
+        let (_dir, path) = file(&numbered(1 << 20));
+        let maps: Vec<_> = (0..8).map(|_| MappedFile::open(&path, 0, 1 << 20).unwrap()).collect();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+        std::thread::scope(|scope| {
+            for map in &maps {
+                for _ in 0..2 {
+                    scope.spawn(|| assert!(map.iter().all(|&b| b == 0)));
+                }
+            }
+        });
+        assert!(maps.iter().all(|m| m.intact().is_err()));
+    }
+
+    #[test]
+    fn a_file_changed_in_place_is_told() {
+        let (_dir, path) = file(&numbered(100));
+        let map = MappedFile::open(&path, 0, 100).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut f| std::io::Write::write_all(&mut f, b"x"))
+            .unwrap();
+        let error = map.intact().unwrap_err();
+        assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::Changed)), "{error}");
+    }
+
+    #[test]
+    fn windows_cover_every_byte_once_and_do_not_stay_resident() {
+        let bytes = numbered(40 << 20);
+        let (_dir, path) = file(&bytes);
+        let map = MappedFile::open(&path, 5, (40 << 20) - 5).unwrap();
+        let before = resident_file_kib();
+        let mut hasher = blake3::Hasher::new();
+        let mut peak = 0;
+        map.for_each_window(ByteSize::mib(4), |window| {
+            hasher.update(window);
+            peak = peak.max(resident_file_kib());
+        });
+        map.intact().unwrap();
+        assert_eq!(hasher.finalize(), blake3::hash(&bytes[5..]));
+        assert!(peak < before + 16 * 1024, "{before} KiB before, {peak} KiB at the most");
+    }
+
+    #[test]
+    fn released_pages_come_back_with_the_same_bytes() {
+        let bytes = numbered(100_000);
+        let (_dir, path) = file(&bytes);
+        let map = MappedFile::open(&path, 3, 99_000).unwrap();
+        assert_eq!(map[..], bytes[3..99_003]);
+        for range in [0..99_000, 10..20, 5000..60_000, 99_000..99_000] {
+            map.release_pages(range);
+            assert_eq!(map[..], bytes[3..99_003]);
+        }
+    }
+
+    #[test]
+    fn folders_pipes_and_missing_files_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = MappedFile::open(dir.path(), 0, 0).unwrap_err();
+        assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::NotAFile)), "{error}");
+        let error = MappedFile::open(&dir.path().join("none"), 0, 0).unwrap_err();
+        assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::NotFound)), "{error}");
+    }
+}

@@ -1,0 +1,105 @@
+//! [`MappedEntry`]: the storages of an entry as bytes.
+
+use std::sync::OnceLock;
+
+use super::archive::{self, Method, Record};
+use super::argument::TensorRef;
+use super::error::CaptureError;
+use super::map::{Access, MappedFile};
+use super::object::RebuildError;
+use super::source::SourceFile;
+use super::storage::{Encoding, Place, Storage};
+use super::tensor::TensorView;
+
+/// The storages of an entry, mapped from its file. Bytes are read when they are touched; only storages that are
+/// deflated or big-endian in the file are decoded into memory, each when it is first asked for.
+///
+/// [`MappedEntry::intact`] is to be asked after the bytes were used: a file that shrinks while it is mapped reads as
+/// zeros.
+#[derive(Debug)]
+pub struct MappedEntry {
+    source: SourceFile,
+    map: MappedFile,
+    storages: Vec<Storage>,
+    decoded: Vec<OnceLock<Vec<u8>>>,
+}
+
+impl MappedEntry {
+    pub(super) fn of(source: &SourceFile, storages: &[Storage]) -> Result<Self, CaptureError> {
+        // One map for the whole file: it takes addresses, not memory, and an entry may have more storages than a
+        // process may have maps.
+        let map = MappedFile::of(source, 0, source.size())?;
+        let decoded = storages.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { source: source.clone(), map, storages: storages.to_vec(), decoded })
+    }
+
+    /// The bytes of storage `index` of [`Entry::storages`](super::Entry::storages), little-endian.
+    ///
+    /// # Errors
+    /// Where a storage that must be decoded is damaged.
+    ///
+    /// # Panics
+    /// Where there is no such storage.
+    pub fn storage(&self, index: usize) -> Result<&[u8], CaptureError> {
+        let storage = &self.storages[index];
+        match &storage.place {
+            Place::File { offset, .. } => {
+                let start = *offset as usize;
+                Ok(&self.map[start..start + storage.bytes.bytes() as usize])
+            }
+            Place::Encoded { offset, encoding, .. } => {
+                let cell = &self.decoded[index];
+                if let Some(bytes) = cell.get() {
+                    return Ok(bytes);
+                }
+                let bytes = self.decode(storage, *offset, *encoding)?;
+                Ok(cell.get_or_init(|| bytes))
+            }
+        }
+    }
+
+    fn decode(&self, storage: &Storage, offset: u64, encoding: Encoding) -> Result<Vec<u8>, CaptureError> {
+        let bytes = storage.bytes.bytes();
+        let record = Record {
+            name: format!("data/{}", storage.key),
+            method: if encoding.deflated.is_some() { Method::Deflated } else { Method::Stored },
+            crc: storage.crc32.unwrap_or(0),
+            compressed: encoding.deflated.map_or(bytes, |b| b.bytes()),
+            bytes,
+            offset,
+        };
+        let mut content = archive::content(&self.source, &record, bytes)?;
+        if let Some(width) = encoding.swapped.filter(|&width| width > 1) {
+            content.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        }
+        Ok(content)
+    }
+
+    /// The tensor that `tensor` describes, over its storage's bytes.
+    ///
+    /// # Errors
+    /// As [`MappedEntry::storage`].
+    pub fn view<'a>(&'a self, tensor: &'a TensorRef) -> Result<TensorView<'a>, CaptureError> {
+        let storage = self.storage(tensor.storage)?;
+        TensorView::new(&tensor.layout, storage)
+            .map_err(|error| self.source.error(RebuildError::Outside(Box::new(error))))
+    }
+
+    /// Whether every byte read so far was the file's own. See [`MappedFile::intact`].
+    ///
+    /// # Errors
+    /// Where the file shrank or changed.
+    pub fn intact(&self) -> Result<(), CaptureError> {
+        self.map.intact()
+    }
+
+    /// Tells the kernel how storages will be read.
+    pub fn advise(&self, access: Access) {
+        self.map.advise(access);
+    }
+
+    /// Takes all mapped pages out of the process's resident memory; what is touched again comes back.
+    pub fn release_pages(&self) {
+        self.map.release_pages(0..self.map.len());
+    }
+}

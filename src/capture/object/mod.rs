@@ -1,0 +1,76 @@
+//! What the nodes of a pickle mean: tensors, dtypes, devices, sets, NumPy arrays.
+//!
+//! A fixed list of names is known ([`rebuild`] has those that make tensors, [`value`] the rest). What is not on it is an
+//! opaque value with the name of its class; it costs its neighbours nothing. Every layout is checked here against its
+//! storage, with checked arithmetic, so that nothing above has to.
+
+mod dtypes;
+mod persistent;
+mod rebuild;
+mod tensor;
+mod value;
+
+pub(super) use dtypes::swap_width;
+pub(super) use persistent::{Claim, Locate, LocateError, Located, StorageClaim, claim};
+pub(super) use rebuild::Objects;
+pub(super) use tensor::{Tensor, TensorKind};
+pub(super) use value::{Value, value};
+
+use super::dtype::Dtype;
+use super::tensor::OutsideStorage;
+
+/// A tensor or a storage that is malformed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RebuildError {
+    /// A rebuild function with other arguments than torch gives it.
+    #[error("`{function}` is given no valid {argument}")]
+    Argument {
+        /// The function, such as `_rebuild_tensor_v2`.
+        function: String,
+        /// The argument.
+        argument: &'static str,
+    },
+    /// A size, stride or offset below zero.
+    #[error("a tensor has a negative {0}")]
+    Negative(&'static str),
+    /// A tensor whose bytes cannot be counted in 64 bits.
+    #[error("a tensor of shape {0:?} has more than 2^64 - 1 bytes")]
+    Overflow(Vec<u64>),
+    /// A tensor that reaches beyond its storage.
+    #[error(transparent)]
+    Outside(Box<OutsideStorage>),
+    /// A persistent id that names no storage.
+    #[error("a persistent id names no storage: {0}")]
+    PersistentId(&'static str),
+    /// A storage class that torch does not have.
+    #[error("`{0}` is no storage class")]
+    StorageClass(String),
+    /// A storage with fewer bytes in the file than its tensors were told.
+    #[error("storage `{key}` should have {announced} bytes and has {bytes} in the file")]
+    StorageShort {
+        /// Its key.
+        key: String,
+        /// The bytes that the pickle announces.
+        announced: u64,
+        /// The bytes in the file.
+        bytes: u64,
+    },
+    /// A big-endian storage used with elements of two widths, so that it cannot be swapped.
+    #[error("storage `{0}` is big-endian and its elements have no single width")]
+    ByteOrder(String),
+    /// More tensors than any reasonable file has.
+    #[error("its tensors take more than {limit} bytes to describe")]
+    TooMany {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A conjugate or negative bit on a dtype that cannot carry it.
+    #[error("a {dtype} tensor cannot carry the {bit} bit")]
+    Bit {
+        /// The dtype.
+        dtype: Dtype,
+        /// `conj` or `neg`.
+        bit: &'static str,
+    },
+}

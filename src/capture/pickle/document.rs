@@ -1,0 +1,232 @@
+//! [`Document`]: the values of a pickle as a graph.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use super::super::map::MappedFile;
+use super::{integer, text};
+
+/// The longest name, in bytes: of a module, a class, a storage key, a keyword.
+pub(super) const NAME_BYTES: u32 = 1024;
+
+/// A node of a [`Document`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::capture) struct NodeId(pub(super) u32);
+
+/// Bytes of the document: of the pickle, or decoded from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::capture) struct Span {
+    pub(super) start: u32,
+    pub(super) length: u32,
+}
+
+/// A value. Containers hold node ids, so that they can hold each other.
+#[derive(Debug)]
+pub(in crate::capture) enum Node {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// An integer beyond 64 bits: two's complement, little-endian.
+    BigInt(Span),
+    /// An integer beyond 64 bits: decimal digits, perhaps with a sign.
+    Decimal(Span),
+    Float(f64),
+    /// UTF-8 that may hold surrogates.
+    Str(Span),
+    Bytes(Span),
+    ByteArray(Span),
+    List(Vec<NodeId>),
+    Tuple(Box<[NodeId]>),
+    Dict(Vec<(NodeId, NodeId)>),
+    Set(Vec<NodeId>),
+    FrozenSet(Box<[NodeId]>),
+    /// A name that Python would import.
+    Global {
+        module: Span,
+        name: Span,
+    },
+    /// What a call would give in Python.
+    Object(Object),
+    /// A persistent id, with the byte of its opcode.
+    Persistent {
+        id: NodeId,
+        offset: u32,
+    },
+}
+
+/// A call that Python would make, with what is done to its result.
+#[derive(Debug)]
+pub(in crate::capture) struct Object {
+    pub(super) callable: NodeId,
+    pub(super) args: NodeId,
+    pub(super) offset: u32,
+    pub(super) how: How,
+    pub(super) extra: Option<Box<Extra>>,
+}
+
+/// Which opcode makes an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::capture) enum How {
+    /// `callable(*args)`: REDUCE.
+    Call,
+    /// `callable.__new__(callable, *args)`: NEWOBJ, NEWOBJ_EX, INST, OBJ.
+    New,
+}
+
+/// What opcodes add to an object after it is made.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    pub(super) kwargs: Option<NodeId>,
+    pub(super) state: Option<NodeId>,
+    pub(super) items: Vec<NodeId>,
+    pub(super) pairs: Vec<(NodeId, NodeId)>,
+}
+
+impl Object {
+    /// What would be called: mostly a [`Node::Global`].
+    pub(in crate::capture) fn callable(&self) -> NodeId {
+        self.callable
+    }
+
+    /// The tuple of its arguments.
+    pub(in crate::capture) fn args(&self) -> NodeId {
+        self.args
+    }
+
+    /// The byte of the opcode that makes it.
+    pub(in crate::capture) fn offset(&self) -> u64 {
+        u64::from(self.offset)
+    }
+
+    /// Which opcode makes it.
+    pub(in crate::capture) fn how(&self) -> How {
+        self.how
+    }
+
+    /// The state that BUILD would give it.
+    pub(in crate::capture) fn state(&self) -> Option<NodeId> {
+        self.extra.as_ref()?.state
+    }
+
+    /// The items that APPENDS or ADDITEMS would add to it.
+    pub(in crate::capture) fn items(&self) -> &[NodeId] {
+        self.extra.as_ref().map_or(&[], |e| &e.items)
+    }
+
+    /// The items that SETITEMS would set in it.
+    pub(in crate::capture) fn pairs(&self) -> &[(NodeId, NodeId)] {
+        self.extra.as_ref().map_or(&[], |e| &e.pairs)
+    }
+}
+
+/// The bytes of a pickle: read, or mapped where they are many.
+#[derive(Debug)]
+pub(in crate::capture) enum PickleBytes {
+    Read(Vec<u8>),
+    Mapped(MappedFile),
+}
+
+impl Deref for PickleBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Read(bytes) => bytes,
+            Self::Mapped(map) => map,
+        }
+    }
+}
+
+/// The values of one pickle.
+#[derive(Debug)]
+pub(in crate::capture) struct Document {
+    pub(super) pickle: PickleBytes,
+    /// Texts that protocol 0 writes with escapes; their spans start behind the pickle's end.
+    pub(super) decoded: Vec<u8>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) root: NodeId,
+    pub(super) end: usize,
+}
+
+impl Document {
+    /// The bytes that the pickle was read from.
+    pub(in crate::capture) fn source(&self) -> &PickleBytes {
+        &self.pickle
+    }
+
+    /// The value that the pickle holds.
+    pub(in crate::capture) fn root(&self) -> NodeId {
+        self.root
+    }
+
+    /// The byte behind the pickle's STOP.
+    pub(in crate::capture) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The node of `id`.
+    pub(in crate::capture) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Every node: what a node refers to by creation comes before it, what was added to it later need not.
+    pub(in crate::capture) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
+    }
+
+    /// The bytes of `span`.
+    pub(in crate::capture) fn bytes(&self, span: Span) -> &[u8] {
+        let (start, length) = (span.start as usize, span.length as usize);
+        match start.checked_sub(self.pickle.len()) {
+            Some(start) => &self.decoded[start..start + length],
+            None => &self.pickle[start..start + length],
+        }
+    }
+
+    /// The text of `span`, each surrogate replaced by U+FFFD.
+    pub(in crate::capture) fn text(&self, span: Span) -> Cow<'_, str> {
+        text::without_surrogates(self.bytes(span))
+    }
+
+    /// The text of `id` where it is one as short as a name. Longer ones are no names, and looking through one again and
+    /// again, as often as the pickle refers to it, would take for ever.
+    pub(in crate::capture) fn as_name(&self, id: NodeId) -> Option<Cow<'_, str>> {
+        match *self.node(id) {
+            Node::Str(span) if span.length <= NAME_BYTES => Some(self.text(span)),
+            _ => None,
+        }
+    }
+
+    /// The items of `id` where it is a tuple.
+    pub(in crate::capture) fn as_tuple(&self, id: NodeId) -> Option<&[NodeId]> {
+        match self.node(id) {
+            Node::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The number of `id` where it is an integer of at most 64 bits.
+    pub(in crate::capture) fn as_int(&self, id: NodeId) -> Option<i64> {
+        match *self.node(id) {
+            Node::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The module and the name of `id` where it is a global.
+    pub(in crate::capture) fn as_global(&self, id: NodeId) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+        match *self.node(id) {
+            Node::Global { module, name } => Some((self.text(module), self.text(name))),
+            _ => None,
+        }
+    }
+
+    /// An integer beyond 64 bits in decimal, or in hexadecimal beyond the digits that Python prints.
+    pub(in crate::capture) fn big_int(&self, node: &Node) -> Option<String> {
+        match *node {
+            Node::BigInt(span) => Some(integer::text(self.bytes(span))),
+            Node::Decimal(span) => Some(self.text(span).into_owned()),
+            _ => None,
+        }
+    }
+}

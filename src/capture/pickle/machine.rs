@@ -1,0 +1,496 @@
+//! The machine: opcodes in, a [`Document`] out.
+
+use std::collections::HashMap;
+
+use super::document::{Document, Extra, How, NAME_BYTES, Node, NodeId, Object, PickleBytes, Span};
+use super::operand::Operands;
+use super::{PickleError, PickleErrorKind, global, integer, text};
+
+/// What the values of one pickle may take, in bytes.
+const GRAPH_LIMIT: u64 = 128 << 20;
+
+/// The nodes that every document has: None, True, False, the empty tuple, and the integers of one byte. A pickle of a
+/// million of them takes no nodes.
+const NONE: NodeId = NodeId(0);
+const TRUE: NodeId = NodeId(1);
+const FALSE: NodeId = NodeId(2);
+const EMPTY_TUPLE: NodeId = NodeId(3);
+const FIRST_INT: u32 = 4;
+const INTS: u32 = 256;
+
+/// What one node, one item, one pair, one box and one memo entry take at most, growth of their vectors included.
+const NODE: u64 = 2 * size_of::<Node>() as u64;
+const ITEM: u64 = 2 * size_of::<NodeId>() as u64;
+const PAIR: u64 = 2 * ITEM;
+const BOX: u64 = 32;
+const MEMO: u64 = 24;
+
+type Outcome<T> = Result<T, PickleErrorKind>;
+
+/// Reads the pickle that starts at byte `start` of `pickle`.
+pub(in crate::capture) fn read(pickle: PickleBytes, start: usize) -> Result<Document, PickleError> {
+    if pickle.len() >= u32::MAX as usize / 2 {
+        return Err(PickleError { offset: 0, kind: PickleErrorKind::TooLarge { limit: u64::from(u32::MAX / 2) } });
+    }
+    let mut machine = Machine {
+        operands: Operands::new(&pickle, start.min(pickle.len())),
+        whole: pickle.len(),
+        decoded: Vec::new(),
+        nodes: vec![Node::None, Node::Bool(true), Node::Bool(false), Node::Tuple(Box::default())],
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: HashMap::new(),
+        taken: 0,
+        opcode: start,
+    };
+    machine.nodes.extend((0..INTS).map(|n| Node::Int(i64::from(n))));
+    let root = loop {
+        machine.opcode = machine.operands.position();
+        match machine.step() {
+            Ok(None) => {}
+            Ok(Some(root)) => break root,
+            Err(kind) => return Err(PickleError { offset: machine.opcode as u64, kind }),
+        }
+    };
+    let (end, decoded, nodes) = (machine.operands.position(), machine.decoded, machine.nodes);
+    Ok(Document { pickle, decoded, nodes, root, end })
+}
+
+struct Machine<'a> {
+    operands: Operands<'a>,
+    /// The length of the pickle: spans from here on lie in `decoded`.
+    whole: usize,
+    decoded: Vec<u8>,
+    nodes: Vec<Node>,
+    stack: Vec<NodeId>,
+    /// The heights of the stack at its marks. What lies below the last one cannot be reached.
+    marks: Vec<u32>,
+    memo: HashMap<u32, NodeId>,
+    taken: u64,
+    /// The byte of the opcode being read.
+    opcode: usize,
+}
+
+impl Machine<'_> {
+    /// Runs one opcode. The root is returned by STOP.
+    fn step(&mut self) -> Outcome<Option<NodeId>> {
+        match self.operands.u8()? {
+            b'.' => return self.pop().map(Some),
+            0x80 => match self.operands.u8()? {
+                0..=5 => {}
+                protocol => return Err(PickleErrorKind::Protocol(protocol)),
+            },
+            // Frames only tell a stream reader how much to fetch.
+            0x95 => drop(self.operands.length64()?),
+            opcode @ (b'(' | b'0' | b'1' | b'2') => self.stack_opcode(opcode)?,
+            b'N' => self.push(NONE)?,
+            0x88 => self.push(TRUE)?,
+            0x89 => self.push(FALSE)?,
+            opcode @ (b'I' | b'J' | b'K' | b'M' | b'L' | 0x8a | 0x8b) => self.integer(opcode)?,
+            b'F' => {
+                let value = self.operands.ascii_line()?.parse().map_err(|_| PickleErrorKind::Operand("float"))?;
+                self.node(Node::Float(value))?;
+            }
+            b'G' => {
+                let value = self.operands.f64()?;
+                self.node(Node::Float(value))?;
+            }
+            opcode @ (b'X' | 0x8c | 0x8d | b'V' | b'S' | b'T' | b'U' | b'B' | b'C' | 0x8e | 0x96) => {
+                self.string(opcode)?;
+            }
+            opcode @ (b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j') => self.memo_opcode(opcode)?,
+            opcode @ (b']' | b'l' | b')' | b't' | 0x85 | 0x86 | 0x87 | b'}' | b'd' | 0x8f | 0x91) => {
+                self.container(opcode)?;
+            }
+            opcode @ (b'a' | b'e' | b's' | b'u' | 0x90) => self.fill(opcode)?,
+            opcode @ (b'c' | 0x93 | b'R' | 0x81 | 0x92 | b'i' | b'o' | b'b' | b'P' | b'Q') => self.object(opcode)?,
+            0x82..=0x84 => return Err(PickleErrorKind::OutOfBand("EXT")),
+            0x97 | 0x98 => return Err(PickleErrorKind::OutOfBand("NEXT_BUFFER")),
+            opcode => return Err(PickleErrorKind::UnknownOpcode(opcode)),
+        }
+        Ok(None)
+    }
+
+    fn stack_opcode(&mut self, opcode: u8) -> Outcome<()> {
+        match opcode {
+            b'(' => {
+                self.charge(ITEM)?;
+                self.marks.push(self.stack.len() as u32);
+            }
+            // A POP right behind a mark takes the mark.
+            b'0' if self.stack.len() == self.floor() && !self.marks.is_empty() => drop(self.marks.pop()),
+            b'0' => drop(self.pop()?),
+            b'1' => {
+                let mark = self.pop_mark()?;
+                self.stack.truncate(mark);
+            }
+            _ => self.push(self.top()?)?,
+        }
+        Ok(())
+    }
+
+    fn integer(&mut self, opcode: u8) -> Outcome<()> {
+        let bytes = match opcode {
+            b'K' => {
+                let value = self.operands.u8()?;
+                return self.push(NodeId(FIRST_INT + u32::from(value)));
+            }
+            b'J' => return self.operands.i32().and_then(|n| self.int(n.into())),
+            b'M' => return self.operands.u16().and_then(|n| self.int(n.into())),
+            b'I' | b'L' => return self.decimal(),
+            0x8a => usize::from(self.operands.u8()?),
+            _ => usize::try_from(self.operands.i32()?).map_err(|_| PickleErrorKind::Operand("length"))?,
+        };
+        let start = self.operands.position();
+        let value = self.operands.take(bytes)?;
+        match integer::small(value) {
+            Some(value) => self.int(value),
+            None => self.node(Node::BigInt(span(start, bytes))),
+        }
+    }
+
+    fn int(&mut self, value: i64) -> Outcome<()> {
+        match u32::try_from(value) {
+            Ok(value) if value < INTS => self.push(NodeId(FIRST_INT + value)),
+            _ => self.node(Node::Int(value)),
+        }
+    }
+
+    /// A number in decimal, or the truth values of protocol 1, `00` and `01`.
+    fn decimal(&mut self) -> Outcome<()> {
+        let start = self.operands.position();
+        let line = self.operands.ascii_line()?;
+        match line {
+            "00" => return self.push(FALSE),
+            "01" => return self.push(TRUE),
+            _ => {}
+        }
+        let digits = line.strip_suffix('L').unwrap_or(line);
+        if let Ok(value) = digits.parse() {
+            return self.int(value);
+        }
+        let unsigned = digits.strip_prefix('-').unwrap_or(digits);
+        if unsigned.is_empty() || !unsigned.bytes().all(|b| b.is_ascii_digit()) || !line.starts_with(digits) {
+            return Err(PickleErrorKind::Operand("integer"));
+        }
+        self.node(Node::Decimal(span(start, digits.len())))
+    }
+
+    fn string(&mut self, opcode: u8) -> Outcome<()> {
+        let length = match opcode {
+            b'V' | b'S' => return self.escaped(opcode),
+            0x8c | b'U' | b'C' => usize::from(self.operands.u8()?),
+            b'X' | b'B' => self.operands.u32()? as usize,
+            b'T' => usize::try_from(self.operands.i32()?).map_err(|_| PickleErrorKind::Operand("length"))?,
+            _ => self.operands.length64()?,
+        };
+        let span = span(self.operands.position(), length);
+        let bytes = self.operands.take(length)?;
+        self.node(match opcode {
+            b'B' | b'C' | 0x8e => Node::Bytes(span),
+            0x96 => Node::ByteArray(span),
+            _ if text::is_text(bytes) => Node::Str(span),
+            // Python 2 writes its byte strings with these opcodes.
+            b'T' | b'U' => Node::Bytes(span),
+            _ => return Err(PickleErrorKind::Operand("UTF-8 text")),
+        })
+    }
+
+    /// A text of protocol 0, which is written with escapes.
+    fn escaped(&mut self, opcode: u8) -> Outcome<()> {
+        let line = self.operands.line()?;
+        // Decoding gives at most twice as many bytes, in a vector that may be half empty.
+        self.charge(4 * line.len() as u64)?;
+        let start = self.decoded.len();
+        let decode = if opcode == b'V' { text::raw_unicode_escape } else { text::quoted };
+        decode(line, &mut self.decoded).ok_or(PickleErrorKind::Operand("text with valid escapes"))?;
+        let decoded = &self.decoded[start..];
+        let span = span(self.whole + start, decoded.len());
+        let node = if text::is_text(decoded) { Node::Str(span) } else { Node::Bytes(span) };
+        self.node(node)
+    }
+
+    fn memo_opcode(&mut self, opcode: u8) -> Outcome<()> {
+        let index = match opcode {
+            b'p' | b'g' => self.operands.ascii_line()?.parse().map_err(|_| PickleErrorKind::Operand("memo index"))?,
+            b'q' | b'h' => u32::from(self.operands.u8()?),
+            b'r' | b'j' => self.operands.u32()?,
+            _ => self.memo.len() as u32,
+        };
+        if matches!(opcode, b'g' | b'h' | b'j') {
+            let node = *self.memo.get(&index).ok_or(PickleErrorKind::MemoMissing(index))?;
+            return self.push(node);
+        }
+        let top = self.top()?;
+        if self.memo.insert(index, top).is_none() {
+            self.charge(MEMO)?;
+        }
+        Ok(())
+    }
+
+    fn container(&mut self, opcode: u8) -> Outcome<()> {
+        match opcode {
+            b']' => self.node(Node::List(Vec::new())),
+            b'}' => self.node(Node::Dict(Vec::new())),
+            0x8f => self.node(Node::Set(Vec::new())),
+            b')' => self.push(EMPTY_TUPLE),
+            0x85..=0x87 => {
+                let items = self.pop_many(usize::from(opcode - 0x84))?;
+                self.node(Node::Tuple(items.into()))
+            }
+            b't' => {
+                let items = self.pop_to_mark()?;
+                if items.is_empty() { self.push(EMPTY_TUPLE) } else { self.node(Node::Tuple(items.into())) }
+            }
+            0x91 => {
+                let items = self.pop_to_mark()?;
+                self.node(Node::FrozenSet(items.into()))
+            }
+            b'l' => {
+                let items = self.pop_to_mark()?;
+                self.node(Node::List(items))
+            }
+            _ => {
+                let items = self.pop_to_mark()?;
+                let pairs = self.pairs(&items)?;
+                self.node(Node::Dict(pairs))
+            }
+        }
+    }
+
+    /// Adds items to the container below them.
+    fn fill(&mut self, opcode: u8) -> Outcome<()> {
+        let items = match opcode {
+            b'a' => self.pop_many(1)?,
+            b's' => self.pop_many(2)?,
+            _ => self.pop_to_mark()?,
+        };
+        let pairs = if matches!(opcode, b's' | b'u') { self.pairs(&items)? } else { Vec::new() };
+        let wrong = |opcode, needed| Err(PickleErrorKind::WrongKind { opcode, needed });
+        let target = self.top()?;
+        let node = &mut self.nodes[target.0 as usize];
+        match (opcode, node) {
+            (b'a' | b'e', Node::List(list)) => list.extend(items),
+            (b's' | b'u', Node::Dict(dict)) => dict.extend(pairs),
+            (0x90, Node::Set(set)) => set.extend(items),
+            (b's' | b'u', Node::Object(object)) => object.extra.get_or_insert_default().pairs.extend(pairs),
+            (_, Node::Object(object)) => object.extra.get_or_insert_default().items.extend(items),
+            (b'a' | b'e', _) => return wrong("APPEND", "a list"),
+            (0x90, _) => return wrong("ADDITEMS", "a set"),
+            _ => return wrong("SETITEM", "a dict"),
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, opcode: u8) -> Outcome<()> {
+        match opcode {
+            b'c' => {
+                let (module, name) = self.global_lines()?;
+                self.global(module, name)
+            }
+            0x93 => {
+                let [module, name] = self.pop_array()?;
+                match (&self.nodes[module.0 as usize], &self.nodes[name.0 as usize]) {
+                    (&Node::Str(module), &Node::Str(name)) => self.global(module, name),
+                    _ => Err(PickleErrorKind::WrongKind { opcode: "STACK_GLOBAL", needed: "two texts" }),
+                }
+            }
+            b'R' => {
+                let [callable, args] = self.pop_array()?;
+                self.call(callable, args, None, How::Call)
+            }
+            0x81 => {
+                let [class, args] = self.pop_array()?;
+                self.call(class, args, None, How::New)
+            }
+            0x92 => {
+                let [class, args, kwargs] = self.pop_array()?;
+                self.call(class, args, Some(kwargs), How::New)
+            }
+            b'i' => {
+                let (module, name) = self.global_lines()?;
+                let args = self.pop_to_mark()?;
+                self.global(module, name)?;
+                let class = self.pop()?;
+                self.new_object(class, args)
+            }
+            b'o' => {
+                let mut args = self.pop_to_mark()?;
+                if args.is_empty() {
+                    return Err(PickleErrorKind::StackUnderflow);
+                }
+                let class = args.remove(0);
+                self.new_object(class, args)
+            }
+            b'b' => self.build(),
+            b'P' => {
+                let start = self.operands.position();
+                let line = self.operands.line()?;
+                if !text::is_text(line) {
+                    return Err(PickleErrorKind::Operand("UTF-8 text"));
+                }
+                self.node(Node::Str(span(start, line.len())))?;
+                self.persistent()
+            }
+            _ => self.persistent(),
+        }
+    }
+
+    fn persistent(&mut self) -> Outcome<()> {
+        let id = self.pop()?;
+        let offset = self.opcode as u32;
+        self.node(Node::Persistent { id, offset })
+    }
+
+    /// The module and the name on the two lines behind the opcode.
+    fn global_lines(&mut self) -> Outcome<(Span, Span)> {
+        let mut line = || {
+            let start = self.operands.position();
+            let line = self.operands.line()?;
+            if text::is_text(line) { Ok(span(start, line.len())) } else { Err(PickleErrorKind::Operand("UTF-8 text")) }
+        };
+        Ok((line()?, line()?))
+    }
+
+    fn global(&mut self, module: Span, name: Span) -> Outcome<()> {
+        if module.length > NAME_BYTES || name.length > NAME_BYTES {
+            return Err(PickleErrorKind::Operand("name"));
+        }
+        let (module_text, name_text) = (self.span_text(module), self.span_text(name));
+        if global::is_forbidden(&module_text, &name_text) {
+            return Err(PickleErrorKind::Forbidden(format!("{module_text}.{name_text}")));
+        }
+        self.node(Node::Global { module, name })
+    }
+
+    fn span_text(&self, span: Span) -> std::borrow::Cow<'_, str> {
+        let (start, length) = (span.start as usize, span.length as usize);
+        text::without_surrogates(match start.checked_sub(self.whole) {
+            Some(start) => &self.decoded[start..start + length],
+            None => self.operands.slice(start, length),
+        })
+    }
+
+    fn call(&mut self, callable: NodeId, args: NodeId, kwargs: Option<NodeId>, how: How) -> Outcome<()> {
+        let is_callable =
+            matches!(self.nodes[callable.0 as usize], Node::Global { .. } | Node::Object(_) | Node::Persistent { .. });
+        if !is_callable || !matches!(self.nodes[args.0 as usize], Node::Tuple(_)) {
+            return Err(PickleErrorKind::WrongKind { opcode: "REDUCE", needed: "a callable and a tuple" });
+        }
+        let extra = match kwargs {
+            Some(kwargs) => {
+                self.charge(BOX + size_of::<Extra>() as u64)?;
+                Some(Box::new(Extra { kwargs: Some(kwargs), ..Extra::default() }))
+            }
+            None => None,
+        };
+        let offset = self.opcode as u32;
+        self.node(Node::Object(Object { callable, args, offset, how, extra }))
+    }
+
+    /// What INST and OBJ of protocol 0 make.
+    fn new_object(&mut self, class: NodeId, args: Vec<NodeId>) -> Outcome<()> {
+        self.node(Node::Tuple(args.into()))?;
+        let args = self.pop()?;
+        self.call(class, args, None, How::New)
+    }
+
+    fn build(&mut self) -> Outcome<()> {
+        let state = self.pop()?;
+        let target = self.top()?;
+        self.charge(BOX + size_of::<Extra>() as u64)?;
+        match &mut self.nodes[target.0 as usize] {
+            Node::Object(object) => {
+                object.extra.get_or_insert_default().state = Some(state);
+                Ok(())
+            }
+            _ => Err(PickleErrorKind::WrongKind { opcode: "BUILD", needed: "an object" }),
+        }
+    }
+
+    /// The height of the stack below which nothing can be taken.
+    fn floor(&self) -> usize {
+        self.marks.last().map_or(0, |&mark| mark as usize)
+    }
+
+    fn top(&self) -> Outcome<NodeId> {
+        if self.stack.len() > self.floor() {
+            Ok(self.stack[self.stack.len() - 1])
+        } else {
+            Err(PickleErrorKind::StackUnderflow)
+        }
+    }
+
+    fn pop(&mut self) -> Outcome<NodeId> {
+        let top = self.top()?;
+        self.stack.pop();
+        Ok(top)
+    }
+
+    fn pop_many(&mut self, count: usize) -> Outcome<Vec<NodeId>> {
+        match self.stack.len().checked_sub(count) {
+            Some(start) if start >= self.floor() => self.take(start),
+            _ => Err(PickleErrorKind::StackUnderflow),
+        }
+    }
+
+    fn pop_array<const N: usize>(&mut self) -> Outcome<[NodeId; N]> {
+        match self.stack.len().checked_sub(N) {
+            Some(start) if start >= self.floor() => {
+                let items = self.stack[start..].try_into().expect("as many as asked for");
+                self.stack.truncate(start);
+                Ok(items)
+            }
+            _ => Err(PickleErrorKind::StackUnderflow),
+        }
+    }
+
+    fn pop_mark(&mut self) -> Outcome<usize> {
+        self.marks.pop().map(|mark| mark as usize).ok_or(PickleErrorKind::NoMark)
+    }
+
+    fn pop_to_mark(&mut self) -> Outcome<Vec<NodeId>> {
+        let mark = self.pop_mark()?;
+        self.take(mark)
+    }
+
+    fn take(&mut self, start: usize) -> Outcome<Vec<NodeId>> {
+        self.charge((self.stack.len() - start) as u64 * ITEM + BOX)?;
+        // `split_off` would give the vector the capacity of the whole stack.
+        Ok(self.stack.drain(start..).collect())
+    }
+
+    fn pairs(&self, items: &[NodeId]) -> Outcome<Vec<(NodeId, NodeId)>> {
+        match items.as_chunks() {
+            (pairs, []) => Ok(pairs.iter().map(|&[key, value]| (key, value)).collect()),
+            _ => Err(PickleErrorKind::WrongKind { opcode: "SETITEMS", needed: "keys and values in pairs" }),
+        }
+    }
+
+    fn node(&mut self, node: Node) -> Outcome<()> {
+        self.charge(NODE)?;
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.push(id)
+    }
+
+    fn push(&mut self, node: NodeId) -> Outcome<()> {
+        if self.stack.len() == self.stack.capacity() {
+            self.charge(self.stack.len() as u64 * ITEM)?;
+        }
+        self.stack.push(node);
+        Ok(())
+    }
+
+    /// Counts bytes that the graph takes. Sums are upper bounds: what is freed is not given back.
+    fn charge(&mut self, bytes: u64) -> Outcome<()> {
+        self.taken += bytes;
+        if self.taken > GRAPH_LIMIT { Err(PickleErrorKind::TooLarge { limit: GRAPH_LIMIT }) } else { Ok(()) }
+    }
+}
+
+/// The span of `length` bytes from `start`; both fit, because a pickle is shorter than 2^31 bytes and what is decoded
+/// from it is bounded by [`GRAPH_LIMIT`].
+fn span(start: usize, length: usize) -> Span {
+    Span { start: start as u32, length: length as u32 }
+}

@@ -1,0 +1,78 @@
+//! [`Content`]: what is inside a file of torch.save, whatever its format.
+
+use std::ops::Range;
+
+use super::archive::ArchiveError;
+use super::error::CaptureError;
+use super::object::{Locate, LocateError, Objects};
+use super::pickle::{self, Document, PickleBytes};
+use super::source::SourceFile;
+use super::storage::Storage;
+use super::zipped;
+
+/// What a file holds: its values, its tensors, and where its storages are.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) document: Document,
+    pub(super) objects: Objects,
+    /// The storages that the values refer to, in the order of first reference.
+    pub(super) storages: Vec<Storage>,
+    /// The bytes of the file that belong to storages.
+    pub(super) payloads: Vec<Payload>,
+}
+
+/// The bytes of one storage in the file.
+#[derive(Clone, Debug)]
+pub(super) struct Payload {
+    pub(super) range: Range<u64>,
+    /// Whether the bytes around it tell its CRC.
+    pub(super) has_crc: bool,
+}
+
+impl Content {
+    /// Reads the headers and the pickle of `source`.
+    pub(super) fn read(source: &SourceFile) -> Result<Self, CaptureError> {
+        let mut magic = [0; 4];
+        if source.size() >= 4 {
+            source.read_exact_at(0, &mut magic)?;
+        }
+        let content = match &magic {
+            b"PK\x03\x04" => zipped::read(source)?,
+            _ => return Err(source.error(ArchiveError::NotTorch)),
+        };
+        if let PickleBytes::Mapped(map) = content.document.source() {
+            map.intact()?;
+        }
+        Ok(content)
+    }
+
+    /// Reads the pickle that starts at byte `start` of `bytes`, which are those of `record` or of the whole file.
+    pub(super) fn parse(
+        source: &SourceFile,
+        record: Option<&str>,
+        bytes: PickleBytes,
+        start: usize,
+    ) -> Result<Document, CaptureError> {
+        pickle::read(bytes, start).map_err(|error| place(source.error(error.kind).at(error.offset), record))
+    }
+
+    /// Rebuilds the tensors of `document`.
+    pub(super) fn objects(
+        source: &SourceFile,
+        record: Option<&str>,
+        document: &Document,
+        locate: &mut dyn Locate,
+    ) -> Result<Objects, CaptureError> {
+        Objects::read(document, locate).map_err(|error| match error.error {
+            LocateError::Rebuild(kind) => place(source.error(kind).at(error.offset), record),
+            LocateError::File(error) => error,
+        })
+    }
+}
+
+fn place(error: CaptureError, record: Option<&str>) -> CaptureError {
+    match record {
+        Some(record) => error.in_record(record),
+        None => error,
+    }
+}
