@@ -9,7 +9,6 @@
 
 mod archive;
 mod argument;
-pub mod batch;
 mod bind;
 mod convert;
 mod dtype;
@@ -25,12 +24,8 @@ mod pickle;
 mod residency;
 mod source;
 mod storage;
-#[cfg(any(test, feature = "proptest"))]
-pub mod strategies;
-pub mod synthesize;
 mod tensor;
 mod torch_file;
-pub mod write;
 mod zipped;
 
 pub use archive::ArchiveError;
