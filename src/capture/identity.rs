@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::error::CaptureError;
 use super::map::MappedFile;
 use super::source::SourceFile;
@@ -9,7 +12,8 @@ use super::torch_file::Payload;
 use crate::bytes::ByteSize;
 
 /// How much of an entry its [`Identity`] is asked to cover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Digest {
     /// Everything but the bytes of storages. The zip directory among it holds their CRC-32s. Where one is missing, as
     /// always in the formats before PyTorch 1.6, all bytes are covered instead.

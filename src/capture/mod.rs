@@ -9,6 +9,7 @@
 
 mod archive;
 mod argument;
+pub mod batch;
 mod bind;
 mod convert;
 mod dtype;
@@ -24,8 +25,12 @@ mod pickle;
 mod residency;
 mod source;
 mod storage;
+#[cfg(any(test, feature = "proptest"))]
+pub mod strategies;
+pub mod synthesize;
 mod tensor;
 mod torch_file;
+pub mod write;
 mod zipped;
 
 pub use archive::ArchiveError;

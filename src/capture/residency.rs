@@ -40,6 +40,11 @@ pub struct Residency {
 }
 
 impl Residency {
+    /// All of it together.
+    pub fn bytes(&self) -> ByteSize {
+        self.storages.iter().map(|&(_, bytes)| bytes).sum::<ByteSize>() + self.outputs
+    }
+
     /// The residency of a call with `arguments` over `storages`, which returned `output`.
     pub(super) fn of<'a>(
         storages: &[Storage],
