@@ -89,7 +89,7 @@ impl Element {
             Number::Single(x) => Some(x.into()),
             Number::Double(x) => Some(x),
             // The modulus of finite parts may exceed f64's range: it is then given as f64's largest number.
-            Number::Complex(re, im) if re.is_finite() && im.is_finite() => Some(re.hypot(im).min(f64::MAX)),
+            Number::Complex(re, im) if re.is_finite() && im.is_finite() => Some(modulus(re, im).min(f64::MAX)),
             Number::Complex(..) if self.is_nan() => Some(f64::NAN),
             Number::Complex(..) => Some(f64::INFINITY),
             Number::Integer(n) => Some(n as f64),
@@ -105,7 +105,7 @@ impl Element {
             return None;
         }
         let distance = match (self.number, expected.number) {
-            (Number::Complex(a, b), Number::Complex(c, d)) => (a - c).hypot(b - d),
+            (Number::Complex(a, b), Number::Complex(c, d)) => modulus(a - c, b - d),
             (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
             _ => (self.real()? - expected.real()?).abs(),
         };
@@ -130,7 +130,7 @@ impl Element {
             }
             (Number::Double(a), Number::Double(e)) => a == e || close((a - e).abs(), e.abs()),
             (Number::Complex(a, b), Number::Complex(c, d)) => {
-                (a == c && b == d) || close((a - c).hypot(b - d), c.hypot(d))
+                (a == c && b == d) || close(modulus(a - c, b - d), modulus(c, d))
             }
             (Number::Integer(a), Number::Integer(e)) => close(a.abs_diff(e) as f64, e.unsigned_abs() as f64),
             (Number::Truth(a), Number::Truth(e)) => (a != 0) == (e != 0),
@@ -158,6 +158,12 @@ impl Element {
             Number::Bits => format!("{:#x}", self.bits),
         }
     }
+}
+
+/// |re + im j|, without the cost of `hypot` where the squares keep to f64's range.
+fn modulus(re: f64, im: f64) -> f64 {
+    let square = re * re + im * im;
+    if (1e-280..1e300).contains(&square) || (re == 0.0 && im == 0.0) { square.sqrt() } else { re.hypot(im) }
 }
 
 /// A float as Python writes it, whatever the sign of a NaN.

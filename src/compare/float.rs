@@ -1,8 +1,8 @@
-//! Scans of blocks of floats: full statistics of both sides and of their differences.
+//! Scans of blocks of floats: full statistics of both sides and of their differences, in one loop.
 //!
-//! A block of a few KiB lies in the L1 cache, so that it may be passed over several times: equality of bytes; the range
-//! of each side as integers that are ordered as the floats are, which shows Inf and NaN at its ends; then, only where the
-//! sides differ, the errors. Blocks without Inf and NaN take a loop that does not ask for them at each element.
+//! The loop that a block takes first asks no element for Inf and NaN: the ranges show at their ends that there was one,
+//! and the block is then scanned again, from the L1 cache, by a loop that does. Blocks of equal bytes have no errors to
+//! compute.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -14,25 +14,15 @@ use super::simd::Scan;
 pub(super) trait Lane {
     /// The bytes of an element.
     type Raw: Copy + PartialEq;
-    /// The bits of an element as a signed integer.
-    type Bits: Copy + Ord;
     /// The float in which elements are judged.
     type Wide: Wide;
-    /// The smallest and the largest of `Bits`.
-    const LEAST: Self::Bits;
-    const MOST: Self::Bits;
-    /// The bits of Inf.
-    const INFINITY: Self::Bits;
-    /// [`Lane::order`] of -Inf.
-    const NEGATIVE_INFINITY: Self::Bits;
+    /// The smallest magnitude that [`Lane::widen`] gives for an element that is not finite.
+    const LIMIT: Self::Wide;
 
-    fn bits(raw: Self::Raw) -> Self::Bits;
-    /// The bits without the sign.
-    fn magnitude(raw: Self::Raw) -> Self::Bits;
-    /// Ordered as the floats are (-0 before +0), and its own inverse.
-    fn order(bits: Self::Bits) -> Self::Bits;
-    /// The value, right for finite elements only.
-    fn widen(bits: Self::Bits) -> Self::Wide;
+    /// The value, right for finite elements.
+    fn widen(raw: Self::Raw) -> Self::Wide;
+    /// The value of any element; distinct bits of NaN stay distinct.
+    fn widen_any(raw: Self::Raw) -> Self::Wide;
     /// The elements of whole `bytes`.
     fn elements(bytes: &[u8]) -> &[Self::Raw];
 }
@@ -41,23 +31,37 @@ pub(super) trait Lane {
 pub(super) trait Wide:
     Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// The bits, signed: ordered as the floats are for those that are not negative.
+    /// The bits as a signed integer: ordered as the floats are for those that are not negative.
     type Bits: Copy + Ord;
+    /// The same, unsigned: ordered by magnitude for those that are negative, which come last.
+    type Unsigned: Copy + Ord;
     const ZERO: Self;
     const INFINITY: Self;
+    /// The smallest and the largest of `Bits`.
+    const LEAST: Self::Bits;
+    const MOST: Self::Bits;
     fn abs(self) -> Self;
     fn bits(self) -> Self::Bits;
     fn from_bits(bits: Self::Bits) -> Self;
+    fn unsigned(bits: Self::Bits) -> Self::Unsigned;
+    fn from_unsigned(bits: Self::Unsigned) -> Self;
+    /// `bits` where `condition` holds, else `other`.
+    fn select(condition: bool, bits: Self::Bits, other: Self::Bits) -> Self::Bits;
+    /// A tolerance in this type.
     fn tolerance(value: f64) -> Self;
     fn double(self) -> f64;
+    fn is_nan(self) -> bool;
 }
 
 macro_rules! wide {
     ($float:ty, $bits:ty, $unsigned:ty, $tolerance:expr) => {
         impl Wide for $float {
             type Bits = $bits;
+            type Unsigned = $unsigned;
             const ZERO: Self = 0.0;
             const INFINITY: Self = <$float>::INFINITY;
+            const LEAST: $bits = <$bits>::MIN;
+            const MOST: $bits = <$bits>::MAX;
             #[inline(always)]
             fn abs(self) -> Self {
                 self.abs()
@@ -70,11 +74,31 @@ macro_rules! wide {
             fn from_bits(bits: $bits) -> Self {
                 <$float>::from_bits(bits as $unsigned)
             }
+            #[inline(always)]
+            fn unsigned(bits: $bits) -> $unsigned {
+                bits as $unsigned
+            }
+            #[inline(always)]
+            fn from_unsigned(bits: $unsigned) -> Self {
+                <$float>::from_bits(bits)
+            }
+            #[inline(always)]
+            fn select(condition: bool, bits: $bits, other: $bits) -> $bits {
+                // With `if`, LLVM no longer sees the minimum that a loop makes of this, and gives vectors up.
+                let mask = -<$bits>::from(condition);
+                bits & mask | other & !mask
+            }
+            #[inline(always)]
             fn tolerance(value: f64) -> Self {
                 $tolerance(value)
             }
+            #[inline(always)]
             fn double(self) -> f64 {
                 self.into()
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self.is_nan()
             }
         }
     };
@@ -84,34 +108,23 @@ wide!(f32, i32, u32, super::element::single);
 wide!(f64, i64, u64, std::convert::identity);
 
 macro_rules! lane {
-    ($name:ident, $dtype:literal, $size:literal, $bits:ty, $wide:ty, $infinity:literal, $widen:expr) => {
+    ($name:ident, $dtype:literal, $size:literal, $wide:ty, $limit:expr, $widen:expr, $widen_any:expr) => {
         #[doc = concat!("`", $dtype, "`.")]
         pub(super) struct $name;
 
         impl Lane for $name {
             type Raw = [u8; $size];
-            type Bits = $bits;
             type Wide = $wide;
-            const LEAST: $bits = <$bits>::MIN;
-            const MOST: $bits = <$bits>::MAX;
-            const INFINITY: $bits = $infinity;
-            const NEGATIVE_INFINITY: $bits = !$infinity;
+            const LIMIT: $wide = $limit;
             #[inline(always)]
-            fn bits(raw: Self::Raw) -> $bits {
-                <$bits>::from_le_bytes(raw)
+            fn widen(raw: Self::Raw) -> $wide {
+                $widen(raw)
             }
             #[inline(always)]
-            fn magnitude(raw: Self::Raw) -> $bits {
-                Self::bits(raw) & <$bits>::MAX
+            fn widen_any(raw: Self::Raw) -> $wide {
+                $widen_any(raw)
             }
             #[inline(always)]
-            fn order(bits: $bits) -> $bits {
-                bits ^ ((bits >> (<$bits>::BITS - 1)) & <$bits>::MAX)
-            }
-            #[inline(always)]
-            fn widen(bits: $bits) -> $wide {
-                $widen(bits)
-            }
             fn elements(bytes: &[u8]) -> &[Self::Raw] {
                 bytes.as_chunks().0
             }
@@ -119,17 +132,29 @@ macro_rules! lane {
     };
 }
 
-lane!(F64, "float64", 8, i64, f64, 0x7ff0_0000_0000_0000, |bits| f64::from_bits(bits as u64));
-lane!(F32, "float32", 4, i32, f32, 0x7f80_0000, |bits| f32::from_bits(bits as u32));
-lane!(BF16, "bfloat16", 2, i16, f32, 0x7f80, |bits| f32::from_bits((bits as u16 as u32) << 16));
-lane!(F16, "float16", 2, i16, f32, 0x7c00, widen_half);
+lane!(F64, "float64", 8, f64, f64::INFINITY, f64::from_le_bytes, f64::from_le_bytes);
+lane!(F32, "float32", 4, f32, f32::INFINITY, f32::from_le_bytes, f32::from_le_bytes);
+lane!(BF16, "bfloat16", 2, f32, f32::INFINITY, widen_bfloat, widen_bfloat);
+lane!(F16, "float16", 2, f32, 65536.0, widen_half, widen_any_half);
+
+#[inline(always)]
+fn widen_bfloat(raw: [u8; 2]) -> f32 {
+    f32::from_bits(u32::from(u16::from_le_bytes(raw)) << 16)
+}
 
 /// Exact for finite elements, subnormal ones included: exponent and mantissa take their places in an f32, whose exponent
-/// is then too small by the difference of the biases, 127 - 15.
+/// is then too small by the difference of the biases, 127 - 15. Inf and NaN become numbers from 65536 on.
 #[inline(always)]
-fn widen_half(bits: i16) -> f32 {
+fn widen_half(raw: [u8; 2]) -> f32 {
     const BIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
-    f32::from_bits((i32::from(bits) << 13) as u32 & 0x8fff_e000) * BIAS
+    f32::from_bits((i32::from(i16::from_le_bytes(raw)) << 13) as u32 & 0x8fff_e000) * BIAS
+}
+
+/// [`widen_half`], with the exponent of Inf and NaN put right.
+#[inline(always)]
+fn widen_any_half(raw: [u8; 2]) -> f32 {
+    let x = widen_half(raw);
+    f32::from_bits(x.to_bits() | if x.abs() >= F16::LIMIT { f32::INFINITY.to_bits() } else { 0 })
 }
 
 /// A block of floats to be scanned; both sides have the same number of elements.
@@ -154,83 +179,134 @@ impl<L: Lane> Scan for FloatBlock<'_, L> {
     fn run(self) -> Self::Output {
         let Self { expected, actual, limits } = self;
         let count = expected.len() as u64;
-        let expected_side = side::<L>(expected);
         if expected == actual {
-            let finite = count - expected_side.nan - expected_side.inf;
-            let nonzero = expected_side.range.is_some_and(|range| range.min != 0.0 || range.max != 0.0);
+            let side = span::<L>(expected).side();
+            let finite = count - side.nan - side.inf;
             return Some(Elements {
                 count,
-                mismatches: if limits.bitwise || limits.equal_nan { 0 } else { expected_side.nan },
+                mismatches: if limits.bitwise || limits.equal_nan { 0 } else { side.nan },
                 first_mismatch: None,
                 max_abs_error: (finite > 0).then_some(0.0),
-                max_rel_error: nonzero.then_some(0.0),
-                expected: expected_side,
-                actual: expected_side,
+                max_rel_error: any_nonzero(&side).then_some(0.0),
+                expected: side,
+                actual: side,
             });
         }
-        let actual_side = side::<L>(actual);
-        let special = [expected_side, actual_side].iter().any(|side| side.nan + side.inf > 0);
-        let errors = if special {
-            errors::<L, true>(expected, actual, limits)
-        } else {
-            errors::<L, false>(expected, actual, limits)
-        };
-        if errors.max_abs == L::Wide::INFINITY || errors.max_rel == L::Wide::INFINITY {
+        let mut found = differences::<L, false>(expected, actual, limits);
+        if !(found.expected.within(L::LIMIT) && found.actual.within(L::LIMIT)) {
+            found = differences::<L, true>(expected, actual, limits);
+        }
+        if found.max_abs == L::Wide::INFINITY || found.max_rel == L::Wide::INFINITY {
             return None;
         }
-        let mismatches = if limits.bitwise { differing::<L>(expected, actual) } else { errors.mismatches };
+        let mismatches = if limits.bitwise { differing::<L>(expected, actual) } else { found.mismatches };
         Some(Elements {
             count,
             mismatches: mismatches.into(),
             first_mismatch: None,
-            max_abs_error: (errors.finite > 0).then(|| errors.max_abs.double()),
-            max_rel_error: (errors.nonzero > 0).then(|| errors.max_rel.double()),
-            expected: expected_side,
-            actual: actual_side,
+            max_abs_error: (found.finite > 0).then(|| found.max_abs.double()),
+            max_rel_error: (found.nonzero > 0).then(|| found.max_rel.double()),
+            expected: found.expected.side(),
+            actual: found.actual.side(),
         })
     }
+}
+
+/// Whether a finite element of the side is not zero.
+fn any_nonzero(side: &Side) -> bool {
+    side.range.is_some_and(|range| range.min != 0.0 || range.max != 0.0)
 }
 
 /// The elements whose bits differ.
 #[inline(always)]
 fn differing<L: Lane>(expected: &[L::Raw], actual: &[L::Raw]) -> u32 {
-    expected.iter().zip(actual).map(|(&e, &a)| u32::from(L::bits(e) != L::bits(a))).sum()
+    let bits = |raw| L::widen_any(raw).bits();
+    expected.iter().zip(actual).map(|(&e, &a)| u32::from(bits(e) != bits(a))).sum()
 }
 
 /// The figures of one side.
+///
+/// Three maxima of integers give the range of floats of both signs: bits of one sign are ordered by magnitude, and as
+/// signed integers all that are not negative lie above all that are, as unsigned integers below them.
+struct Span<W: Wide> {
+    /// The smallest bits: the element nearest to zero if all have one sign. [`Wide::MOST`], a NaN, for no elements.
+    least: W::Bits,
+    /// The largest bits: the largest element that is not negative, if there is one.
+    most: W::Bits,
+    /// The largest unsigned bits: the smallest element, if there is a negative one.
+    outermost: W::Unsigned,
+    nan: u32,
+    inf: u32,
+}
+
+impl<W: Wide> Span<W> {
+    #[inline(always)]
+    fn empty() -> Self {
+        Self { least: W::MOST, most: W::LEAST, outermost: W::unsigned(W::ZERO.bits()), nan: 0, inf: 0 }
+    }
+
+    /// Adds an element; without `SPECIAL`, all are taken for finite.
+    #[inline(always)]
+    fn add<const SPECIAL: bool>(&mut self, x: W) {
+        let bits = x.bits();
+        if SPECIAL {
+            let magnitude = x.abs();
+            let finite = magnitude < W::INFINITY;
+            self.nan += u32::from(magnitude.is_nan());
+            self.inf += u32::from(magnitude == W::INFINITY);
+            self.least = self.least.min(W::select(finite, bits, W::MOST));
+            self.most = self.most.max(W::select(finite, bits, W::LEAST));
+            self.outermost = self.outermost.max(W::unsigned(W::select(finite, bits, W::ZERO.bits())));
+        } else {
+            self.least = self.least.min(bits);
+            self.most = self.most.max(bits);
+            self.outermost = self.outermost.max(W::unsigned(bits));
+        }
+    }
+
+    /// The smallest and the largest element.
+    #[inline(always)]
+    fn ends(&self) -> Option<(W, W)> {
+        let zero = W::ZERO.bits();
+        let nearest = W::from_bits(self.least);
+        let outermost = W::from_unsigned(self.outermost);
+        let min = if outermost.bits() < zero { outermost } else { nearest };
+        let max = if self.most >= zero { W::from_bits(self.most) } else { nearest };
+        (self.least != W::MOST).then_some((min, max))
+    }
+
+    /// Whether there are elements, all of a magnitude below `limit`.
+    #[inline(always)]
+    fn within(&self, limit: W) -> bool {
+        self.ends().is_some_and(|(min, max)| min.abs() < limit && max.abs() < limit)
+    }
+
+    #[inline(always)]
+    fn side(&self) -> Side {
+        // Adding zero turns -0 into 0.
+        let range = self.ends().map(|(min, max)| Range { min: min.double() + 0.0, max: max.double() + 0.0 });
+        Side { nan: self.nan.into(), inf: self.inf.into(), range }
+    }
+}
+
+/// The figures of one side alone.
 #[inline(always)]
-fn side<L: Lane>(elements: &[L::Raw]) -> Side {
-    let (mut least, mut most) = (L::MOST, L::LEAST);
+fn span<L: Lane>(elements: &[L::Raw]) -> Span<L::Wide> {
+    let mut span = Span::empty();
     for &raw in elements {
-        let order = L::order(L::bits(raw));
-        least = least.min(order);
-        most = most.max(order);
+        span.add::<false>(L::widen(raw));
     }
-    if L::NEGATIVE_INFINITY < least && most < L::INFINITY {
-        return Side { nan: 0, inf: 0, range: range::<L>(least, most) };
+    if !span.within(L::LIMIT) {
+        span = Span::empty();
+        for &raw in elements {
+            span.add::<true>(L::widen_any(raw));
+        }
     }
-    let (mut least, mut most, mut nan, mut inf) = (L::MOST, L::LEAST, 0u32, 0u32);
-    for &raw in elements {
-        let order = L::order(L::bits(raw));
-        let magnitude = L::magnitude(raw);
-        nan += u32::from(magnitude > L::INFINITY);
-        inf += u32::from(magnitude == L::INFINITY);
-        let finite = magnitude < L::INFINITY;
-        least = least.min(if finite { order } else { L::MOST });
-        most = most.max(if finite { order } else { L::LEAST });
-    }
-    Side { nan: nan.into(), inf: inf.into(), range: range::<L>(least, most) }
+    span
 }
 
-/// The range between two finite elements given by [`Lane::order`]; `None` where there was none.
-fn range<L: Lane>(least: L::Bits, most: L::Bits) -> Option<Range> {
-    // Adding zero turns -0 into 0.
-    let value = |order| L::widen(L::order(order)).double() + 0.0;
-    (least <= most).then(|| Range { min: value(least), max: value(most) })
-}
-
-/// What [`errors`] finds. The maxima are 0 where there is no pair of their kind.
-struct Errors<W> {
+/// What [`differences`] finds. The maxima are 0 where there is no pair of their kind.
+struct Differences<W: Wide> {
     mismatches: u32,
     /// Pairs of finite elements.
     finite: u32,
@@ -238,43 +314,55 @@ struct Errors<W> {
     nonzero: u32,
     max_abs: W,
     max_rel: W,
+    expected: Span<W>,
+    actual: Span<W>,
 }
 
-/// The errors of `actual`. Without `SPECIAL`, all elements are finite.
+/// The figures of both sides and of their differences; without `SPECIAL`, all elements are taken for finite.
 #[inline(always)]
-fn errors<L: Lane, const SPECIAL: bool>(expected: &[L::Raw], actual: &[L::Raw], limits: &Limits) -> Errors<L::Wide> {
+fn differences<L: Lane, const SPECIAL: bool>(
+    expected: &[L::Raw],
+    actual: &[L::Raw],
+    limits: &Limits,
+) -> Differences<L::Wide> {
     let rtol = L::Wide::tolerance(limits.rtol);
     let atol = L::Wide::tolerance(limits.atol);
     let zero = L::Wide::ZERO.bits();
+    let widen = |raw| if SPECIAL { L::widen_any(raw) } else { L::widen(raw) };
+    let (mut expected_span, mut actual_span) = (Span::empty(), Span::empty());
     let (mut mismatches, mut finite_pairs, mut nonzero, mut max_abs, mut max_rel) = (0u32, 0u32, 0u32, zero, zero);
-    for (&raw_expected, &raw_actual) in expected.iter().zip(actual) {
-        let finite = !SPECIAL | ((L::magnitude(raw_expected) < L::INFINITY) & (L::magnitude(raw_actual) < L::INFINITY));
-        // A pair that is not finite counts as (0, 0) in the errors.
-        let value = |raw| if finite { L::widen(L::bits(raw)) } else { L::Wide::ZERO };
-        let expected = value(raw_expected);
-        let error = (value(raw_actual) - expected).abs();
+    for (&expected, &actual) in expected.iter().zip(actual) {
+        let (expected, actual) = (widen(expected), widen(actual));
         let magnitude = expected.abs();
+        let mut error = (actual - expected).abs();
         let close = error <= atol + rtol * magnitude;
-        let is_zero = magnitude == L::Wide::ZERO;
         if SPECIAL {
-            let nan = (L::magnitude(raw_expected) > L::INFINITY) & (L::magnitude(raw_actual) > L::INFINITY);
-            let same_infinity =
-                (L::bits(raw_expected) == L::bits(raw_actual)) & (L::magnitude(raw_expected) == L::INFINITY);
-            let matches = (finite & close) | (nan & limits.equal_nan) | same_infinity;
-            mismatches += u32::from(!matches);
+            let finite = (magnitude < L::Wide::INFINITY) & (actual.abs() < L::Wide::INFINITY);
+            let nan = expected.is_nan() & actual.is_nan() & limits.equal_nan;
+            mismatches += u32::from(!((close & finite) | (expected == actual) | nan));
             finite_pairs += u32::from(finite);
+            nonzero += u32::from(finite & (magnitude > L::Wide::ZERO));
+            error = L::Wide::from_bits(L::Wide::select(finite, error.bits(), zero));
         } else {
             mismatches += u32::from(!close);
         }
-        nonzero += u32::from(!is_zero);
         max_abs = max_abs.max(error.bits());
-        max_rel = max_rel.max((error / if is_zero { L::Wide::INFINITY } else { magnitude }).bits());
+        let divisor = if magnitude > L::Wide::ZERO { magnitude } else { L::Wide::INFINITY };
+        max_rel = max_rel.max((error / divisor).bits());
+        expected_span.add::<SPECIAL>(expected);
+        actual_span.add::<SPECIAL>(actual);
     }
-    Errors {
+    if !SPECIAL {
+        finite_pairs = expected.len() as u32;
+        nonzero = u32::from(any_nonzero(&expected_span.side()));
+    }
+    Differences {
         mismatches,
-        finite: if SPECIAL { finite_pairs } else { expected.len() as u32 },
+        finite: finite_pairs,
         nonzero,
         max_abs: L::Wide::from_bits(max_abs),
         max_rel: L::Wide::from_bits(max_rel),
+        expected: expected_span,
+        actual: actual_span,
     }
 }

@@ -96,15 +96,14 @@ fn verdict(rule: &super::rule::Limits, dtype: Dtype, [e, a]: [&[f64]; 2], [e_bit
         let (error, tolerance) = (modulus(&difference), rule.atol + rule.rtol * modulus(e));
         let in_f32 = dtype.is_float() && dtype != Dtype::F64;
         let in_range = |x: f64| x < if in_f32 { 3.0e38 } else { 1.0e308 };
+        let rounding = 1e-6 * tolerance + if in_f32 { 1e-44 } else { 0.0 };
         if tolerance == 0.0 {
             Some(false)
-        } else if !in_range(error) || !in_range(tolerance) {
-            None
-        } else if (error - tolerance).abs() <= 1e-6 * tolerance + if in_f32 { 1e-44 } else { 0.0 } {
-            None
         } else {
-            Some(error < tolerance)
+            let sure = in_range(error) && in_range(tolerance) && (error - tolerance).abs() > rounding;
+            sure.then_some(error < tolerance)
         }
+    }
     };
     Verdict { matches, error, relative }
 }
@@ -153,7 +152,13 @@ fn check(dtype: Dtype, expected: &[u8], actual: &[u8], rule: &Comparison) {
         let real = |v: &Vec<f64>| if v.len() == 1 { v[0] } else { v[0].hypot(v[1]).min(f64::MAX) };
         let range = finite.map(real).map(|x| Range { min: x, max: x });
         let range = range.reduce(|a, b| Range { min: a.min.min(b.min), max: a.max.max(b.max) });
-        assert_eq!(side.range, range);
+        if dtype.is_complex() {
+            // Moduli are rounded in more than one way.
+            assert!(close(side.range.map(|r| r.min), range.map(|r| r.min)), "{side:?} {range:?}");
+            assert!(close(side.range.map(|r| r.max), range.map(|r| r.max)), "{side:?} {range:?}");
+        } else {
+            assert_eq!(side.range, range);
+        }
     }
 }
 
@@ -406,7 +411,8 @@ fn progress_covers_every_byte_once_in_order() {
     let bytes = vec![0; 1 << 20 | 12];
     let layout = Layout::contiguous(Dtype::F32, &[bytes.len() as u64 / 4]);
     let view = TensorView::new(&layout, &bytes).unwrap();
-    let ranges = |run: &dyn Fn(&mut dyn FnMut(std::ops::Range<u64>))| {
+    type Progress<'a> = &'a mut dyn FnMut(std::ops::Range<u64>);
+    let ranges = |run: &dyn Fn(Progress<'_>)| {
         let mut ranges = Vec::new();
         run(&mut |range| ranges.push(range));
         assert!(ranges.iter().all(|range| range.end - range.start <= 1 << 20));
