@@ -240,12 +240,7 @@ impl Pickler<'_> {
         } else {
             self.global("_codecs\nencode\n");
             let text: String = bytes.iter().copied().map(char::from).collect();
-            // Python keeps one object for each text of one Latin-1 character, wherever it comes from.
-            if bytes.len() == 1 {
-                self.text(&text)?
-            } else {
-                self.fresh_text(&text).map(drop)?
-            }
+            self.fresh_text(&text)?;
             self.text("latin1")?;
             self.close_tuple(2);
         }
