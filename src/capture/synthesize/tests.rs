@@ -88,6 +88,18 @@ fn a_folder_that_holds_something_is_left_alone() {
 }
 
 #[test]
+fn a_path_that_can_be_no_folder_is_refused_before_anything_is_made() {
+    let parent = tempfile::tempdir().unwrap();
+    fs::write(parent.path().join("file"), "").unwrap();
+    std::os::unix::fs::symlink("nowhere", parent.path().join("link")).unwrap();
+    for name in ["file", "link", "absent/.."] {
+        let error = embedding(4, 4, 1, Dtype::F32).write(&parent.path().join(name)).unwrap_err();
+        assert!(matches!(error, SynthesizeError::Io { .. }), "{error}");
+    }
+    assert_eq!(listing(parent.path()), ["file", "link"]);
+}
+
+#[test]
 fn new_and_empty_folders_are_filled_alike() {
     let parent = tempfile::tempdir().unwrap();
     let (new, empty) = (parent.path().join("a/b/new"), parent.path().join("empty"));
@@ -118,7 +130,8 @@ fn cancelling_removes_everything_made() {
         };
         let options = Options { cancel: &cancel, progress: &progress, ..Options::default() };
         let error = plan.write(&target, &options).unwrap_err();
-        assert!(matches!(error, SynthesizeError::Write(WriteError::Cancelled { .. })), "{error}");
+        let SynthesizeError::Write(WriteError::Cancelled { path }) = error else { panic!("{error}") };
+        assert_eq!(path, target.join("entry_000001.pt"));
     }
     assert_eq!(listing(parent.path()), ["empty"]);
     assert!(listing(&empty).is_empty());
