@@ -164,7 +164,8 @@ fn with_storages(mut value: EntryValue, sharing: &[(bool, u64)], seed: u64) -> S
         let &(share, spare) = choices.next().unwrap_or(&(false, 0));
         let dtype = tensor.layout.dtype;
         tensor.storage = match last.get(&dtype) {
-            Some(&storage) if share => storage,
+            // torch.load gives tensors of an empty storage a new one each.
+            Some(&storage) if share && lengths[storage] > 0 => storage,
             _ => {
                 lengths.push(spare * dtype.size());
                 lengths.len() - 1

@@ -181,3 +181,129 @@ const fn codes(mantissa: u32, bias: u32) -> [u8; 256] {
     }
     codes
 }
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::capture::strategies::float_dtypes;
+
+    fn bytes(dtype: Dtype, offset: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        Table::new(Stream::new(1, 2), dtype).fill(offset, &mut bytes);
+        bytes
+    }
+
+    /// Pinned: a capture made elsewhere, or by a later version, must be the same.
+    #[test]
+    fn the_first_bytes_of_every_dtype_are_pinned() {
+        let first = |dtype| {
+            let bytes: [u8; 8] = bytes(dtype, 0, 8).try_into().unwrap();
+            format!("{:016x}", u64::from_be_bytes(bytes))
+        };
+        let pins = [
+            (Dtype::F64, "6a2b429d1dcfd9bf"),
+            (Dtype::F32, "50da0abdee78cebe"),
+            (Dtype::F16, "b03557a867b773b6"),
+            (Dtype::BF16, "b63e0abdecbecebe"),
+            (Dtype::F8E4M3FN, "afa1a32e1211281c"),
+            (Dtype::F8E5M2, "b7b0b1372928342e"),
+            (Dtype::F8E4M3FNUZ, "b7a9ab361a193024"),
+            (Dtype::F8E5M2FNUZ, "bbb4b53b2d2c3832"),
+            (Dtype::F8E8M0FNU, "7b79787d78777976"),
+            (Dtype::F4E2M1FNX2, "055b52f78a89c398"),
+        ];
+        assert_eq!(pins.map(|(dtype, _)| (dtype, first(dtype))), pins.map(|(dtype, pin)| (dtype, pin.to_owned())));
+    }
+
+    /// An 8-bit floating-point code as a number, by the format's definition.
+    fn float8(code: u8, mantissa: u32, bias: i32) -> f64 {
+        let exponent = i32::from(code & 0x7f) >> mantissa;
+        let fraction = f64::from(code & ((1 << mantissa) - 1)) / f64::from(1 << mantissa);
+        let magnitude =
+            if exponent == 0 { fraction * 2f64.powi(1 - bias) } else { (1.0 + fraction) * 2f64.powi(exponent - bias) };
+        if code & 0x80 == 0 { magnitude } else { -magnitude }
+    }
+
+    fn values(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
+        let lanes = bytes.chunks_exact(dtype.size() as usize);
+        let value = |b: &[u8]| match dtype {
+            Dtype::F64 => f64::from_le_bytes(b.try_into().unwrap()),
+            Dtype::F32 => f32::from_le_bytes(b.try_into().unwrap()).into(),
+            Dtype::F16 => f16::from_le_bytes(b.try_into().unwrap()).into(),
+            Dtype::BF16 => bf16::from_le_bytes(b.try_into().unwrap()).into(),
+            Dtype::F8E4M3FN => float8(b[0], 3, 7),
+            Dtype::F8E5M2 => float8(b[0], 2, 15),
+            Dtype::F8E4M3FNUZ => float8(b[0], 3, 8),
+            Dtype::F8E5M2FNUZ => float8(b[0], 2, 16),
+            other => unreachable!("{other} is not spread evenly"),
+        };
+        lanes.map(value).collect()
+    }
+
+    #[test]
+    fn values_are_spread_evenly_from_minus_a_half_to_a_half() {
+        use Dtype::*;
+        for dtype in [F64, F32, F16, BF16, F8E4M3FN, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ] {
+            let values = values(dtype, &bytes(dtype, 0, 1 << 20));
+            let mut tenths = [0u64; 10];
+            for &x in &values {
+                assert!((-0.5..=0.5).contains(&x), "{dtype}: {x}");
+                tenths[(((x + 0.5) * 10.0) as usize).min(9)] += 1;
+            }
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            assert!(mean.abs() < 0.005, "{dtype}: mean {mean}");
+            // 8-bit formats round whole ranges of numbers to one; the wider ones fill every tenth alike.
+            if dtype.size() > 1 {
+                let expected = values.len() as f64 / 10.0;
+                assert!(tenths.iter().all(|&n| (n as f64 / expected - 1.0).abs() < 0.04), "{dtype}: {tenths:?}");
+            }
+        }
+    }
+
+    /// Every 16-bit and 8-bit integer, against conversions made another way.
+    #[test]
+    fn conversions_cut_towards_zero() {
+        for bits in 0..=u16::MAX {
+            let x = f32::from(bits.cast_signed()) / 65_536.0;
+            let [half, brain] = [f16_element, bf16_element as fn(f32) -> u32]
+                .map(|element| (pair(u32::from(bits) << 16, element) >> 16) as u16);
+            assert_eq!(pair(bits.into(), bf16_element) as u16, brain);
+            assert_eq!(pair(bits.into(), f16_element) as u16, half);
+            for (cut, next) in [
+                (f32::from(f16::from_bits(half)), f32::from(f16::from_bits(half + 1))),
+                (f32::from(bf16::from_bits(brain)), f32::from(bf16::from_bits(brain + 1))),
+            ] {
+                assert!(cut.abs() <= x.abs() && x.abs() < next.abs() && cut * x >= 0.0, "{x}: {cut}, {next}");
+            }
+        }
+        for (table, mantissa, bias) in [(&E4M3FN, 3, 7), (&E5M2, 2, 15), (&E4M3FNUZ, 3, 8), (&E5M2FNUZ, 2, 16)] {
+            for (byte, &code) in table.iter().enumerate() {
+                let x = (byte as f64 - 128.0) / 256.0;
+                let (cut, next) = (float8(code, mantissa, bias), float8(code + 1, mantissa, bias));
+                assert!(cut.abs() <= x.abs() && x.abs() < next.abs() && cut * x >= 0.0, "{x}: {cut}, {next}");
+                assert_ne!(code, 0x80, "NaN in the FNUZ formats");
+            }
+        }
+    }
+
+    #[test]
+    fn seeds_and_streams_differ() {
+        let words = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(seed, number)| Stream::new(seed, number).word(0));
+        for (i, word) in words.iter().enumerate() {
+            assert!(!words[..i].contains(word));
+        }
+        let indices: Vec<u64> = (0..1000).map(|i| Stream::new(0, 0).index(i, 7)).collect();
+        assert!((0..7).all(|n| indices.contains(&n)) && indices.iter().all(|&n| n < 7));
+    }
+
+    proptest! {
+        #[test]
+        fn any_range_is_what_the_whole_has_there(dtype in float_dtypes(), start in 0usize..6000, length in 0usize..6000) {
+            let whole = bytes(dtype, 0, start + length);
+            prop_assert_eq!(&bytes(dtype, start as u64, length), &whole[start..]);
+        }
+    }
+}

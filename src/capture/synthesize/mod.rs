@@ -13,7 +13,7 @@
 //! let plan = synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).seed(7).plan()?;
 //! assert_eq!(plan.entries()[0].file_name(), "entry_000000.pt");
 //! plan.write(&parent.path().join("capture"), &synthesize::Options::default())?;
-//! # Ok::<(), synthesize::SynthesizeError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod call;
@@ -34,3 +34,6 @@ pub fn bench_fill(d: crate::capture::Dtype) -> impl Fn(u64, &mut [u8]) {
     let t = content::Table::new(content::Stream::new(0, 0), d);
     move |o, b| t.fill(o, b)
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,8 +45,10 @@ impl PlannedEntry {
         self.call.seq
     }
 
-    pub(super) fn write(&self, dir: &Path, options: &Options<'_>) -> Result<(), SynthesizeError> {
-        self.call.write(&dir.join(&self.file_name), options)?;
+    /// Writes the file to the folder `made`; errors speak of the folder `shown`.
+    pub(super) fn write(&self, made: &Path, shown: &Path, options: &Options<'_>) -> Result<(), SynthesizeError> {
+        let written = self.call.write(&made.join(&self.file_name), options);
+        written.map_err(|error| error.at(shown.join(&self.file_name)))?;
         Ok(())
     }
 }
@@ -81,7 +83,7 @@ impl Plan {
     pub fn write(&self, dir: &Path, options: &Options<'_>) -> Result<(), SynthesizeError> {
         let staging = Staging::new(dir, self.total())?;
         for entry in &self.entries {
-            entry.write(staging.path(), options)?;
+            entry.write(staging.path(), dir, options)?;
         }
         staging.commit(self.entries.iter().map(PlannedEntry::file_name))
     }

@@ -45,8 +45,11 @@ impl Staging {
         let (place, name) = if target_exists {
             (target, "capture".into())
         } else {
+            let name = target.file_name().filter(|_| !target.is_symlink()).ok_or_else(|| {
+                failed(target, "naming the folder")(io::Error::other("the path ends in `..`, or is a link to nothing"))
+            })?;
             parents.create(parent)?;
-            (parent, target.file_name().unwrap_or_default().to_string_lossy())
+            (parent, name.to_string_lossy())
         };
         check_space(place, target, bytes)?;
         let hidden = tempfile::Builder::new()

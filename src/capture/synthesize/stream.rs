@@ -36,7 +36,7 @@ impl<'a> EntryStream<'a> {
             }
         }
         let path = self.folder.path().join(entry.file_name());
-        entry.write(self.folder.path(), &Options::default())?;
+        entry.write(self.folder.path(), self.folder.path(), &Options::default())?;
         self.last = Some(path.clone());
         Ok(path)
     }

@@ -81,3 +81,19 @@ pub enum WriteError {
         path: PathBuf,
     },
 }
+
+impl WriteError {
+    /// The same error about another path: the place where a file was to appear, and not that where it was made.
+    pub(in crate::capture) fn at(mut self, place: PathBuf) -> Self {
+        let (Self::FileName { path }
+        | Self::Value { path, .. }
+        | Self::Outside { path, .. }
+        | Self::Unreferenced { path, .. }
+        | Self::Source { path, .. }
+        | Self::DiskFull { path, .. }
+        | Self::Io { path, .. }
+        | Self::Cancelled { path }) = &mut self;
+        *path = place;
+        self
+    }
+}

@@ -27,3 +27,6 @@ mod source;
 pub use entry::{EntryValue, entry_size, write_entry};
 pub use error::WriteError;
 pub use source::{Options, Source};
+
+#[cfg(test)]
+pub(in crate::capture) mod tests;
