@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
+use plimsoll::ceiling::{CeilingStatus, judge};
 use plimsoll::meter::{
-    Meter, MeterOptions, Metric, PhaseReadings, ProcessMemory, ProcessPeak, Source, SystemMemory, Watch, process_tree,
+    Meter, MeterOptions, Metric, PhaseReadings, ProcessId, ProcessMemory, ProcessPeak, Release, Source, SystemMemory,
+    Watch, process_tree,
 };
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -429,4 +431,32 @@ fn a_root_that_ends_ends_no_meter() {
 fn a_meter_of_no_process_is_refused() {
     let error = Meter::start(MeterOptions { root: u32::MAX, ..MeterOptions::default() }).unwrap_err();
     assert!(error.to_string().contains("/proc/4294967295/stat"), "{error}");
+}
+
+#[test]
+fn the_memory_of_a_worker_that_is_gone_is_back() {
+    let available_before = SystemMemory::read().unwrap().available;
+    let mut program = Program::start();
+    program.tell("allocate 300");
+    let release = Release::begin(ProcessId::of(program.pid()).unwrap(), available_before);
+    drop(program);
+    // Others take memory on this machine too, so that no more can be said of what is available.
+    let proof = release.wait(ByteSize::mib(1024), Duration::from_secs(20));
+    assert!(proof.holds(), "{proof:?}");
+    assert!(proof.worker_peak_rss >= proof.worker_rss_at_end && proof.worker_rss_at_end > Some(ByteSize::mib(300)));
+}
+
+#[test]
+fn a_ceiling_names_the_process_that_broke_it() {
+    let mut program = Program::start();
+    let meter = program.meter(Duration::from_millis(10));
+    meter.name_process(program.pid(), "worker 1");
+    meter.phase("validate");
+    program.tell("allocate 80");
+    let verdicts =
+        judge(&meter.finish(), &"peak_rss = 64 MiB, peak_anon = 1 GiB, swap_growth = 1 GiB".parse().unwrap());
+    let status: Vec<CeilingStatus> = verdicts.iter().map(|verdict| verdict.status).collect();
+    assert_eq!(status, [CeilingStatus::Broken, CeilingStatus::Holds, CeilingStatus::Holds], "{verdicts:#?}");
+    assert!(verdicts[0].message.contains("phase `validate`") && verdicts[0].message.contains("worker 1"));
+    assert_eq!(verdicts[0].reading.as_ref().unwrap().source, Source::Exact);
 }

@@ -1,0 +1,249 @@
+//! [`judge`]: readings held against ceilings.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limit::{Ceiling, Ceilings};
+use crate::bytes::ByteSize;
+use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source};
+
+/// What became of a ceiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingStatus {
+    /// No reading is past it.
+    Holds,
+    /// A reading is past it.
+    Broken,
+    /// No reading is past it, but a phase has none, so that it is not known to hold.
+    NotMeasurable,
+}
+
+/// The judgement of one ceiling over every phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CeilingVerdict {
+    /// What is limited.
+    pub metric: Metric,
+    /// The limit.
+    pub limit: ByteSize,
+    /// What became of it.
+    pub status: CeilingStatus,
+    /// The phase with the worst reading; where the ceiling is not measurable, the phase that lacks one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The worst reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
+    /// The process that took most in that phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessPeak>,
+    /// How far the worst reading is past the limit; absent where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ByteSize>,
+    /// The verdict in one line.
+    pub message: String,
+}
+
+/// Holds every ceiling against the worst reading of its metric in any phase.
+pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
+    ceilings.iter().map(|ceiling| judge_one(phases, ceiling)).collect()
+}
+
+fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
+    let Ceiling { metric, limit } = ceiling;
+    let mut worst: Option<(&PhaseReadings, &Reading)> = None;
+    for phase in phases {
+        if let Some(reading) = phase.readings.get(&metric)
+            && worst.is_none_or(|(_, before)| metric.is_past(reading.bytes, before.bytes))
+        {
+            worst = Some((phase, reading));
+        }
+    }
+    let without = phases.iter().find(|phase| !phase.readings.contains_key(&metric));
+    let verdict = |status, phase: Option<&PhaseReadings>, reading: Option<&Reading>, message| CeilingVerdict {
+        metric,
+        limit,
+        status,
+        phase: phase.map(|phase| phase.phase.clone()),
+        reading: reading.cloned(),
+        process: reading.and(phase).and_then(|phase| largest(phase, metric)).cloned(),
+        by: reading
+            .filter(|reading| metric.is_past(reading.bytes, limit))
+            .map(|reading| distance(reading.bytes, limit)),
+        message,
+    };
+    match (worst, without) {
+        (Some((phase, reading)), _) if metric.is_past(reading.bytes, limit) => {
+            let message = broken(ceiling, phase, reading);
+            verdict(CeilingStatus::Broken, Some(phase), Some(reading), message)
+        }
+        (_, Some(phase)) => {
+            let reason = phase.unavailable.get(&metric).map_or("it was not read", String::as_str);
+            let message = format!("{ceiling} is not measurable: in phase `{}` {reason}", phase.phase);
+            verdict(CeilingStatus::NotMeasurable, Some(phase), None, message)
+        }
+        (Some((phase, reading)), None) => {
+            let message = format!("{ceiling} holds: {} in phase `{}`, {}", reading.bytes, phase.phase, trust(reading));
+            verdict(CeilingStatus::Holds, Some(phase), Some(reading), message)
+        }
+        (None, None) => {
+            let message = format!("{ceiling} is not measurable: no phase was metered");
+            verdict(CeilingStatus::NotMeasurable, None, None, message)
+        }
+    }
+}
+
+/// Names the phase, the reading and by how much it is past the limit, and the process that took most.
+fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String {
+    let past = if ceiling.metric.is_floor() { "below" } else { "above" };
+    let by = distance(reading.bytes, ceiling.limit);
+    let mut message = format!(
+        "{ceiling} is broken in phase `{}`: {}, {by} {past} the limit; {}",
+        phase.phase,
+        reading.bytes,
+        trust(reading)
+    );
+    if let Some(process) = largest(phase, ceiling.metric) {
+        let (kind, peak) = match (ceiling.metric, &process.peak_anon) {
+            (Metric::PeakAnon, Some(anon)) => ("anonymous", anon),
+            _ => ("resident", &process.peak_rss),
+        };
+        message += &format!("; most is {} ({}) with {} {kind}", process.name, process.pid, peak.bytes);
+    }
+    message
+}
+
+/// Where a reading comes from, and so what it may have missed.
+fn trust(reading: &Reading) -> String {
+    match reading.source {
+        Source::Exact => format!("exact ({})", reading.counter),
+        Source::Sampled { interval_ns } => {
+            format!("sampled every {} ({})", milliseconds(Duration::from_nanos(interval_ns)), reading.counter)
+        }
+        Source::LowerBound => format!("at least, for more may have been missed ({})", reading.counter),
+    }
+}
+
+fn milliseconds(interval: Duration) -> String {
+    let milliseconds = interval.as_secs_f64() * 1e3;
+    if milliseconds.fract() < 0.05 || milliseconds >= 100.0 {
+        format!("{milliseconds:.0} ms")
+    } else {
+        format!("{milliseconds:.1} ms")
+    }
+}
+
+fn distance(a: ByteSize, b: ByteSize) -> ByteSize {
+    ByteSize::new(a.bytes().abs_diff(b.bytes()))
+}
+
+fn largest(phase: &PhaseReadings, metric: Metric) -> Option<&ProcessPeak> {
+    phase.processes.iter().max_by_key(|process| match (metric, &process.peak_anon) {
+        (Metric::PeakAnon, anon) => anon.as_ref().map(|anon| anon.bytes),
+        _ => Some(process.peak_rss.bytes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const SAMPLED: Source = Source::Sampled { interval_ns: 10_000_000 };
+
+    fn reading(mib: u64, source: Source, counter: &str) -> Reading {
+        Reading { bytes: ByteSize::mib(mib), source, counter: counter.to_owned() }
+    }
+
+    fn process(pid: u32, name: &str, rss: u64, anon: u64) -> ProcessPeak {
+        ProcessPeak {
+            pid,
+            name: name.to_owned(),
+            peak_rss: reading(rss, Source::Exact, "VmHWM"),
+            peak_anon: Some(reading(anon, SAMPLED, "RssAnon")),
+        }
+    }
+
+    fn phase(name: &str, readings: &[(Metric, u64, Source)]) -> PhaseReadings {
+        PhaseReadings {
+            phase: name.to_owned(),
+            wall_ns: 1,
+            readings: readings.iter().map(|&(metric, mib, source)| (metric, reading(mib, source, "figure"))).collect(),
+            unavailable: BTreeMap::from([(Metric::PeakPss, "/proc/7/smaps_rollup: Permission denied".to_owned())]),
+            processes: vec![process(7, "worker 1", 300, 20), process(5, "supervisor", 40, 30)],
+            timeline: Vec::new(),
+        }
+    }
+
+    fn one(phases: &[PhaseReadings], ceiling: &str) -> CeilingVerdict {
+        judge(phases, &ceiling.parse().unwrap()).remove(0)
+    }
+
+    #[test]
+    fn a_broken_ceiling_says_which_phase_which_process_and_by_how_much() {
+        let phases = [
+            phase("validate", &[(Metric::PeakRss, 330, SAMPLED), (Metric::PeakAnon, 50, SAMPLED)]),
+            phase("profile", &[(Metric::PeakRss, 290, SAMPLED), (Metric::PeakAnon, 40, SAMPLED)]),
+        ];
+        let rss = one(&phases, "peak_rss = 256 MiB");
+        assert_eq!((rss.status, rss.by), (CeilingStatus::Broken, Some(ByteSize::mib(74))));
+        assert_eq!(
+            rss.message,
+            "peak_rss <= 256.00 MiB is broken in phase `validate`: 330.00 MiB, 74.00 MiB above the limit; \
+             sampled every 10 ms (figure); most is worker 1 (7) with 300.00 MiB resident"
+        );
+        let anon = one(&phases, "peak_anon = 16 MiB");
+        assert_eq!(anon.process.unwrap().name, "supervisor");
+        assert!(anon.message.ends_with("most is supervisor (5) with 30.00 MiB anonymous"), "{}", anon.message);
+    }
+
+    #[test]
+    fn a_ceiling_that_is_met_holds_and_says_how_that_is_known() {
+        let phases =
+            [phase("a", &[(Metric::PeakRss, 255, Source::Exact)]), phase("b", &[(Metric::PeakRss, 256, SAMPLED)])];
+        let verdict = one(&phases, "peak_rss = 256 MiB");
+        assert_eq!((verdict.status, verdict.by, verdict.phase.as_deref()), (CeilingStatus::Holds, None, Some("b")));
+        assert_eq!(
+            verdict.message,
+            "peak_rss <= 256.00 MiB holds: 256.00 MiB in phase `b`, sampled every 10 ms (figure)"
+        );
+        let exact = one(&phases[..1], "peak_rss = 256 MiB");
+        assert!(exact.message.ends_with("255.00 MiB in phase `a`, exact (figure)"), "{}", exact.message);
+    }
+
+    #[test]
+    fn a_floor_is_judged_the_other_way_round() {
+        let phases = [
+            phase("a", &[(Metric::AvailableFloor, 900, SAMPLED)]),
+            phase("b", &[(Metric::AvailableFloor, 500, SAMPLED)]),
+        ];
+        assert_eq!(one(&phases, "available_floor = 500 MiB").status, CeilingStatus::Holds);
+        let broken = one(&phases, "available_floor = 512 MiB");
+        assert_eq!((broken.status, broken.by), (CeilingStatus::Broken, Some(ByteSize::mib(12))));
+        assert!(broken.message.contains("in phase `b`: 500.00 MiB, 12.00 MiB below the limit"), "{}", broken.message);
+    }
+
+    #[test]
+    fn what_was_not_read_never_holds() {
+        let some = [phase("a", &[(Metric::PeakPss, 5, SAMPLED)]), phase("b", &[])];
+        let verdict = one(&some, "peak_pss = 8 MiB");
+        assert_eq!((verdict.status, verdict.reading), (CeilingStatus::NotMeasurable, None));
+        assert_eq!(
+            verdict.message,
+            "peak_pss <= 8.00 MiB is not measurable: in phase `b` /proc/7/smaps_rollup: Permission denied"
+        );
+        assert_eq!(one(&some, "peak_pss = 4 MiB").status, CeilingStatus::Broken, "what was read is enough to break it");
+        let none = one(&[], "peak_rss = 8 MiB");
+        assert_eq!(none.status, CeilingStatus::NotMeasurable);
+        assert!(none.message.ends_with("no phase was metered"), "{}", none.message);
+    }
+
+    #[test]
+    fn intervals_are_told_as_they_are() {
+        let say = |us| milliseconds(Duration::from_micros(us));
+        assert_eq!([say(10_000), say(500), say(12_349), say(123_456)], ["10 ms", "0.5 ms", "12.3 ms", "123 ms"]);
+    }
+}
