@@ -173,19 +173,20 @@ fn program() {
                 answer = usage.ru_maxrss.to_string();
             }
             "fork" => {
-                // SAFETY: the child only writes to memory that is its own and waits to be killed.
+                // SAFETY: the child only writes to memory that is its own, and stops until it is killed.
                 let pid = unsafe { libc::fork() };
                 if pid == 0 {
                     held.iter_mut().for_each(|bytes| touch(&mut bytes[..size.parse::<usize>().unwrap() << 20]));
-                    // SAFETY: pause has no arguments.
+                    // SAFETY: neither takes a pointer.
                     unsafe {
                         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                         loop {
-                            libc::pause();
+                            libc::raise(libc::SIGSTOP);
                         }
                     }
                 }
-                answer = pid.to_string();
+                // SAFETY: no status is asked for; it returns once the child has stopped.
+                assert_eq!(unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WUNTRACED) }, pid);
             }
             _ => panic!("no step `{step}`"),
         }
