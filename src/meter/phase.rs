@@ -294,3 +294,96 @@ fn keep_largest(processes: &mut Vec<ProcessPeak>) {
     processes.sort_by(|a, b| b.peak_rss.bytes.cmp(&a.peak_rss.bytes).then(a.pid.cmp(&b.pid)));
     processes.truncate(PROCESSES);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(10);
+
+    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so far.
+    fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
+        let began = Instant::now();
+        let mut phase = Phase::new("p", began, INTERVAL, Beginning { reset: None, reaped_faults: Some(0) });
+        for (n, processes) in passes.iter().enumerate() {
+            let memory = |rss| ProcessMemory {
+                peak_rss: Some(ByteSize::mib(rss + n as u64)),
+                rss: ByteSize::mib(rss),
+                anon: None,
+                file: Some(ByteSize::ZERO),
+                shmem: Some(ByteSize::ZERO),
+                swap: Some(ByteSize::ZERO),
+            };
+            for &(pid, rss) in *processes {
+                let id = ProcessId { pid, start_ticks: 1 };
+                phase.record_process(ProcessSample { id, name: "sh", memory: memory(rss) });
+            }
+            let used = ByteSize::mib(swap_used.get(n).copied().unwrap_or(0));
+            phase.record(&Pass {
+                at: began + INTERVAL * n as u32,
+                totals: Totals::of(processes.iter().map(|&(_, rss)| memory(rss))),
+                system: Ok(SystemMemory {
+                    total: ByteSize::gib(8),
+                    available: Some(ByteSize::mib(500 - n as u64)),
+                    swap_total: Some(ByteSize::mib(swap)),
+                    swap_free: Some(ByteSize::mib(swap).saturating_sub(used)),
+                }),
+                pss: PssPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
+            });
+        }
+        phase.finish(began + INTERVAL * passes.len() as u32, Some(faults), false)
+    }
+
+    #[test]
+    fn the_peak_of_a_tree_is_the_largest_sum_of_one_pass() {
+        let readings = phase(0, &[&[(1, 10), (2, 30)], &[(1, 35), (2, 4)]], &[], 0);
+        let peak = &readings.readings[&Metric::PeakRss];
+        assert_eq!((peak.bytes, peak.source), (ByteSize::mib(40), Source::Sampled { interval_ns: 10_000_000 }));
+        assert_eq!(readings.processes[0].peak_rss.bytes, ByteSize::mib(36));
+        assert_eq!(readings.readings[&Metric::AvailableFloor].bytes, ByteSize::mib(499));
+    }
+
+    #[test]
+    fn a_mark_above_every_sum_is_a_lower_bound_of_the_tree() {
+        let began = &[(1, 1), (2, 1)][..];
+        let readings = phase(0, &[began, began, began, began, &[(1, 2)], &[(1, 2)]], &[], 0);
+        let peak = &readings.readings[&Metric::PeakRss];
+        assert_eq!((peak.bytes, peak.source), (ByteSize::mib(7), Source::LowerBound));
+        assert_eq!(peak.counter, "VmHWM of sh (1)");
+    }
+
+    #[test]
+    fn one_process_alone_is_exact_unless_a_child_was_reaped() {
+        let passes: &[&[(u32, u64)]] = &[&[(1, 10)], &[(1, 10)]];
+        let source = |faults| phase(0, passes, &[], faults).readings[&Metric::PeakRss].source;
+        assert_eq!((source(0), source(5)), (Source::Exact, Source::LowerBound));
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_tell_is_absent_with_the_reason() {
+        let readings = phase(0, &[&[(1, 10)]], &[], 0);
+        assert!(readings.unavailable[&Metric::PeakAnon].contains("RssAnon"));
+        assert!(readings.unavailable[&Metric::PeakPss].contains("Permission denied"));
+        assert_eq!(readings.readings.len() + readings.unavailable.len(), Metric::ALL.len());
+    }
+
+    #[test]
+    fn swap_grows_from_what_was_used_at_the_start() {
+        let one = &[(1, 1)][..];
+        let growth = |swap, used: &[u64]| phase(swap, &[one; 3], used, 0).readings[&Metric::SwapGrowth].clone();
+        assert_eq!(growth(100, &[40, 55, 30]).bytes, ByteSize::mib(15));
+        assert_eq!(growth(100, &[40, 5, 30]).bytes, ByteSize::ZERO);
+        // No swap at all is known not to grow.
+        assert_eq!((growth(0, &[]).bytes, growth(0, &[]).source), (ByteSize::ZERO, Source::Exact));
+    }
+
+    #[test]
+    fn a_storm_of_processes_is_kept_in_bounded_room() {
+        let passes: Vec<Vec<(u32, u64)>> =
+            (0..40).map(|n| (n * 100..n * 100 + 100).map(|pid| (pid, 1)).collect()).collect();
+        let passes: Vec<&[(u32, u64)]> = passes.iter().map(Vec::as_slice).collect();
+        let readings = phase(0, &passes, &[], 0);
+        assert_eq!(readings.processes.len(), PROCESSES);
+        assert_eq!(readings.processes[0].peak_rss.bytes, ByteSize::mib(40));
+    }
+}

@@ -12,13 +12,13 @@ use super::options::MeterOptions;
 use super::reading::PhaseReadings;
 use super::watch::Breach;
 
-/// The sampler needs little; the kernel's smallest sensible stack would do.
+/// Its buffers are on the heap but for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
 
 /// Meters a process tree from a thread of its own, phase by phase.
 ///
 /// A sample is taken when a phase begins, at every interval, and when it ends. What is before the first phase belongs
-/// to none, but is watched.
+/// to none, but is watched, except for the growth of swap, which is counted from the start of a phase.
 ///
 /// ```
 /// use plimsoll::meter::{Meter, MeterOptions, Metric};

@@ -7,15 +7,17 @@ use std::time::{Duration, Instant};
 use super::children::ChildFinder;
 use super::error::MeterError;
 use super::process::{ProcessId, ProcessMemory, Stat, Status};
+use super::shared_memory::Forked;
 use super::text::{TextFile, read_path};
 use crate::bytes::ByteSize;
 
 /// Status files that are kept open; a process beyond them is opened anew at every reading.
 const OPEN_FILES: usize = 256;
 
-/// A process that was forked and has executed nothing since is passed over for this long. Until it executes its
-/// program its memory is its parent's, which must be counted neither twice nor as its own.
-const NEWBORN: Duration = Duration::from_millis(20);
+/// A process that was forked and has executed nothing since is passed over for this long: until it executes its program
+/// its memory is its parent's, which must be counted neither twice nor as its own. One that goes on as a fork counts
+/// from then on.
+const NEWBORN: Duration = Duration::from_millis(100);
 
 /// A process of the tree.
 #[derive(Debug)]
@@ -170,10 +172,13 @@ impl Tree {
         }
         node.memory = Some(memory);
         if node.forked {
-            let newborn = now.duration_since(node.seen) < NEWBORN;
-            // A child of vfork runs in its parent's memory: every counter is the same.
-            let borrowed = self.node(parent).is_some_and(|parent| parent.memory == Some(memory));
-            if newborn || borrowed {
+            let (pid, age) = (node.id.pid, now.saturating_duration_since(node.seen));
+            let parent_memory = self.node(parent).and_then(|parent| parent.memory);
+            let borrows = parent_memory
+                .is_some_and(|parent_memory| Forked { pid, memory, age, parent, parent_memory }.borrows_memory());
+            // Where it has executed its program by now, what was read may be of before.
+            let still = Stat::read(pid).is_ok_and(|stat| stat.forked);
+            if age < NEWBORN || borrows || !still {
                 self.nodes[at].memory = None;
             }
         }

@@ -1,0 +1,78 @@
+//! Whether two processes run in one memory, as a child of vfork does in its parent's until it executes its program.
+
+use std::time::Duration;
+
+use super::process::ProcessMemory;
+use crate::bytes::MIB;
+
+/// Where the kernel does not answer, a child is not taken for one that borrows its parent's memory for longer.
+const BORROWS_AT_MOST: Duration = Duration::from_secs(1);
+
+/// A forked process and its parent in one pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forked {
+    pub(crate) pid: u32,
+    pub(crate) memory: ProcessMemory,
+    pub(crate) age: Duration,
+    pub(crate) parent: u32,
+    pub(crate) parent_memory: ProcessMemory,
+}
+
+impl Forked {
+    /// Whether its memory is its parent's: by the kernel's word or, where that is refused as in many containers, by its
+    /// counters.
+    pub(crate) fn borrows_memory(&self) -> bool {
+        same_memory(self.pid, self.parent).unwrap_or_else(|| self.looks_borrowed())
+    }
+
+    fn looks_borrowed(&self) -> bool {
+        let close = |a: u64, b: u64| a.abs_diff(b) <= MIB.max(b / 64);
+        self.age < BORROWS_AT_MOST && close(self.memory.rss.bytes(), self.parent_memory.rss.bytes())
+    }
+}
+
+/// Asks the kernel (kcmp); `None` where it does not answer.
+fn same_memory(a: u32, b: u32) -> Option<bool> {
+    /// `KCMP_VM` of linux/kcmp.h.
+    const MEMORY: libc::c_int = 1;
+    let (a, b) = (libc::pid_t::try_from(a).ok()?, libc::pid_t::try_from(b).ok()?);
+    // SAFETY: kcmp takes five integers, of which the last two are not looked at for KCMP_VM; it touches no memory.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, a, b, MEMORY, 0, 0) };
+    (order >= 0).then_some(order == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::ByteSize;
+
+    #[test]
+    fn a_process_shares_its_memory_with_itself_alone() {
+        let own = std::process::id();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let answers = (same_memory(own, own), same_memory(own, child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The kernel may refuse to answer, but must not lie.
+        assert!(matches!(answers, (Some(true), Some(false)) | (None, None)), "{answers:?}");
+        assert_eq!(same_memory(own, u32::MAX), None);
+    }
+
+    #[test]
+    fn counters_tell_where_the_kernel_does_not() {
+        let memory = |mib| ProcessMemory {
+            peak_rss: None,
+            rss: ByteSize::mib(mib),
+            anon: None,
+            file: None,
+            shmem: None,
+            swap: None,
+        };
+        let looks_borrowed = |mib, seconds| {
+            let age = Duration::from_secs(seconds);
+            Forked { pid: 2, memory: memory(mib), age, parent: 1, parent_memory: memory(200) }.looks_borrowed()
+        };
+        assert!(looks_borrowed(200, 0) && looks_borrowed(198, 0));
+        assert!(!looks_borrowed(190, 0) && !looks_borrowed(200, 2));
+    }
+}

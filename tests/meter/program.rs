@@ -1,0 +1,197 @@
+//! Programs of known behaviour, in processes of this test binary, driven line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use plimsoll::ByteSize;
+use plimsoll::meter::{Meter, MeterOptions};
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// A program under test, and the way to drive it.
+pub struct Program {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Program {
+    pub fn start() -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "program::program", "--nocapture", "--test-threads=1"])
+            .env("PLIMSOLL_TEST_PROGRAM", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut program = Self { child, input, output };
+        program.tell("nothing");
+        program
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has it do `step`, and waits until that is done; what it answers.
+    pub fn tell(&mut self, step: &str) -> String {
+        writeln!(self.input, "{step}").unwrap();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "the program ended in `{step}`");
+            // The harness of the tests writes lines of its own, and this may stand behind one.
+            if let Some((_, answer)) = line.trim_end().split_once("done:") {
+                return answer.to_owned();
+            }
+        }
+    }
+
+    /// A child of it that holds `mib` MiB; its id, and the `ru_maxrss` that it began with.
+    pub fn child(&mut self, mib: u64) -> (u32, ByteSize) {
+        let answer = self.tell(&format!("child {mib}"));
+        let (pid, kib) = answer.split_once(' ').unwrap();
+        (pid.parse().unwrap(), ByteSize::new(kib.parse::<u64>().unwrap() << 10))
+    }
+
+    pub fn meter(&self, interval: Duration) -> Meter {
+        Meter::start(MeterOptions { root: self.pid(), interval, ..MeterOptions::default() }).unwrap()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn touch(bytes: &mut [u8]) {
+    bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+}
+
+fn map(mib: usize, flags: MapFlags, file: Option<&std::fs::File>) -> &'static mut [u8] {
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice, of this length, that nobody else refers to.
+    unsafe {
+        let pointer = match file {
+            Some(file) => rustix::mm::mmap(std::ptr::null_mut(), mib << 20, protection, flags, file, 0),
+            None => rustix::mm::mmap_anonymous(std::ptr::null_mut(), mib << 20, protection, flags),
+        };
+        std::slice::from_raw_parts_mut(pointer.unwrap().cast(), mib << 20)
+    }
+}
+
+fn unmap(bytes: &mut [u8]) {
+    // SAFETY: the slice is a whole mapping of `map`, and is not used again.
+    unsafe { rustix::mm::munmap(bytes.as_mut_ptr().cast(), bytes.len()).unwrap() }
+}
+
+/// The programs: each line of the input is a step.
+#[test]
+#[ignore = "the program that the other tests start"]
+fn program() {
+    if std::env::var_os("PLIMSOLL_TEST_PROGRAM").is_none() {
+        return;
+    }
+    let mut held: Vec<&'static mut [u8]> = Vec::new();
+    let mut children: Vec<Program> = Vec::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let (step, size) = line.split_once(' ').unwrap_or((&line, "0"));
+        let mut answer = String::new();
+        match step {
+            "nothing" => {}
+            "allocate" => {
+                let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
+                touch(bytes);
+                held.push(bytes);
+            }
+            "spike" => {
+                let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
+                touch(bytes);
+                unmap(bytes);
+            }
+            "file" => {
+                let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+                let mib: u64 = size.parse().unwrap();
+                (0..mib * 16).for_each(|_| (&file).write_all(&[1; 1 << 16]).unwrap());
+                let bytes = map(mib as usize, MapFlags::SHARED, Some(&file));
+                assert_eq!(bytes.iter().step_by(4096).map(|&byte| u64::from(byte)).sum::<u64>(), mib * 256);
+                held.push(bytes);
+            }
+            "shmem" => {
+                let file = rustix::fs::memfd_create("plimsoll", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+                let mib: usize = size.parse().unwrap();
+                rustix::fs::ftruncate(&file, (mib << 20) as u64).unwrap();
+                let bytes = map(mib, MapFlags::SHARED, Some(&file.into()));
+                touch(bytes);
+                held.push(bytes);
+            }
+            "threads" => {
+                for _ in 0..size.parse().unwrap() {
+                    std::thread::spawn(std::thread::park);
+                }
+            }
+            "child" => {
+                let mut child = std::thread::spawn(Program::start).join().unwrap();
+                let inherited = child.tell("maxrss");
+                child.tell(&format!("allocate {size}"));
+                answer = format!("{} {inherited}", child.pid());
+                children.push(child);
+            }
+            "run" => {
+                for _ in 0..size.parse().unwrap() {
+                    assert!(Command::new("true").status().unwrap().success());
+                }
+            }
+            "meter" => {
+                let options = MeterOptions { interval: Duration::from_secs(60), ..MeterOptions::default() };
+                let meter = Meter::start(options.clone()).unwrap();
+                let other = Meter::start(options).unwrap();
+                for phase in ["spike", "quiet"] {
+                    meter.phase(phase);
+                    if phase == "spike" {
+                        let bytes = map(64, MapFlags::PRIVATE, None);
+                        touch(bytes);
+                        unmap(bytes);
+                    }
+                }
+                if size == "2" {
+                    other.phase("of the other");
+                }
+                answer = serde_json::to_string(&meter.finish()).unwrap();
+            }
+            "maxrss" => {
+                // SAFETY: `rusage` is plain integers, for which zeros are values, and getrusage fills it.
+                let usage = unsafe {
+                    let mut usage: libc::rusage = std::mem::zeroed();
+                    libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+                    usage
+                };
+                answer = usage.ru_maxrss.to_string();
+            }
+            "fork" => {
+                // SAFETY: the child only writes to memory that is its own, and stops until it is killed.
+                let pid = unsafe { libc::fork() };
+                if pid == 0 {
+                    held.iter_mut().for_each(|bytes| touch(&mut bytes[..size.parse::<usize>().unwrap() << 20]));
+                    // SAFETY: neither takes a pointer.
+                    unsafe {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        loop {
+                            libc::raise(libc::SIGSTOP);
+                        }
+                    }
+                }
+                // SAFETY: no status is asked for; it returns once the child has stopped.
+                assert_eq!(unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WUNTRACED) }, pid);
+            }
+            _ => panic!("no step `{step}`"),
+        }
+        println!("done:{answer}");
+    }
+    // The harness would write its summary to a pipe that nobody reads any more.
+    std::process::exit(0);
+}
