@@ -11,6 +11,7 @@ use super::problems::problems;
 use super::style::Screen;
 use super::text::{clean, counted, cut, duration, styled, width, wrap};
 use crate::bytes::ByteSize;
+use crate::capture::Digest;
 use crate::capture::batch::OverCap;
 use crate::record::{
     Batching, Environment, Record, Release, ReleaseReason, RunState, Semantics, SourceKind, VerdictStatus,
@@ -101,9 +102,11 @@ fn protocol_words(protocol: Protocol) -> String {
 }
 
 fn semantics_words(record: &Record) -> String {
-    let covers = match record.policy.digest {
-        crate::capture::Digest::Skeleton => "storages by their CRC-32",
-        crate::capture::Digest::Full => "every byte",
+    let full = record.semantics.entries.iter().filter(|entry| entry.covers == Digest::Full).count();
+    let covers = match full {
+        0 => "storages by their CRC-32",
+        full if full == record.semantics.entries.len() => "every byte",
+        _ => "storages by their CRC-32, every byte where there is none",
     };
     format!("{}, over {covers}", short(&record.semantics_digest))
 }
