@@ -290,9 +290,9 @@ fn escape(key: &str) -> String {
 mod tests {
     use super::*;
     use crate::bytes::ByteSize;
-    use crate::compare::{Comparison, Preset, Tolerance};
     use crate::capture::Digest;
     use crate::capture::batch::OverCap;
+    use crate::compare::{Comparison, Preset, Tolerance};
     use crate::record::{SourceKind, sample};
     use crate::timing::Protocol;
 
@@ -335,7 +335,7 @@ mod tests {
             line("source", &with(|r| r.policy.source.kind = SourceKind::Store)),
             line("timeout", &with(|r| r.policy.timeout_ns = None)),
             line("sampling interval", &with(|r| r.policy.sampling_interval_ns = 1_000_000)),
-            line("RAM", &with(|r| r.environment.ram = Some(ByteSize::gib(128)))),
+            line("RAM", &with(|r| r.environment.system.as_mut().unwrap().memory = ByteSize::gib(128))),
             line("torch", &with(|r| drop(r.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned())))),
             line("version of plimsoll", &with(|r| r.plimsoll = "0.2.0".to_owned())),
         ];

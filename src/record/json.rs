@@ -16,7 +16,7 @@ pub(super) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::
     writer.flush()
 }
 
-/// The bytes that [`write`] writes.
+/// The bytes that [`write()`] writes.
 pub(super) fn length(value: &impl Serialize) -> ByteSize {
     struct Count(u64);
     impl io::Write for Count {

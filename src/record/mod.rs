@@ -32,7 +32,7 @@ mod verdict;
 
 pub use differences::{Change, ChangeKind, Differences, Figures, MemoryDelta, TimingDelta, compare_records};
 pub use document::{Record, RunState, SCHEMA, timestamp};
-pub use environment::{CgroupLimits, Cpu, Environment, Gpu};
+pub use environment::{Environment, Gpu};
 pub use error::RecordError;
 pub use failure::{Failure, FailureKind};
 pub use file::{MAX_RECORD, RecordFile, write_record};

@@ -100,3 +100,14 @@ pub enum CacheRelease {
     /// After every batch, and after every entry while validating.
     BetweenBatches,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_planned_batch_is_recorded_with_its_place() {
+        let planned = batch::Batch { entries: 3..7, bytes: ByteSize::mib(9), over_cap: false };
+        assert_eq!(Batch::from(planned), Batch { first: 3, count: 4, bytes: ByteSize::mib(9), over_cap: false });
+    }
+}

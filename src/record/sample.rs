@@ -6,9 +6,13 @@ use super::*;
 use crate::bytes::ByteSize;
 use crate::capture::batch::OverCap;
 use crate::capture::{Digest, Dtype, TensorSpec};
+use crate::ceiling::judge;
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
-use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof, Source, TimelinePoint};
+use crate::meter::{
+    CgroupLimits, CgroupVersion, Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof, Source, SwapArea,
+    SystemInfo, TimelinePoint,
+};
 use crate::timing::{Protocol, Statistics};
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.
@@ -27,7 +31,7 @@ pub(crate) fn digest_of(text: &str) -> String {
 }
 
 pub(crate) fn entry(index: usize) -> EntrySemantics {
-    let (columns, vocabulary) = if index % 2 == 0 { (1120, 262_144) } else { (192, 262_144) };
+    let (columns, vocabulary) = ([1120, 192][index % 2], 262_144);
     let tensor = |path: &str, dtype, shape: &[u64]| TensorSemantics {
         path: path.to_owned(),
         dtype,
@@ -80,20 +84,30 @@ pub(crate) fn policy() -> Policy {
 }
 
 fn environment() -> Environment {
-    Environment {
-        cpu: Cpu {
-            architecture: "x86_64".to_owned(),
-            model: Some("AMD EPYC 9354 32-Core Processor".to_owned()),
-            count: Some(8),
-        },
-        ram: Some(ByteSize::gib(64)),
+    let cgroup = CgroupLimits {
+        version: CgroupVersion::V2,
+        memory: Some(ByteSize::gib(32)),
+        memory_high: None,
+        swap: Some(ByteSize::ZERO),
+    };
+    let system = SystemInfo {
+        kernel: "Linux 6.8.0".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpu: Some("AMD EPYC 9354 32-Core Processor".to_owned()),
+        cpus: Some(8),
+        page: ByteSize::new(4096),
+        memory: ByteSize::gib(64),
         swap: Some(ByteSize::gib(8)),
-        os: Some("Linux 6.8.0".to_owned()),
+        swap_areas: vec![SwapArea { kind: "file".to_owned(), size: ByteSize::gib(8) }],
         transparent_huge_pages: Some("madvise".to_owned()),
-        cgroup: Some(CgroupLimits { version: 2, memory: Some(ByteSize::gib(32)), swap: None }),
-        gpus: Vec::new(),
+        swappiness: Some(60),
+        overcommit: Some(0),
+        cgroup: Some(cgroup),
+    };
+    Environment {
+        system: Some(system),
         versions: BTreeMap::from([("torch".to_owned(), "2.11.0".to_owned())]),
-        hostname: None,
+        ..Environment::default()
     }
 }
 
@@ -184,13 +198,16 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
     }
 }
 
-fn verdict(subject: &str, message: &str) -> Verdict {
-    Verdict::new(subject, VerdictStatus::Pass, message)
+/// `others`, then the verdicts on `ceilings`.
+fn verdicts<const N: usize>(others: [Verdict; N], phases: &[PhaseReadings], ceilings: &str) -> Vec<Verdict> {
+    let ceilings = judge(phases, &ceilings.parse().expect("these are ceilings"));
+    others.into_iter().chain(ceilings.into_iter().map(Verdict::from)).collect()
 }
 
 /// A `check` in which everything held.
 pub(crate) fn record() -> Record {
     let semantics = semantics();
+    let phases = vec![phase("validate", 48), phase("release", 12), phase("profile", 900)];
     Record {
         schema: SCHEMA.to_owned(),
         plimsoll: "0.1.0".to_owned(),
@@ -204,7 +221,6 @@ pub(crate) fn record() -> Record {
         semantics,
         policy: policy(),
         environment: environment(),
-        phases: vec![phase("validate", 48), phase("release", 12), phase("profile", 900)],
         releases: vec![Release {
             worker: 1,
             pid: 4242,
@@ -233,11 +249,15 @@ pub(crate) fn record() -> Record {
                 p95_ns: 1_236.2,
             }),
         },
-        verdicts: vec![
-            verdict("validation", "4 of 4 entries match"),
-            verdict("profile", "4 of 4 entries timed"),
-            verdict("ceiling peak_rss", "900.00 MiB of 1.00 GiB, sampled every 10 ms, in profile"),
-        ],
+        verdicts: verdicts(
+            [
+                Verdict::new("validation", VerdictStatus::Pass, "4 of 4 entries match"),
+                Verdict::new("profile", VerdictStatus::Pass, "4 of 4 entries timed"),
+            ],
+            &phases,
+            "peak_rss = 1 GiB",
+        ),
+        phases,
         exit_code: 0,
     }
 }
@@ -278,21 +298,19 @@ pub(crate) fn failing() -> Record {
     record.results = Results { entries: results, timing: None };
     record.state = RunState::Interrupted;
     record.releases[0].proof.recovered = Some(false);
-    record.verdicts = vec![
-        Verdict {
-            status: VerdictStatus::Fail,
-            ..verdict("validation", "1 of 16 entries match, 2 do not, 12 failed, 1 was not run")
-        },
-        Verdict { status: VerdictStatus::Inconclusive, ..verdict("profile", "interrupted") },
-        Verdict {
-            status: VerdictStatus::Fail,
-            ..verdict("ceiling peak_rss", "900.00 MiB in profile, 132.00 MiB above 768.00 MiB")
-        },
-        Verdict {
-            status: VerdictStatus::NotMeasurable,
-            ..verdict("ceiling peak_pss", "smaps_rollup: permission denied")
-        },
-    ];
+    for phase in &mut record.phases {
+        phase.readings.remove(&Metric::PeakPss);
+        phase.unavailable.insert(Metric::PeakPss, "/proc/4242/smaps_rollup: Permission denied".to_owned());
+    }
+    let counts = "1 of 16 entries match, 2 do not, 12 failed, 1 was not run";
+    record.verdicts = verdicts(
+        [
+            Verdict::new("validation", VerdictStatus::Fail, counts),
+            Verdict::new("profile", VerdictStatus::Inconclusive, "interrupted"),
+        ],
+        &record.phases,
+        "peak_rss = 768 MiB, peak_pss = 768 MiB",
+    );
     record.exit_code = exit_code(&record.verdicts);
     record
 }

@@ -70,6 +70,23 @@ pub fn exit_code(verdicts: &[Verdict]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ceiling::judge;
+    use crate::record::sample;
+
+    #[test]
+    fn a_ceiling_keeps_its_figures() {
+        let phases = sample::record().phases;
+        for (ceiling, status) in [
+            ("peak_rss = 1 GiB", VerdictStatus::Pass),
+            ("peak_rss = 768 MiB", VerdictStatus::Fail),
+            ("peak_swap = 1 GiB", VerdictStatus::NotMeasurable),
+        ] {
+            let judged = judge(&phases, &ceiling.parse().unwrap()).remove(0);
+            let verdict = Verdict::from(judged.clone());
+            assert_eq!((verdict.status, &verdict.message), (status, &judged.message));
+            assert_eq!(verdict.ceiling, Some(judged));
+        }
+    }
 
     #[test]
     fn failure_outweighs_not_measurable_outweighs_pass() {

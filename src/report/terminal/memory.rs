@@ -1,10 +1,11 @@
 //! The memory of the phases: a row each, with a sparkline.
 
-use anstyle::Style;
+use std::collections::BTreeMap;
 
+use super::record::labelled;
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, duration, interval as interval_words, styled};
+use super::text::{clean, duration, interval as interval_words};
 use crate::meter::{Metric, PhaseReadings, Reading, Source, sparkline};
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.
@@ -45,7 +46,7 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
     let table = Table::new(columns, 1, *screen);
     let mut text = table.header();
     rows.iter().for_each(|row| text.push_str(&table.row(row)));
-    text.push_str(&legend(phases, palette.dim));
+    text.push_str(&legend(phases, screen));
     text
 }
 
@@ -61,7 +62,8 @@ pub(super) fn marked(reading: &Reading) -> String {
 }
 
 /// What the marks that occur mean, and why figures are missing.
-fn legend(phases: &[PhaseReadings], style: Style) -> String {
+fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
+    let palette = &screen.palette;
     let shown = |phase: &PhaseReadings| -> Vec<Source> {
         FIGURES.iter().filter_map(|(metric, ..)| Some(phase.readings.get(metric)?.source)).collect()
     };
@@ -82,14 +84,18 @@ fn legend(phases: &[PhaseReadings], style: Style) -> String {
     }
     let mut text = String::new();
     if !notes.is_empty() {
-        text.push_str(&format!(" {}\n", styled(&notes.join("   "), style)));
+        text.push_str(&labelled("", palette.dim, &notes.join(" · "), 0, screen));
     }
-    for phase in phases {
-        for (metric, title, _) in FIGURES {
+    for (metric, title, _) in FIGURES {
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for phase in phases {
             if let Some(reason) = phase.unavailable.get(&metric) {
-                let line = format!("n/a {}, {title}: {}", clean(&phase.phase), clean(reason));
-                text.push_str(&format!(" {}\n", styled(&line, style)));
+                reasons.entry(reason).or_default().push(&phase.phase);
             }
+        }
+        for (reason, phases) in reasons {
+            let words = format!("{title} in {}: {reason}", phases.join(", "));
+            text.push_str(&labelled("n/a", palette.warn, &words, 4, screen));
         }
     }
     text

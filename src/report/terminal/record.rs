@@ -11,6 +11,7 @@ use super::problems::problems;
 use super::style::Screen;
 use super::text::{clean, counted, cut, duration, styled, width, wrap};
 use crate::bytes::ByteSize;
+use crate::capture::Digest;
 use crate::capture::batch::OverCap;
 use crate::record::{
     Batching, Environment, Record, Release, ReleaseReason, RunState, Semantics, SourceKind, VerdictStatus,
@@ -101,25 +102,28 @@ fn protocol_words(protocol: Protocol) -> String {
 }
 
 fn semantics_words(record: &Record) -> String {
-    let covers = match record.policy.digest {
-        crate::capture::Digest::Skeleton => "storages by their CRC-32",
-        crate::capture::Digest::Full => "every byte",
+    let full = record.semantics.entries.iter().filter(|entry| entry.covers == Digest::Full).count();
+    let covers = match full {
+        0 => "storages by their CRC-32",
+        full if full == record.semantics.entries.len() => "every byte",
+        _ => "storages by their CRC-32, every byte where there is none",
     };
     format!("{}, over {covers}", short(&record.semantics_digest))
 }
 
 fn machine(environment: &Environment) -> String {
-    let cpu = &environment.cpu;
-    let mut parts = vec![cpu.model.clone().unwrap_or_else(|| cpu.architecture.clone())];
-    if let Some(count) = cpu.count {
-        parts[0].push_str(&format!(" x {count}"));
+    let mut parts = Vec::new();
+    if let Some(system) = &environment.system {
+        let cpu = system.cpu.as_ref().unwrap_or(&system.architecture);
+        parts.push(system.cpus.map_or(cpu.clone(), |count| format!("{cpu} x {count}")));
+        parts.push(format!("{} RAM", system.memory));
+        let limit = system.cgroup.and_then(|cgroup| cgroup.memory);
+        parts.extend(limit.map(|limit| format!("{limit} in its cgroup")));
+        parts.push(system.kernel.clone());
     }
-    parts.extend(environment.ram.map(|ram| format!("{ram} RAM")));
-    parts.extend(environment.cgroup.as_ref().and_then(|cgroup| Some(format!("{} in its cgroup", cgroup.memory?))));
     parts.extend(environment.gpus.iter().map(|gpu| gpu.name.clone()));
-    parts.extend(environment.os.clone());
     parts.extend(environment.versions.iter().map(|(name, version)| format!("{name} {version}")));
-    parts.join(", ")
+    if parts.is_empty() { "unknown".to_owned() } else { parts.join(", ") }
 }
 
 fn timing(record: &Record, screen: &Screen) -> String {
@@ -223,16 +227,16 @@ fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     text
 }
 
-/// A line with a label of `columns` columns in `style`; a long value goes on below itself.
+/// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.
 pub(super) fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
+    let label = cut(label, screen.width() / 2);
+    let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
+    let pad = indent - width(&label);
+    let mut start = format!(" {}{:pad$}", styled(&label, style), "");
     let mut text = String::new();
-    let gap = columns.max(width(label) + 1) - width(label);
-    let lines = wrap(&clean(value), screen.width().saturating_sub(1 + columns));
-    for (at, line) in lines.iter().enumerate() {
-        let _ = match at {
-            0 => writeln!(text, " {}{:gap$}{line}", styled(label, style), ""),
-            _ => writeln!(text, " {:columns$}{line}", ""),
-        };
+    for line in wrap(&clean(value), screen.width() - 1 - indent) {
+        let _ = writeln!(text, "{start}{line}");
+        start = " ".repeat(1 + indent);
     }
     text
 }

@@ -78,7 +78,10 @@ fn what_changed_between_two_records() {
 #[test]
 fn no_line_is_wider_than_the_screen_or_ends_with_a_space() {
     for width in [60, 61, 72, 80, 100, 133, 200] {
-        for record in [sample::record(), sample::failing()] {
+        let mut wordy = sample::record();
+        wordy.verdicts[0].subject = "subject ".repeat(20);
+        wordy.semantics.operator = "operator".repeat(40);
+        for record in [sample::record(), sample::failing(), wordy] {
             let changed = differences(&compare_records(&sample::record(), &record), &plain(width));
             for line in shown(&record, width).lines().chain(changed.lines()) {
                 assert!(line.chars().count() <= width, "{width}: {line}");
@@ -92,8 +95,11 @@ fn no_line_is_wider_than_the_screen_or_ends_with_a_space() {
 fn colour_adds_styles_and_changes_no_text() {
     let colour = Screen::new(120, Palette::colour());
     let styled = super::record(&sample::failing(), None, &colour);
-    let escapes = styled.matches("\x1b[").count();
-    assert!(escapes > 20 && escapes % 2 == 0, "{escapes}");
+    assert!(styled.matches("\x1b[0m").count() > 20, "{styled}");
+    for line in styled.lines().filter(|line| line.contains('\x1b')) {
+        let (_, last) = line.rsplit_once('\x1b').unwrap();
+        assert!(last.starts_with("[0m"), "a style goes on beyond its line: {line}");
+    }
     let mut text = String::new();
     let mut rest = styled.as_str();
     while let Some((before, after)) = rest.split_once('\x1b') {

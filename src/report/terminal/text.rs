@@ -1,7 +1,5 @@
 //! Pieces of text: clean, measured, cut to a width; figures as people read them.
 
-use std::time::Duration;
-
 use anstyle::Style;
 
 /// `text` without anything that a terminal would obey or that changes the order of what is read.
@@ -99,9 +97,9 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A time that was set rather than measured, in whole units: `10ms`, `1m 30s`.
+/// A time that was set rather than measured: without the zeros of a precision that it does not have.
 pub(super) fn interval(ns: u64) -> String {
-    humantime::format_duration(Duration::from_nanos(ns)).to_string()
+    duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
 }
 
 /// An error of a comparison, to three digits: `0`, `0.25`, `3.05e-5`.
@@ -156,6 +154,15 @@ mod tests {
             (7_620e9, "2 h 07 min"),
         ] {
             assert_eq!(duration(ns), text, "{ns}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_was_set_has_no_zeros() {
+        for (ns, text) in
+            [(10_000_000, "10 ms"), (1_500_000_000, "1.50 s"), (2_000_000_000, "2 s"), (90_000_000_000, "1 min 30 s")]
+        {
+            assert_eq!(interval(ns), text);
         }
     }
 
