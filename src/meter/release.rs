@@ -18,8 +18,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 pub struct ReleaseProof {
     /// Whether the process is gone, reaped included.
     pub gone: bool,
-    /// Whether the available memory came back to what it was before the process, within the tolerance; absent where
-    /// the system does not tell it.
+    /// Whether the available memory came back: to what it was before the process, or by what the process held, within
+    /// the tolerance; absent where the system does not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<bool>,
     /// How far below what it was before the available memory may stay.
@@ -76,10 +76,11 @@ impl Release {
     pub fn wait(self, tolerance: ByteSize, timeout: Duration) -> ReleaseProof {
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let held = self.memory_at_end.and_then(|memory| Some(memory.anon? + memory.shmem.unwrap_or_default()));
         loop {
             let gone = self.process.is_gone();
             let available_after = available();
-            let recovered = is_back(self.available_before, available_after, tolerance);
+            let recovered = is_back(self.available_before, self.available_at_end, held, available_after, tolerance);
             let left = timeout.saturating_sub(began.elapsed());
             if (gone && recovered != Some(false)) || left.is_zero() {
                 return ReleaseProof {
@@ -100,12 +101,27 @@ impl Release {
     }
 }
 
-fn available() -> Option<ByteSize> {
-    SystemMemory::read().ok()?.available
+/// Whether the available memory is what it was `before` the process began or, as other programs move it too, has risen
+/// since its `end` by what it `held` and nothing else could give back.
+fn is_back(
+    before: Option<ByteSize>,
+    end: Option<ByteSize>,
+    held: Option<ByteSize>,
+    now: Option<ByteSize>,
+    tolerance: ByteSize,
+) -> Option<bool> {
+    let now = now?;
+    let reached = |level: ByteSize| now >= level.saturating_sub(tolerance);
+    let as_before = before.map(reached);
+    let risen = end.zip(held).map(|(end, held)| reached(end + held));
+    match (as_before, risen) {
+        (None, None) => None,
+        _ => Some(as_before == Some(true) || risen == Some(true)),
+    }
 }
 
-fn is_back(before: Option<ByteSize>, now: Option<ByteSize>, tolerance: ByteSize) -> Option<bool> {
-    Some(now? >= before?.saturating_sub(tolerance))
+fn available() -> Option<ByteSize> {
+    SystemMemory::read().ok()?.available
 }
 
 #[cfg(test)]
@@ -115,10 +131,15 @@ mod tests {
     #[test]
     fn memory_is_back_within_the_tolerance() {
         let mib = |n| Some(ByteSize::mib(n));
-        assert_eq!(is_back(mib(100), mib(96), ByteSize::mib(4)), Some(true));
-        assert_eq!(is_back(mib(100), mib(95), ByteSize::mib(4)), Some(false));
-        assert_eq!(is_back(mib(100), mib(200), ByteSize::ZERO), Some(true));
-        assert_eq!((is_back(None, mib(1), ByteSize::ZERO), is_back(mib(1), None, ByteSize::ZERO)), (None, None));
+        let tolerance = ByteSize::mib(4);
+        let back = |before, end, held, now| is_back(before, end, held, now, tolerance);
+        assert_eq!(back(mib(100), None, None, mib(96)), Some(true));
+        assert_eq!(back(mib(100), None, None, mib(95)), Some(false));
+        assert_eq!(back(mib(100), None, None, mib(200)), Some(true));
+        // Another program took 50 MiB meanwhile: what this one held came back all the same.
+        assert_eq!(back(mib(100), mib(30), mib(20), mib(50)), Some(true));
+        assert_eq!(back(mib(100), mib(30), mib(20), mib(45)), Some(false));
+        assert_eq!((back(None, None, mib(1), mib(1)), back(mib(1), mib(1), mib(1), None)), (None, None));
     }
 
     #[test]
@@ -133,7 +154,7 @@ mod tests {
         assert!(!proof.gone && proof.waited_ns >= 30_000_000 && !proof.holds());
         child.wait().unwrap();
         let proof = release.wait(ByteSize::ZERO, Duration::from_secs(10));
-        assert!(proof.gone && proof.recovered.is_none() && proof.worker_peak_rss > Some(ByteSize::ZERO), "{proof:?}");
+        assert!(proof.gone && proof.worker_peak_rss > Some(ByteSize::ZERO), "{proof:?}");
         // The kernel may say of a machine that it has gained or lost memory; not 2^40 bytes of it.
         let before = SystemMemory::read().unwrap().available;
         assert!(Release::begin(process, before).wait(ByteSize::gib(1024), timeout).holds());

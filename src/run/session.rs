@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
+use crate::bytes::ByteSize;
 use crate::capture::Capture;
 use crate::capture::batch::{self, Batch, BatchError, ByteBudget};
 use crate::compare::Comparison;
@@ -26,8 +27,15 @@ use super::{profile, validate, verdicts};
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An entry exceeds the byte cap and was to be refused.
-    #[error(transparent)]
-    Batch(#[from] BatchError<Infallible>),
+    #[error("{name} alone keeps {bytes} resident, over the cap of {cap}: raise the cap, or let such entries run alone")]
+    OverCap {
+        /// The entry.
+        name: String,
+        /// What it keeps resident.
+        bytes: ByteSize,
+        /// The cap.
+        cap: ByteSize,
+    },
     /// The record could not be built.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -110,8 +118,13 @@ pub fn run(
 
 fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
     // An entry that could not be read takes no memory; its turn will say why it failed.
-    let residencies = planned.iter().map(|p| Ok(p.residency.clone().unwrap_or_default()));
-    Ok(batch::plan(residencies, ByteBudget::from(options.batch_bytes), options.over_cap)?)
+    let residencies = planned.iter().map(|p| Ok::<_, Infallible>(p.residency.clone().unwrap_or_default()));
+    batch::plan(residencies, ByteBudget::from(options.batch_bytes), options.over_cap).map_err(|error| match error {
+        BatchError::OverCap { entry, bytes, cap } => {
+            RunError::OverCap { name: planned[entry].semantics.name.clone(), bytes, cap }
+        }
+        BatchError::Entry(never) => match never {},
+    })
 }
 
 fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> Semantics {

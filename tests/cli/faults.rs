@@ -81,7 +81,9 @@ fn worker_of(child: &Child) -> Pid {
     loop {
         let text = fs::read_to_string(&children).unwrap_or_default();
         let worker = text.split_whitespace().find_map(|pid| pid.parse().ok());
-        if let Some(pid) = worker.filter(|pid| fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|s| hangs(&s))) {
+        if let Some(pid) =
+            worker.filter(|pid| fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|s| hangs(&s)))
+        {
             return Pid::from_raw(pid).unwrap();
         }
         assert!(Instant::now() < deadline, "no worker came to hang");
@@ -141,7 +143,9 @@ fn a_supervisor_that_is_killed_takes_its_worker_with_it() {
     child.kill().unwrap();
     child.wait().unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
-    let alive = || fs::read_to_string(format!("/proc/{}/status", worker.as_raw_nonzero())).is_ok_and(|s| !s.contains("State:\tZ"));
+    let alive = || {
+        fs::read_to_string(format!("/proc/{}/status", worker.as_raw_nonzero())).is_ok_and(|s| !s.contains("State:\tZ"))
+    };
     while alive() {
         assert!(Instant::now() < deadline, "the worker lives on");
         std::thread::sleep(Duration::from_millis(20));
@@ -187,7 +191,11 @@ fn a_full_disk_under_the_record_is_found_before_the_work() {
         return;
     }
     let mut command = plimsoll();
-    command.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--record"]).arg(disk.join("r.json"));
+    command
+        .arg("check")
+        .arg(scene.capture())
+        .args(["--kernel", "builtin:embedding", "--record"])
+        .arg(disk.join("r.json"));
     let (code, _, err) = run(&mut command);
     let left = fs::read_dir(&disk).unwrap().count();
     assert!(Command::new("umount").arg(&disk).status().unwrap().success());

@@ -117,7 +117,8 @@ for dtype in sys.argv[2:]:
 ";
     let dtypes = ["float64", "float32", "float16", "bfloat16"];
     for dtype in dtypes {
-        let (code, _, err) = run(&mut generate(&scene.path(dtype), &["--preset", "embedding", "--vocab", "100", "--dtype", dtype]));
+        let (code, _, err) =
+            run(&mut generate(&scene.path(dtype), &["--preset", "embedding", "--vocab", "100", "--dtype", dtype]));
         assert_eq!(code, 0, "{err}");
     }
     let dir = scene.capture().parent().unwrap().to_owned();

@@ -38,8 +38,12 @@ fn a_kernel_that_prints_the_protocol_passes() {
 }
 
 #[test]
-fn a_kernel_that_forks_passes() {
-    passes("forks");
+fn a_kernel_that_forks_is_validated() {
+    let scene = Scene::new(3);
+    let Some(mut command) = check(&scene, "validate", "forks") else { return };
+    let (code, record) = scene.run(&mut command);
+    assert_eq!(code, 0, "{:#?}", record.verdicts);
+    assert_eq!(record.releases.len(), 1, "the worker lives through it");
 }
 
 #[test]
@@ -77,9 +81,8 @@ fn nan_where_a_number_is_expected_is_a_mismatch() {
 
 #[test]
 fn a_wrong_shape_or_dtype_is_a_mismatch_that_says_so() {
-    let problem = |record: Record| {
-        record.results.entries[0].validation.as_ref().unwrap().leaves[0].problem.clone().unwrap()
-    };
+    let problem =
+        |record: Record| record.results.entries[0].validation.as_ref().unwrap().leaves[0].problem.clone().unwrap();
     let (Some(shape), Some(dtype)) = (mismatches("wrong_shape"), mismatches("wrong_dtype")) else { return };
     assert!(problem(shape).contains("[32, 64]"));
     assert!(problem(dtype).contains("float32"));
@@ -91,8 +94,9 @@ fn a_kernel_that_cannot_be_loaded_is_told_once_for_all_entries() {
     let scene = Scene::new(3);
     let broken = scene.path("broken.py");
     std::fs::write(&broken, "import torch\nlaunch = no_such_name\n").unwrap();
-    let (code, record) = scene
-        .run(scene.command("validate").arg("--kernel").arg(format!("py:{}", broken.display())).arg("--python").arg(python));
+    let (code, record) = scene.run(
+        scene.command("validate").arg("--kernel").arg(format!("py:{}", broken.display())).arg("--python").arg(python),
+    );
     assert_eq!(code, 1);
     assert_eq!(record.releases.len(), 1, "no worker is started for a kernel that cannot be loaded");
     for result in &record.results.entries {

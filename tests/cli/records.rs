@@ -102,7 +102,9 @@ fn the_report_is_what_its_snapshot_shows() {
         // Figures, paths and the machine differ from run to run.
         filters => vec![
             (r"\d+(\.\d+)? ?(ns|µs|ms|s|B|KiB|MiB|GiB)\b", "[figure]"),
-            (r"/\S+", "[path]"),
+            (r"( |^)/\S+", "$1[path]"),
+            (r"machine .*", "machine [machine]"),
+            (r"blake3:[0-9a-f]+", "[digest]"),
         ],
     }, {
         insta::assert_snapshot!("cli_check", out.lines().take(12).collect::<Vec<_>>().join("\n"));

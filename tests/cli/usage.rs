@@ -75,7 +75,11 @@ fn a_record_that_cannot_be_written_is_found_before_the_work() {
 fn every_flag_has_an_environment_variable() {
     let scene = Scene::new(1);
     let (code, record) = scene.run(
-        scene.command("check").env("PLIMSOLL_KERNEL", "builtin:embedding").env("PLIMSOLL_LAUNCHES", "3").env("PLIMSOLL_BATCH_BYTES", "5MiB"),
+        scene
+            .command("check")
+            .env("PLIMSOLL_KERNEL", "builtin:embedding")
+            .env("PLIMSOLL_LAUNCHES", "3")
+            .env("PLIMSOLL_BATCH_BYTES", "5MiB"),
     );
     assert_eq!(code, 0);
     assert_eq!(record.semantics.timing.unwrap().launches().get(), 3);

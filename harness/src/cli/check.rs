@@ -48,6 +48,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         watches: ceilings.watches(),
         ..MeterOptions::default()
     })?;
+    meter.name_process(std::process::id(), "supervisor");
     let options = options(parts, &check, &capture, ceilings);
     let mut launcher =
         WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter)?;
@@ -117,7 +118,6 @@ fn comparison(flags: &ComparisonFlags, operator: &str) -> Comparison {
         ..rule
     }
 }
-
 
 fn protocol(flags: &TimingFlags) -> Protocol {
     let (warmup, launches) = (flags.warmup, flags.launches);

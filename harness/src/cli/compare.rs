@@ -3,7 +3,6 @@
 use plimsoll::record::{Record, compare_records};
 use plimsoll::report::terminal;
 
-
 use super::Failed;
 use super::args::Compare;
 

@@ -61,7 +61,8 @@ fn show(generate: &Generate, plan: &Plan, took: std::time::Duration) -> Result<(
             .iter()
             .map(|e| json!({ "name": e.file_name(), "bytes": e.bytes(), "table": e.table(), "seq": e.seq() }))
             .collect();
-        let document = json!({ "dir": dir.to_string(), "seed": generate.seed, "bytes": plan.total(), "entries": entries });
+        let document =
+            json!({ "dir": dir.to_string(), "seed": generate.seed, "bytes": plan.total(), "entries": entries });
         println!("{}", serde_json::to_string_pretty(&document)?);
         return Ok(());
     }

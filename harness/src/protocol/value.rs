@@ -145,8 +145,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_value_survives() {
-        let tensor =
-            Argument::Tensor(TensorRef { layout: Layout::contiguous(Dtype::BF16, &[2, 3]), storage: 1 });
+        let tensor = Argument::Tensor(TensorRef { layout: Layout::contiguous(Dtype::BF16, &[2, 3]), storage: 1 });
         let items = vec![
             Argument::None,
             Argument::Bool(true),

@@ -33,7 +33,11 @@ impl CallBuilder {
                 _ => {
                     let mapped = job.entry.map()?;
                     let file = spill(mapped.storage(index)?).map_err(|e| {
-                        input(format!("{}: storage {} cannot be unpacked: {e}", job.entry.path().display(), storage.key()))
+                        input(format!(
+                            "{}: storage {} cannot be unpacked: {e}",
+                            job.entry.path().display(),
+                            storage.key()
+                        ))
                     })?;
                     let path = file.to_path_buf();
                     unpacked.push(file);

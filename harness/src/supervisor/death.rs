@@ -19,7 +19,9 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
         ),
         Cause::Cancelled => (FailureKind::Cancelled, format!("the run was cancelled; worker {pid} was killed")),
         Cause::Breached(breach) => (FailureKind::Ceiling, format!("{breach}; worker {pid} was killed")),
-        Cause::Protocol(what) => (FailureKind::ChannelClosed, format!("worker {pid} broke the protocol: it sent {what}")),
+        Cause::Protocol(what) => {
+            (FailureKind::ChannelClosed, format!("worker {pid} broke the protocol: it sent {what}"))
+        }
         Cause::ChannelClosed => (
             FailureKind::ChannelClosed,
             format!("worker {pid} lives on but closed its channel: does the kernel close descriptors it did not open?"),
@@ -51,7 +53,9 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     match (signal, oom_kills) {
         (SIGKILL, Some(1..)) => (
             FailureKind::OomKill,
-            format!("the kernel's out-of-memory killer took worker {pid}: it needed more memory than its limit or the machine has"),
+            format!(
+                "the kernel's out-of-memory killer took worker {pid}: it needed more memory than its limit or the machine has"
+            ),
         ),
         (SIGKILL, _) => {
             (FailureKind::Signal, format!("worker {pid} was killed by SIGKILL (signal 9), sender not shown"))
@@ -60,13 +64,8 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     }
 }
 
-
 /// A worker's own word for a failure.
-pub fn reported(
-    kind: crate::protocol::ErrorKind,
-    message: String,
-    detail: Option<String>,
-) -> Failure {
+pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Option<String>) -> Failure {
     use crate::protocol::ErrorKind;
     let kind = match kind {
         ErrorKind::Exception => FailureKind::Exception,

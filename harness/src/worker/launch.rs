@@ -76,11 +76,7 @@ impl Inputs {
     }
 
     /// Hands the call to `work`; inputs that shrank meanwhile outweigh what the kernel made of them.
-    fn with<T>(
-        &self,
-        params: &[String],
-        work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+    fn with<T>(&self, params: &[String], work: impl FnOnce(&Call<'_>) -> Result<T, CallError>) -> Result<T, CallError> {
         let storages: Vec<&[u8]> = self.storages.iter().map(|map| &**map).collect();
         let result = work(&Call { params, args: &self.args, storages: &storages });
         self.storages.iter().try_for_each(MappedFile::intact)?;

@@ -87,4 +87,3 @@ fn say(channel: &mut UnixStream, reply: &Reply) -> io::Result<()> {
     line.push(b'\n');
     channel.write_all(&line)
 }
-
