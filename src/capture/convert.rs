@@ -66,7 +66,7 @@ impl<'d> Converter<'d> {
             Value::Dtype(dtype) => Argument::Dtype(dtype),
             Value::Device(device) => Argument::Device(device),
             Value::Tensor(tensor) => tensor_argument(tensor),
-            Value::Storage(_) => opaque("torch.UntypedStorage", "a bare storage, not a tensor"),
+            Value::Storage(_) => opaque("torch.UntypedStorage", "a storage, not a tensor"),
             Value::List(items) => Argument::List(self.nested(id, |this| this.arguments(items))?),
             Value::Tuple(items) => Argument::Tuple(self.nested(id, |this| this.arguments(items))?),
             Value::Dict(pairs) => Argument::Dict(self.nested(id, |this| {

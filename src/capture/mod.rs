@@ -2,7 +2,8 @@
 //!
 //! An entry is a file of `torch.save`: a zip archive (since PyTorch 1.6) with one pickle, which holds the call's values,
 //! and one record for the bytes of each storage. Opening an entry reads headers and the pickle alone, whatever its size;
-//! storages are mapped when they are needed, and never copied.
+//! storages are mapped when they are needed, and never copied. The two older formats, one stream of pickles followed by
+//! the storages' bytes (before 1.6) and a TAR archive (before 0.1.10), are read into the same values.
 //!
 //! Files are foreign: nothing in them is imported, called or executed, every length is checked before it is used, and
 //! whatever is malformed ends in a [`CaptureError`] that names the file, the record and the byte.
@@ -13,11 +14,15 @@ pub mod batch;
 mod bind;
 mod convert;
 mod dtype;
+mod elements;
 mod entry;
 mod error;
+#[cfg(test)]
+mod fixtures;
 mod folder;
 mod guard;
 mod identity;
+mod legacy;
 mod map;
 mod mapped;
 mod object;
@@ -28,9 +33,13 @@ mod storage;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 pub mod synthesize;
+mod tar;
 mod tensor;
+#[cfg(test)]
+mod testing;
 mod torch_file;
 pub mod write;
+mod walk;
 mod zipped;
 
 pub use archive::ArchiveError;
@@ -50,3 +59,4 @@ pub use residency::{Residency, StorageId};
 pub use source::SourceError;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
+pub use walk::{Item, ItemValue, TensorItem, TorchFile};

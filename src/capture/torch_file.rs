@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use super::archive::ArchiveError;
 use super::error::CaptureError;
 use super::object::{Locate, LocateError, Objects};
 use super::pickle::{self, Document, PickleBytes};
 use super::source::SourceFile;
 use super::storage::Storage;
-use super::zipped;
+use super::{legacy, tar, zipped};
 
 /// What a file holds: its values, its tensors, and where its storages are.
 #[derive(Debug)]
@@ -38,7 +37,8 @@ impl Content {
         }
         let content = match &magic {
             b"PK\x03\x04" => zipped::read(source)?,
-            _ => return Err(source.error(ArchiveError::NotTorch)),
+            _ if tar::is_tar(source)? => tar::read(source)?,
+            _ => legacy::read(source)?,
         };
         if let PickleBytes::Mapped(map) = content.document.source() {
             map.intact()?;

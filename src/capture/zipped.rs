@@ -74,7 +74,7 @@ fn pickle(source: &SourceFile, archive: &Archive) -> Result<PickleBytes, Capture
     if record.method == Method::Stored && record.bytes >= MAPPED_PICKLE {
         let map = MappedFile::of(source, record.offset, record.bytes).map_err(|e| e.in_record(PICKLE))?;
         archive::check_crc(source, record, &map)?;
-        return Ok(PickleBytes::Mapped(map));
+        return Ok(PickleBytes::Mapped(Arc::new(map)));
     }
     archive::content(source, record, INFLATED_PICKLE).map(PickleBytes::Read)
 }

@@ -212,3 +212,6 @@ pub(super) fn check_crc(source: &SourceFile, record: &Record, bytes: &[u8]) -> R
         Err(source.error(ArchiveError::Crc { expected, actual }).in_record(&record.name))
     }
 }
+
+#[cfg(test)]
+mod tests;

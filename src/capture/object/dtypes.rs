@@ -3,7 +3,7 @@
 use super::super::dtype::{Dtype, DtypeKind};
 
 /// The dtype of a `torch.*Storage` class; `Ok(None)` for the untyped one, `Err` for no storage class.
-pub(super) fn storage_class(name: &str) -> Result<Option<Dtype>, ()> {
+pub(in crate::capture) fn storage_class(name: &str) -> Result<Option<Dtype>, ()> {
     let dtype = match name {
         "UntypedStorage" => return Ok(None),
         "DoubleStorage" => Dtype::F64,

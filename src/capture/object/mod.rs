@@ -4,13 +4,15 @@
 //! opaque value with the name of its class; it costs its neighbours nothing. Every layout is checked here against its
 //! storage, with checked arithmetic, so that nothing above has to.
 
+mod children;
 mod dtypes;
 mod persistent;
 mod rebuild;
 mod tensor;
 mod value;
 
-pub(super) use dtypes::swap_width;
+pub(super) use children::{Step, children};
+pub(super) use dtypes::{storage_class, swap_width};
 pub(super) use persistent::{Claim, Locate, LocateError, Located, StorageClaim, claim};
 pub(super) use rebuild::Objects;
 pub(super) use tensor::{Tensor, TensorKind};
@@ -56,6 +58,9 @@ pub enum RebuildError {
         /// The bytes in the file.
         bytes: u64,
     },
+    /// The pickles before or behind the values are not those that torch writes.
+    #[error("{0}")]
+    Header(&'static str),
     /// A big-endian storage used with elements of two widths, so that it cannot be swapped.
     #[error("storage `{0}` is big-endian and its elements have no single width")]
     ByteOrder(String),

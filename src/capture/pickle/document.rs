@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use super::super::map::MappedFile;
 use super::{integer, text};
@@ -103,6 +104,11 @@ impl Object {
         self.how
     }
 
+    /// The keyword arguments of NEWOBJ_EX: a dict.
+    pub(in crate::capture) fn kwargs(&self) -> Option<NodeId> {
+        self.extra.as_ref()?.kwargs
+    }
+
     /// The state that BUILD would give it.
     pub(in crate::capture) fn state(&self) -> Option<NodeId> {
         self.extra.as_ref()?.state
@@ -123,7 +129,7 @@ impl Object {
 #[derive(Debug)]
 pub(in crate::capture) enum PickleBytes {
     Read(Vec<u8>),
-    Mapped(MappedFile),
+    Mapped(Arc<MappedFile>),
 }
 
 impl Deref for PickleBytes {

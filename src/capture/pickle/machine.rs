@@ -18,10 +18,9 @@ const EMPTY_TUPLE: NodeId = NodeId(3);
 const FIRST_INT: u32 = 4;
 const INTS: u32 = 256;
 
-/// What one node, one item, one pair, one box and one memo entry take at most, growth of their vectors included.
+/// What one node, one item, one box and one memo entry take at most, growth of their vectors included.
 const NODE: u64 = 2 * size_of::<Node>() as u64;
 const ITEM: u64 = 2 * size_of::<NodeId>() as u64;
-const PAIR: u64 = 2 * ITEM;
 const BOX: u64 = 32;
 const MEMO: u64 = 24;
 

@@ -84,3 +84,6 @@ pub(super) struct PickleError {
     pub(super) offset: u64,
     pub(super) kind: PickleErrorKind,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! What is inside a value: the items of containers, the parts of tensors and objects, each with its step in a path.
+
+use super::super::pickle::{Document, Node, NodeId};
+use super::rebuild::Objects;
+use super::tensor::{Quantizer, SparseLayout, Tensor, TensorKind};
+use super::value::{Value, value};
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::capture) enum Step {
+    /// An item of a list, a tuple or a set.
+    Index(usize),
+    /// A value of a dict, by the node of its key.
+    Key(NodeId),
+    /// A part of a tensor or an object.
+    Part(&'static str),
+}
+
+/// The longest key that is written into a path as it is, in bytes.
+const KEY_BYTES: usize = 1024;
+
+/// How deep keys that are tuples are written.
+const KEY_DEPTH: usize = 4;
+
+impl Step {
+    /// Appends the step to a path: `[0]`, `["name"]`, `{1}`, `!indices`.
+    pub(in crate::capture) fn write(self, document: &Document, path: &mut String) {
+        match self {
+            Self::Index(index) => path.push_str(&format!("[{index}]")),
+            Self::Part(part) => {
+                path.push('!');
+                path.push_str(part);
+            }
+            Self::Key(key) => match document.as_name(key) {
+                Some(name) => {
+                    path.push('[');
+                    path.push_str(&serde_json::to_string(&name).unwrap_or_default());
+                    path.push(']');
+                }
+                None => {
+                    path.push('{');
+                    write_key(document, key, KEY_DEPTH, path);
+                    path.push('}');
+                }
+            },
+        }
+    }
+}
+
+/// A key as Python's repr has it; texts that are no names, and what repr does not show, by their kind.
+fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
+    match document.node(key) {
+        Node::None => out.push_str("None"),
+        Node::Bool(value) => out.push_str(if *value { "True" } else { "False" }),
+        Node::Int(value) => out.push_str(&value.to_string()),
+        Node::Float(value) => out.push_str(&format!("{value:?}")),
+        &Node::Bytes(span) => {
+            let bytes = document.bytes(span);
+            out.push_str(&format!("b'{}'", bytes[..bytes.len().min(KEY_BYTES)].escape_ascii()));
+        }
+        Node::Str(_) => match document.as_name(key) {
+            Some(name) => out.push_str(&format!("'{}'", name.escape_debug())),
+            None => out.push_str("<str>"),
+        },
+        Node::Tuple(items) if depth > 0 && items.len() <= 16 => {
+            out.push('(');
+            for (i, &item) in items.iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                write_key(document, item, depth - 1, out);
+            }
+            out.push_str(if items.len() == 1 { ",)" } else { ")" });
+        }
+        Node::BigInt(_) | Node::Decimal(_) => out.push_str("<int>"),
+        _ => out.push_str("<object>"),
+    }
+}
+
+impl Value<'_> {
+    /// Whether the value has an identity that can be shared: containers, tensors and objects do.
+    pub(in crate::capture) fn is_object(&self) -> bool {
+        match self {
+            Self::Tuple(items) => !items.is_empty(),
+            Self::Tensor(_) | Self::List(_) | Self::Dict(_) | Self::Set(_) | Self::FrozenSet(_) => true,
+            Self::Opaque(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The children of node `id`, in order.
+pub(in crate::capture) fn children(document: &Document, objects: &Objects, id: NodeId) -> Vec<(Step, NodeId)> {
+    let indexed = |items: &[NodeId]| items.iter().enumerate().map(|(i, &item)| (Step::Index(i), item)).collect();
+    let keyed = |pairs: &[(NodeId, NodeId)]| pairs.iter().map(|&(key, item)| (Step::Key(key), item)).collect();
+    let mut children: Vec<(Step, NodeId)> = match value(document, objects, id) {
+        Value::List(items) | Value::Tuple(items) | Value::Set(items) | Value::FrozenSet(items) => indexed(items),
+        Value::Dict(pairs) => keyed(&pairs),
+        Value::Tensor(tensor) => return tensor_parts(tensor),
+        Value::Opaque(_) => match document.node(id) {
+            Node::Object(object) => {
+                let mut children: Vec<_> = indexed(object.items());
+                children.extend::<Vec<_>>(keyed(object.pairs()));
+                let args = document.as_tuple(object.args()).is_some_and(|args| !args.is_empty());
+                children.extend(args.then_some((Step::Part("args"), object.args())));
+                children.extend(object.kwargs().map(|kwargs| (Step::Part("kwargs"), kwargs)));
+                children
+            }
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    if let Node::Object(object) = document.node(id) {
+        children.extend(object.state().map(|state| (Step::Part("state"), state)));
+    }
+    children
+}
+
+/// The tensors that a tensor is made of, and the attributes saved with it.
+fn tensor_parts(tensor: &Tensor) -> Vec<(Step, NodeId)> {
+    let named = |names: &[&'static str], parts: &[NodeId]| {
+        names.iter().zip(parts).map(|(&name, &part)| (Step::Part(name), part)).collect()
+    };
+    let mut parts: Vec<_> = match &tensor.kind {
+        TensorKind::Quantized { quantizer: Quantizer::PerChannel { scales, zero_points, .. }, .. } => {
+            named(&["scales", "zero_points"], &[*scales, *zero_points])
+        }
+        TensorKind::Sparse { layout, parts, .. } => match layout {
+            SparseLayout::Coo => named(&["indices", "values"], parts),
+            SparseLayout::Csr | SparseLayout::Bsr => named(&["crow_indices", "col_indices", "values"], parts),
+            SparseLayout::Csc | SparseLayout::Bsc => named(&["ccol_indices", "row_indices", "values"], parts),
+        },
+        TensorKind::Nested { parts } => named(&["buffer", "sizes", "strides", "offsets"], parts),
+        TensorKind::Foreign { args, .. } => vec![(Step::Part("args"), *args)],
+        TensorKind::Strided(_) | TensorKind::Quantized { .. } | TensorKind::Meta(_) | TensorKind::Wrapper(_) => {
+            Vec::new()
+        }
+    };
+    parts.extend(tensor.state.map(|state| (Step::Part("state"), state)));
+    parts
+}

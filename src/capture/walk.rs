@@ -1,0 +1,232 @@
+//! [`TorchFile`]: any file of torch.save, value by value.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::argument::TensorRef;
+use super::dtype::Dtype;
+use super::error::CaptureError;
+use super::mapped::MappedEntry;
+use super::object::{Objects, Step, Tensor, TensorKind, Value, children, value};
+use super::pickle::{Document, NodeId};
+use super::source::{KnownFile, SourceFile};
+use super::storage::Storage;
+use super::tensor::Layout;
+use super::torch_file::Content;
+use crate::bytes::ByteSize;
+
+/// A file of torch.save, entry or not: headers and pickle are read, storages are not.
+#[derive(Debug)]
+pub struct TorchFile {
+    file: KnownFile,
+    content: Content,
+}
+
+/// One value of a [`TorchFile`].
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    /// Where it is: `$["kwargs"]["weight"]`, `[0]` for items, `{1}` for keys that are no text, `!indices` for the parts
+    /// of a tensor and of an object.
+    pub path: &'a str,
+    /// The path where the same object was met first. What it contains is not visited again.
+    pub alias_of: Option<String>,
+    /// The value.
+    pub value: ItemValue<'a>,
+}
+
+/// The value of an [`Item`]. What containers hold are items of their own.
+#[derive(Clone, Debug)]
+pub enum ItemValue<'a> {
+    /// `None`.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer of at most 64 bits.
+    Int(i64),
+    /// A larger integer, in decimal, or in hexadecimal beyond 4300 digits.
+    BigInt(String),
+    /// A float.
+    Float(f64),
+    /// A complex number: real and imaginary part.
+    Complex(f64, f64),
+    /// A text, each lone surrogate as U+FFFD.
+    Str(Cow<'a, str>),
+    /// Bytes or a bytearray.
+    Bytes(Cow<'a, [u8]>),
+    /// A dtype.
+    Dtype(Dtype),
+    /// A device.
+    Device(String),
+    /// A tensor.
+    Tensor(TensorItem<'a>),
+    /// A storage that is a value of its own, by its index in [`TorchFile::storages`].
+    Storage(usize),
+    /// A list, tuple, dict, set or frozenset.
+    Container {
+        /// Which.
+        kind: &'static str,
+        /// The number of its items.
+        len: usize,
+    },
+    /// Anything else: its class.
+    Opaque(String),
+}
+
+/// A tensor of a [`TorchFile`].
+#[derive(Clone, Debug)]
+pub struct TensorItem<'a> {
+    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
+    pub kind: &'static str,
+    /// Its shape, where the file tells it.
+    pub shape: Option<&'a [u64]>,
+    /// How its elements lie: over the storage where it has one, without elements where it has none.
+    pub layout: Option<&'a Layout>,
+    /// The elements in their storage, for the kinds that have elements of their own.
+    pub elements: Option<&'a TensorRef>,
+    /// Whether gradients are recorded.
+    pub requires_grad: bool,
+}
+
+/// The longest path, in bytes. Deeper values end the walk at their container.
+const PATH_LIMIT: usize = 64 << 10;
+
+impl TorchFile {
+    /// Opens any file of torch.save.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is malformed.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let source = SourceFile::open(path)?;
+        let content = Content::read(&source)?;
+        Ok(Self { file: source.known().clone(), content })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The size of the file when it was opened.
+    pub fn file_size(&self) -> ByteSize {
+        ByteSize::new(self.file.size())
+    }
+
+    /// The storages that the values refer to, in the order of first reference.
+    pub fn storages(&self) -> &[Storage] {
+        &self.content.storages
+    }
+
+    /// Maps the file, to read its storages.
+    ///
+    /// # Errors
+    /// Where the file can no longer be read, or is another than when it was opened.
+    pub fn map(&self) -> Result<MappedEntry, CaptureError> {
+        MappedEntry::of(&self.file.reopen()?, &self.content.storages)
+    }
+
+    /// Calls `visit` for every value, containers before what they hold. Cycles and aliases are met as aliases.
+    pub fn walk(&self, visit: &mut dyn FnMut(&Item<'_>)) {
+        let Content { document, objects, .. } = &self.content;
+        Walk { document, objects, path: "$".to_owned(), first: HashMap::new(), open: Vec::new() }.run(visit);
+    }
+}
+
+/// A walk over the values of a document, without recursion.
+struct Walk<'a> {
+    document: &'a Document,
+    objects: &'a Objects,
+    path: String,
+    /// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
+    first: HashMap<NodeId, Option<(NodeId, Step)>>,
+    open: Vec<Frame>,
+}
+
+/// A container whose items are being visited.
+struct Frame {
+    id: NodeId,
+    children: std::vec::IntoIter<(Step, NodeId)>,
+    path: usize,
+}
+
+impl Walk<'_> {
+    fn run(mut self, visit: &mut dyn FnMut(&Item<'_>)) {
+        self.enter(self.document.root(), None, visit);
+        while let Some(frame) = self.open.last_mut() {
+            self.path.truncate(frame.path);
+            match frame.children.next() {
+                Some((step, child)) => {
+                    let parent = frame.id;
+                    step.write(self.document, &mut self.path);
+                    self.enter(child, Some((parent, step)), visit);
+                }
+                None => drop(self.open.pop()),
+            }
+        }
+    }
+
+    fn enter(&mut self, id: NodeId, reached: Option<(NodeId, Step)>, visit: &mut dyn FnMut(&Item<'_>)) {
+        let value = value(self.document, self.objects, id);
+        let is_object = value.is_object();
+        let alias_of = (is_object && self.first.contains_key(&id)).then(|| self.first_path(id));
+        let again = alias_of.is_some();
+        visit(&Item { path: &self.path, alias_of, value: item_value(value) });
+        if is_object && !again && self.path.len() < PATH_LIMIT {
+            self.first.insert(id, reached);
+            let children = children(self.document, self.objects, id).into_iter();
+            self.open.push(Frame { id, children, path: self.path.len() });
+        }
+    }
+
+    /// The path where `id` was met first.
+    fn first_path(&self, id: NodeId) -> String {
+        let mut steps = Vec::new();
+        let mut at = id;
+        while let Some(Some((parent, step))) = self.first.get(&at) {
+            steps.push(*step);
+            at = *parent;
+        }
+        let mut path = "$".to_owned();
+        steps.iter().rev().for_each(|step| step.write(self.document, &mut path));
+        path
+    }
+}
+
+fn item_value(value: Value<'_>) -> ItemValue<'_> {
+    let container = |kind, len| ItemValue::Container { kind, len };
+    match value {
+        Value::None => ItemValue::None,
+        Value::Bool(value) => ItemValue::Bool(value),
+        Value::Int(value) => ItemValue::Int(value),
+        Value::BigInt(digits) => ItemValue::BigInt(digits),
+        Value::Float(value) => ItemValue::Float(value),
+        Value::Complex(re, im) => ItemValue::Complex(re, im),
+        Value::Str(text) => ItemValue::Str(text),
+        Value::Bytes(bytes) => ItemValue::Bytes(bytes),
+        Value::Dtype(dtype) => ItemValue::Dtype(dtype),
+        Value::Device(device) => ItemValue::Device(device),
+        Value::Tensor(tensor) => ItemValue::Tensor(tensor_item(tensor)),
+        Value::Storage(index) => ItemValue::Storage(index),
+        Value::List(items) => container("list", items.len()),
+        Value::Tuple(items) => container("tuple", items.len()),
+        Value::Dict(pairs) => container("dict", pairs.len()),
+        Value::Set(items) => container("set", items.len()),
+        Value::FrozenSet(items) => container("frozenset", items.len()),
+        Value::Opaque(class) => ItemValue::Opaque(class),
+    }
+}
+
+fn tensor_item(tensor: &Tensor) -> TensorItem<'_> {
+    let elements = tensor.elements();
+    let (kind, layout, shape) = match &tensor.kind {
+        TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
+        TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
+        TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
+        TensorKind::Nested { .. } => ("nested", None, None),
+        TensorKind::Meta(layout) => ("meta", Some(layout), None),
+        TensorKind::Wrapper(layout) => ("wrapper", Some(layout), None),
+        TensorKind::Foreign { .. } => ("foreign", None, None),
+    };
+    let shape = shape.or_else(|| layout.map(|layout| &layout.shape[..]));
+    TensorItem { kind, shape, layout, elements, requires_grad: tensor.requires_grad }
+}
