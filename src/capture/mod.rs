@@ -38,8 +38,8 @@ mod tensor;
 #[cfg(test)]
 mod testing;
 mod torch_file;
-pub mod write;
 mod walk;
+pub mod write;
 mod zipped;
 
 pub use archive::ArchiveError;

@@ -18,6 +18,13 @@ pub struct InProcess<K> {
     kernel: K,
 }
 
+/// What work on a call gave, with the outputs that it left.
+struct Done<T> {
+    value: T,
+    outputs: Vec<(String, OutputValue)>,
+    memory: Vec<u8>,
+}
+
 impl<K: Kernel> InProcess<K> {
     /// A launcher of `kernel`.
     pub fn new(kernel: K) -> Self {
@@ -29,7 +36,7 @@ impl<K: Kernel> InProcess<K> {
         &self,
         job: Job<'_>,
         work: impl FnOnce(&Call<'_>, &mut [OutputBuffer<'_>]) -> Result<T, KernelError>,
-    ) -> Result<(T, Vec<(String, OutputValue)>, Vec<u8>), Failure> {
+    ) -> Result<Done<T>, Failure> {
         let mapped: MappedEntry = job.entry.map()?;
         let storages = (0..job.entry.storages().len()).map(|i| mapped.storage(i)).collect::<Result<Vec<_>, _>>()?;
         let call = Call { params: &job.bound.params, args: &job.bound.args, storages: &storages };
@@ -45,7 +52,7 @@ impl<K: Kernel> InProcess<K> {
             .into_iter()
             .map(|o| (o.path, OutputValue::Tensor { spec: o.spec, offset: o.offset as u64 }))
             .collect();
-        Ok((done, outputs, memory))
+        Ok(Done { value: done, outputs, memory })
     }
 }
 
@@ -55,12 +62,12 @@ impl<K: Kernel> Launcher for InProcess<K> {
     }
 
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
-        let (elapsed, outputs, memory) = self.with_call(job, |call, outputs| {
+        let done = self.with_call(job, |call, outputs| {
             let start = Instant::now();
             self.kernel.launch(call, outputs)?;
             Ok(start.elapsed())
         })?;
-        Ok(Launched { outputs, memory: Box::new(memory), elapsed })
+        Ok(Launched { outputs: done.outputs, memory: Box::new(done.memory), elapsed: done.value })
     }
 
     fn profile(
@@ -75,8 +82,8 @@ impl<K: Kernel> Launcher for InProcess<K> {
             });
             each(
                 index,
-                timed.and_then(|(samples, ..)| {
-                    samples.map_err(|error| match error {
+                timed.and_then(|done| {
+                    done.value.map_err(|error| match error {
                         MeasureError::Launch(error) => error.into(),
                         MeasureError::Clock(error) => Failure::new(FailureKind::Unsupported, error.to_string()),
                     })

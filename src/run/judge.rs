@@ -1,9 +1,7 @@
 //! An entry's expected output against what the kernel gave, leaf by leaf.
 
 use crate::capture::{Argument, Entry, Layout, MappedEntry, TensorView};
-use crate::compare::{
-    Blindness, Comparison, Leaf, LeafOutcome, blindness, compare_leaves, compare_tensors_with,
-};
+use crate::compare::{Blindness, Comparison, Leaf, LeafOutcome, blindness, compare_leaves, compare_tensors_with};
 use crate::record::Failure;
 
 use super::launcher::{Launched, OutputValue};
@@ -12,7 +10,12 @@ use super::launcher::{Launched, OutputValue};
 ///
 /// # Errors
 /// A failure of kind `input` where the entry's file shrank while it was read.
-pub fn judge(entry: &Entry, mapped: &MappedEntry, launched: &Launched, rule: &Comparison) -> Result<Vec<LeafOutcome>, Failure> {
+pub fn judge(
+    entry: &Entry,
+    mapped: &MappedEntry,
+    launched: &Launched,
+    rule: &Comparison,
+) -> Result<Vec<LeafOutcome>, Failure> {
     let memory = (*launched.memory).as_ref();
     let mut leaves = Vec::new();
     for (path, expected) in leaves_of(entry.output()) {
@@ -25,7 +28,13 @@ pub fn judge(entry: &Entry, mapped: &MappedEntry, launched: &Launched, rule: &Co
     for (path, _) in &launched.outputs {
         if !leaves.iter().any(|leaf| leaf.path == *path) {
             let text = "the kernel gave a value that the captured call did not".to_owned();
-            leaves.push(LeafOutcome { path: path.clone(), passed: false, problem: Some(text), expected: None, elements: None });
+            leaves.push(LeafOutcome {
+                path: path.clone(),
+                passed: false,
+                problem: Some(text),
+                expected: None,
+                elements: None,
+            });
         }
     }
     mapped.intact()?;

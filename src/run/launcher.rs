@@ -52,12 +52,7 @@ pub trait Launcher {
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure>;
 
     /// Keeps the jobs of a batch resident together and times each by itself; `each` is called once a job, in order.
-    fn profile(
-        &mut self,
-        batch: &[Job<'_>],
-        protocol: Protocol,
-        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
-    );
+    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Samples, Failure>));
 
     /// Drops inputs, outputs and caches that the last jobs left.
     fn release(&mut self);

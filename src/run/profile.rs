@@ -77,9 +77,7 @@ fn open(capture: &Capture, index: usize) -> Result<(Entry, Bound), Failure> {
 fn profiled(timed: Result<Samples, Failure>, batch: usize) -> Profile {
     match timed {
         Ok(samples) => match samples.statistics() {
-            Some(statistics) => {
-                Profile::timed(statistics, samples.durations_ns, samples.launches_per_sample, batch)
-            }
+            Some(statistics) => Profile::timed(statistics, samples.durations_ns, samples.launches_per_sample, batch),
             None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
         },
         Err(failure) => Profile::failed(failure),

@@ -11,11 +11,9 @@ use crate::capture::batch::{self, Batch, BatchError, ByteBudget};
 use crate::compare::Comparison;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
-    Aggregation, Batching, CacheRelease, CaptureSource, EntryResult, Environment, Policy, ProfileStatus, Record,
-    RecordError, Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code,
-    timestamp,
+    Aggregation, Batching, CacheRelease, CaptureSource, EntryResult, Environment, Policy, Record, RecordError,
+    Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code, timestamp,
 };
-use crate::timing::{Protocol, Statistics};
 
 use super::launcher::Launcher;
 use super::manifest::{Planned, manifest};
@@ -96,7 +94,8 @@ pub fn run(
         verdicts.push(verdicts::release(&releases));
     }
     verdicts.extend(ceiling_verdicts(&phases, options));
-    let timing = semantics.aggregation.and_then(|how| aggregate(&results, how));
+    let mut results = Results { entries: results, timing: None };
+    results.timing = semantics.aggregation.and_then(|how| results.aggregate(how));
     Ok(Record {
         schema: SCHEMA.to_owned(),
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -110,7 +109,7 @@ pub fn run(
         environment: Environment::of(SystemInfo::read()?, launcher.versions()),
         phases,
         releases,
-        results: Results { entries: results, timing },
+        results,
         exit_code: exit_code(&verdicts),
         verdicts,
     })
@@ -129,17 +128,14 @@ fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> 
 
 fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> Semantics {
     let operator = capture.function_name().to_owned();
-    let rule = || options.comparison.clone().unwrap_or_else(|| Comparison::for_operator(&operator));
+    let rule = || options.comparison.unwrap_or_else(|| Comparison::for_operator(&operator));
     Semantics {
         comparison: options.validate.then(rule),
         operator,
         entries: planned.iter().map(|p| p.semantics.clone()).collect(),
         kernel: launcher.kernel(),
         timing: options.profile.then_some(options.protocol),
-        aggregation: options.profile.then_some(match options.protocol {
-            Protocol::KernelForge { .. } => Aggregation::EntryMeans,
-            Protocol::Samples { .. } => Aggregation::EntryMedians,
-        }),
+        aggregation: options.profile.then(|| Aggregation::of(options.protocol)),
     }
 }
 
@@ -151,20 +147,6 @@ fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
         profile: None,
     };
     planned.iter().enumerate().map(result).collect()
-}
-
-fn aggregate(results: &[EntryResult], how: Aggregation) -> Option<Statistics> {
-    let figures: Vec<f64> = results
-        .iter()
-        .filter_map(|r| r.profile.as_ref())
-        .filter(|p| p.status == ProfileStatus::Timed)
-        .filter_map(|p| p.statistics.as_ref())
-        .map(|s| match how {
-            Aggregation::EntryMeans => s.mean_ns,
-            Aggregation::EntryMedians => s.median_ns,
-        })
-        .collect();
-    Statistics::of(&figures)
 }
 
 fn ceiling_verdicts(phases: &[PhaseReadings], options: &Options) -> Vec<Verdict> {

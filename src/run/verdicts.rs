@@ -1,24 +1,15 @@
 //! Verdicts on the results of a run.
 
-use crate::record::{
-    EntryResult, ProfileStatus, Release, ValidationStatus, Verdict, VerdictStatus,
-};
+use crate::record::{EntryResult, ProfileStatus, Release, ValidationStatus, Verdict, VerdictStatus};
 
 /// Whether every entry passed its validation.
 pub(super) fn validation(results: &[EntryResult]) -> Verdict {
     let count = |wanted| results.iter().filter_map(|r| r.validation.as_ref()).filter(|v| v.status == wanted).count();
-    let [passed, mismatched, failed, not_run] = [
-        ValidationStatus::Passed,
-        ValidationStatus::Mismatch,
-        ValidationStatus::Error,
-        ValidationStatus::NotRun,
-    ]
-    .map(count);
-    let blind = results
-        .iter()
-        .filter_map(|r| r.validation.as_ref()?.blindness)
-        .filter(|blindness| blindness.any())
-        .count();
+    let [passed, mismatched, failed, not_run] =
+        [ValidationStatus::Passed, ValidationStatus::Mismatch, ValidationStatus::Error, ValidationStatus::NotRun]
+            .map(count);
+    let blind =
+        results.iter().filter_map(|r| r.validation.as_ref()?.blindness).filter(|blindness| blindness.any()).count();
     let mut message = format!("{passed} of {} entries passed", results.len());
     for (count, what) in [
         (mismatched, "did not match"),
@@ -51,11 +42,8 @@ pub(super) fn profile(results: &[EntryResult]) -> Verdict {
 pub(super) fn release(releases: &[Release]) -> Verdict {
     let left = releases.iter().filter(|release| !release.proof.gone).count();
     let recovered = releases.iter().filter(|release| release.proof.recovered == Some(true)).count();
-    let message = format!(
-        "{} of {} workers gone, MemAvailable back after {recovered}",
-        releases.len() - left,
-        releases.len()
-    );
+    let message =
+        format!("{} of {} workers gone, MemAvailable back after {recovered}", releases.len() - left, releases.len());
     verdict("release", left, 0, message)
 }
 

@@ -26,7 +26,7 @@ fn kernels_that_do_not_exist() {
 #[test]
 fn amounts_that_are_none() {
     let scene = Scene::new(1);
-    let mut check = || {
+    let check = || {
         let mut command = scene.command("check");
         command.args(["--kernel", "builtin:embedding"]);
         command

@@ -114,7 +114,7 @@ impl Wire {
 
 fn bytes_of_hex(hex: &str) -> Result<Vec<u8>, String> {
     let digits = hex.as_bytes();
-    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return Err("bytes are not hexadecimal".to_owned());
     }
     let digit = |d: u8| (d as char).to_digit(16).expect("checked above") as u8;

@@ -180,7 +180,7 @@ impl Launcher for WorkerLauncher<'_> {
         match running.process.ask(&request, &watch) {
             Ok(Reply::Launched { id: of, elapsed_ns, outputs }) if of == id => {
                 outputs::collect(running.process.memory(), outputs, Duration::from_nanos(elapsed_ns))
-                    .or_else(|what| Err(self.lost(Cause::Protocol(what))))
+                    .map_err(|what| self.lost(Cause::Protocol(what)))
             }
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);
