@@ -82,34 +82,27 @@ impl Element {
         }
     }
 
-    /// The number that ranges are taken of, not finite where the element is not: a complex number's modulus, a bool's 0
-    /// or 1. `None` for bits.
-    pub fn real(&self) -> Option<f64> {
+    /// The number that ranges are taken of, of a complex number its modulus: NaN or infinite where the element is. NaN
+    /// for what is neither a float nor complex.
+    pub fn real(&self) -> f64 {
         match self.number {
-            Number::Single(x) => Some(x.into()),
-            Number::Double(x) => Some(x),
+            Number::Single(x) => x.into(),
+            Number::Double(x) => x,
             // The modulus of finite parts may exceed f64's range: it is then given as f64's largest number.
-            Number::Complex(re, im) if re.is_finite() && im.is_finite() => Some(modulus(re, im).min(f64::MAX)),
-            Number::Complex(..) if self.is_nan() => Some(f64::NAN),
-            Number::Complex(..) => Some(f64::INFINITY),
-            Number::Integer(n) => Some(n as f64),
-            Number::Truth(byte) => Some(f64::from(u8::from(byte != 0))),
-            Number::Bits => None,
+            Number::Complex(re, im) if re.is_finite() && im.is_finite() => modulus(re, im).min(f64::MAX),
+            Number::Complex(re, im) if !re.is_nan() && !im.is_nan() => f64::INFINITY,
+            _ => f64::NAN,
         }
     }
 
-    /// |self - expected| in f64, at most f64's largest number. `None` unless both are finite.
-    pub fn distance(&self, expected: &Self) -> Option<f64> {
-        let finite = |x: &Self| x.real().is_some_and(f64::is_finite);
-        if !finite(self) || !finite(expected) {
-            return None;
-        }
+    /// |self - expected| in f64, at most f64's largest number, for elements of one dtype whose [`Element::real`] is
+    /// finite.
+    pub fn distance(&self, expected: &Self) -> f64 {
         let distance = match (self.number, expected.number) {
             (Number::Complex(a, b), Number::Complex(c, d)) => modulus(a - c, b - d),
-            (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
-            _ => (self.real()? - expected.real()?).abs(),
+            _ => (self.real() - expected.real()).abs(),
         };
-        Some(distance.min(f64::MAX))
+        distance.min(f64::MAX)
     }
 
     /// Whether it matches `expected`, an element of the same dtype.

@@ -46,7 +46,8 @@ impl Judge {
             }),
             other => match minifloat::table(other) {
                 Some(table) => self.widened(expected, actual, |byte| [table[usize::from(byte)]]),
-                None => self.one_by_one(expected, actual),
+                None if other.is_complex() => self.one_by_one(expected, actual),
+                None => self.bits(expected, actual),
             },
         }
     }
@@ -105,34 +106,31 @@ impl Judge {
         elements
     }
 
-    /// Every element on its own: complex numbers, bits, and floats whose errors leave their arithmetic's range.
+    /// Every element on its own: complex numbers, and floats whose errors leave their arithmetic's range.
     fn one_by_one(&self, expected: &[u8], actual: &[u8]) -> Elements {
         let mut elements = Elements::default();
         for (expected, actual) in self.pairs(expected, actual) {
-            let error = actual.distance(&expected);
-            let magnitude = expected.real().map(f64::abs).filter(|&magnitude| magnitude != 0.0);
-            elements.merge(&Elements {
-                count: 1,
-                mismatches: u64::from(!actual.matches(&expected, &self.limits)),
-                first_mismatch: None,
-                max_abs_error: error,
-                max_rel_error: error.zip(magnitude).map(|(error, magnitude)| (error / magnitude).min(f64::MAX)),
-                expected: side(&expected),
-                actual: side(&actual),
-            });
+            let (e, a) = (expected.real(), actual.real());
+            elements.count += 1;
+            elements.mismatches += u64::from(!actual.matches(&expected, &self.limits));
+            elements.expected.add(e);
+            elements.actual.add(a);
+            if e.is_finite() && a.is_finite() {
+                let error = actual.distance(&expected);
+                let relative = (e != 0.0).then(|| (error / e.abs()).min(f64::MAX));
+                elements.max_abs_error = larger(elements.max_abs_error, Some(error));
+                elements.max_rel_error = larger(elements.max_rel_error, relative);
+            }
         }
         elements
     }
-}
 
-/// The figures of one element.
-fn side(element: &Element) -> Side {
-    let nan = element.is_nan();
-    match element.real() {
-        // Adding zero turns -0 into 0.
-        Some(x) if x.is_finite() => Side { nan: 0, inf: 0, range: Some(Range { min: x + 0.0, max: x + 0.0 }) },
-        Some(_) => Side { nan: nan.into(), inf: (!nan).into(), range: None },
-        None => Side::default(),
+    /// Bits without a meaning: equal or not.
+    fn bits(&self, expected: &[u8], actual: &[u8]) -> Elements {
+        let size = self.dtype.size() as usize;
+        let pairs = expected.chunks_exact(size).zip(actual.chunks_exact(size));
+        let count = (expected.len() / size) as u64;
+        Elements { count, mismatches: pairs.map(|(e, a)| u64::from(e != a)).sum(), ..Elements::default() }
     }
 }
 
@@ -144,10 +142,6 @@ fn differing(expected: &[u8], actual: &[u8]) -> u64 {
 impl Elements {
     /// Adds the figures of the elements that follow these.
     pub(super) fn merge(&mut self, next: &Self) {
-        let larger = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.max(b)),
-            (a, b) => a.or(b),
-        };
         self.count += next.count;
         self.mismatches += next.mismatches;
         self.max_abs_error = larger(self.max_abs_error, next.max_abs_error);
@@ -157,7 +151,26 @@ impl Elements {
     }
 }
 
+fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl Side {
+    /// Adds an element.
+    fn add(&mut self, x: f64) {
+        if x.is_nan() {
+            self.nan += 1;
+        } else if x.is_infinite() {
+            self.inf += 1;
+        } else {
+            // Adding zero turns -0 into 0.
+            self.merge(&Self { nan: 0, inf: 0, range: Some(Range { min: x + 0.0, max: x + 0.0 }) });
+        }
+    }
+
     fn merge(&mut self, next: &Self) {
         self.nan += next.nan;
         self.inf += next.inf;

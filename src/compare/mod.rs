@@ -19,6 +19,8 @@ mod judge;
 mod leaf;
 mod minifloat;
 mod outcome;
+#[cfg(test)]
+mod properties;
 mod rule;
 mod simd;
 mod tensor;
