@@ -38,6 +38,7 @@ mod tensor;
 #[cfg(test)]
 mod testing;
 mod torch_file;
+mod verify;
 mod walk;
 pub mod write;
 mod zipped;
@@ -59,4 +60,5 @@ pub use residency::{Residency, StorageId};
 pub use source::SourceError;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
+pub use verify::Verified;
 pub use walk::{Item, ItemValue, TensorItem, TorchFile};
