@@ -264,7 +264,9 @@ fn tensor_item<'d>(document: &'d Document, tensor: &'d Tensor) -> TensorItem<'d>
         TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
     };
     let quantizer = match tensor.kind {
-        TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => Some((scale, zero_point)),
+        TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => {
+            Some((scale, zero_point))
+        }
         _ => None,
     };
     TensorItem { kind, class, shape, layout, elements, requires_grad: tensor.requires_grad, quantizer }

@@ -184,6 +184,17 @@ pub enum NonFinite {
     NegativeInfinite,
 }
 
+impl NonFinite {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nan => "nan",
+            Self::Infinite => "inf",
+            Self::NegativeInfinite => "-inf",
+        }
+    }
+}
+
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
         match value {

@@ -22,7 +22,7 @@ pub mod schema;
 
 pub use digest::DigestFunction;
 pub use document::{
-    EntryInspection, ErrorReport, Inspection, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA, Scalar,
+    EntryInspection, ErrorReport, Inspection, NonFinite, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA, Scalar,
     StorageInspection, TensorInspection, Totals, ValueInspection,
 };
 pub use error::InspectError;

@@ -33,6 +33,8 @@ pub enum Command {
     Generate(Generate),
     /// Show what changed between two records; exit 1 where their semantics differ
     Compare(Compare),
+    /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
+    Inspect(Inspect),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -235,6 +237,32 @@ pub struct Compare {
 }
 
 #[derive(Args)]
+pub struct Inspect {
+    /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected
+    pub path: PathBuf,
+
+    /// Compute the digest of each tensor's elements: row-major, little-endian, conj and neg resolved
+    #[arg(long, value_name = "FUNCTION", env = "PLIMSOLL_INSPECT_DIGEST")]
+    pub digest: Option<DigestFunctionName>,
+
+    /// Check the CRC-32 of every record
+    #[arg(long, env = "PLIMSOLL_VERIFY")]
+    pub verify: bool,
+
+    /// Take the tensor at this path out, such as '$["kwargs"]["weight"]'
+    #[arg(long, value_name = "PATH", requires = "out", conflicts_with_all = ["json", "digest", "verify"])]
+    pub tensor: Option<String>,
+
+    /// Where it goes; the extension tells the format: .npy, .safetensors, or .bin for the elements alone
+    #[arg(long, value_name = "FILE", requires = "tensor")]
+    pub out: Option<PathBuf>,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Schema {
     /// Which document
     #[arg(default_value = "record")]
@@ -245,6 +273,18 @@ pub struct Schema {
 pub enum Document {
     /// The record of a run, `plimsoll.record/1`
     Record,
+    /// What changed between two records, `plimsoll.differences/1`
+    Differences,
+    /// What is inside files, `plimsoll.inspect/1`
+    Inspect,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum DigestFunctionName {
+    /// SHA-256
+    Sha256,
+    /// BLAKE3, on all processors
+    Blake3,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod compare;
 mod generate;
+mod inspect;
 mod schema;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => {
             schema::completions(shell);
@@ -63,6 +65,11 @@ fn report(error: &dyn std::error::Error) {
         }
         cause = inner.source();
     }
+    report_message(&text);
+}
+
+/// Prints an error.
+fn report_message(text: &str) {
     let style = clap::builder::Styles::styled();
     let error = style.get_error();
     anstream::eprintln!("{error}error:{error:#} {text}");

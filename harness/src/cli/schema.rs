@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use plimsoll::inspect;
 use plimsoll::record::schema;
 
 use super::Failed;
@@ -11,6 +12,8 @@ use super::args::{Arguments, Document, Schema};
 pub fn run(which: &Schema) -> Result<u8, Failed> {
     let schema = match which.document {
         Document::Record => schema::record(),
+        Document::Differences => schema::differences(),
+        Document::Inspect => inspect::schema::inspection(),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(0)

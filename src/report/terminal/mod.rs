@@ -1,4 +1,5 @@
-//! The terminal document: what `plimsoll` prints of a record and of the differences between two.
+//! The terminal document: what `plimsoll` prints of a record, of the differences between two,
+//! and of what is inside files.
 //!
 //! A [`Screen`] says how wide the terminal is and which styles it shows. Tables are as wide as their contents, lose their
 //! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
@@ -6,6 +7,7 @@
 
 mod differences;
 mod entries;
+mod inspect;
 mod memory;
 mod problems;
 mod record;
@@ -17,6 +19,7 @@ mod text;
 
 pub use differences::differences;
 pub use entries::EntryTable;
+pub use inspect::inspection;
 pub use record::record;
 pub use style::{Palette, Screen};
 pub use text::duration;

@@ -1,0 +1,323 @@
+//! An inspection as a terminal document.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::path::Path;
+
+use anstyle::Style;
+
+use super::record::labelled;
+use super::style::{Palette, Screen};
+use super::table::{Align, Cell, Column, Table};
+use super::text::{clean, counted, cut, styled};
+use crate::bytes::ByteSize;
+use crate::inspect::{
+    EntryInspection, Inspection, Number, Repeat, Scalar, StorageInspection, TensorInspection, ValueInspection,
+};
+
+/// The rows of a table that are printed; JSON has them all.
+const ROWS: usize = 500;
+
+/// The lines of a list of findings that are printed.
+const FINDINGS: usize = 20;
+
+/// The columns of a label at the start of a line.
+const LABEL: usize = 12;
+
+/// What stands where there is nothing to tell.
+const ABSENT: &str = "-";
+
+/// The document of `inspection`: the tensors and values of a single file, or a row a file of a folder; then storages that
+/// are shared, dragged along or repeated, and totals.
+pub fn inspection(inspection: &Inspection, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let mut text = format!(" {}\n", styled(&cut(&clean(&inspection.path), screen.width() - 1), palette.heading));
+    match &inspection.entries[..] {
+        [entry] if entry.file == inspection.path => text.push_str(&values_of(entry, screen)),
+        [] => {}
+        entries => text.push_str(&overview(entries, screen)),
+    }
+    text.push_str(&findings(inspection, screen));
+    text.push_str(&totals(inspection, screen));
+    text
+}
+
+fn values_of(entry: &EntryInspection, screen: &Screen) -> String {
+    let digested = entry.tensors.iter().any(|tensor| tensor.digest.is_some());
+    let mut columns = vec![
+        Column::new("tensor", Align::Left, 0),
+        Column::new("dtype", Align::Left, 0),
+        Column::new("shape", Align::Left, 0),
+        Column::new("bytes", Align::Right, 1),
+        Column::new("storage", Align::Left, 3),
+        Column::new("layout", Align::Left, 2),
+    ];
+    columns.extend(digested.then(|| Column::new("digest", Align::Left, 4)));
+    let rows = entry.tensors.iter().map(|tensor| tensor_row(tensor, digested, &screen.palette));
+    let mut text = table(columns, rows, screen);
+
+    let columns = ["value", "type", "is"].map(|title| Column::new(title, Align::Left, 0)).to_vec();
+    // What a container holds has rows of its own, here or above.
+    let told = |value: &&ValueInspection| value.alias_of.is_some() || !is_container(value) || value.length == Some(0);
+    let values: Vec<_> = entry.values.iter().filter(told).collect();
+    text.push_str(&table(columns, values.iter().map(|value| value_row(value, &screen.palette)), screen));
+    text
+}
+
+/// A table of `rows`, a blank line before it; the empty text where there are none.
+fn table(mut columns: Vec<Column>, rows: impl ExactSizeIterator<Item = Vec<Cell>>, screen: &Screen) -> String {
+    let count = rows.len();
+    let rows: Vec<_> = rows.take(ROWS).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    for row in &rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
+    }
+    let table = Table::new(columns, 1, *screen);
+    let mut text = format!("\n{}", table.header());
+    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    if count > rows.len() {
+        let more = format!("… and {} more (--json has them all)", count - rows.len());
+        let _ = writeln!(text, " {}", styled(&more, screen.palette.dim));
+    }
+    text
+}
+
+fn tensor_row(tensor: &TensorInspection, digested: bool, palette: &Palette) -> Vec<Cell> {
+    let path = Cell::plain(clean(&tensor.path));
+    if let Some(first) = &tensor.alias_of {
+        return vec![path, Cell::spanning(clean(&format!("is {first}")), palette.dim)];
+    }
+    let or_absent = |text: Option<String>| match text {
+        Some(text) => Cell::plain(text),
+        None => Cell::new(ABSENT, palette.dim),
+    };
+    let mut cells = vec![
+        path,
+        or_absent(tensor.dtype.map(|dtype| dtype.to_string())),
+        or_absent(tensor.shape.as_ref().map(|shape| numbers(shape))),
+        or_absent(tensor.logical_bytes.map(|bytes| bytes.to_string())),
+        or_absent(tensor.storage.as_ref().map(|storage| clean(storage))),
+        Cell::new(layout(tensor), palette.dim),
+    ];
+    cells.extend(digested.then(|| or_absent(tensor.digest.as_ref().map(|digest| digest.chars().take(12).collect()))));
+    cells
+}
+
+/// What is unusual about how a tensor lies in its storage, and about the tensor itself.
+fn layout(tensor: &TensorInspection) -> String {
+    let mut words = Vec::new();
+    if tensor.kind != "strided" {
+        words.push(tensor.kind.clone());
+    }
+    if tensor.class != "torch.Tensor" {
+        words.push(clean(tensor.class.rsplit('.').next().unwrap_or(&tensor.class)));
+    }
+    if let (Some(shape), Some(strides)) = (&tensor.shape, &tensor.strides)
+        && !in_order(shape, strides)
+    {
+        words.push(format!("strides {}", numbers(strides)));
+    }
+    if let Some(offset) = tensor.storage_offset.filter(|&offset| offset > 0) {
+        words.push(format!("from {offset}"));
+    }
+    let flags = [(tensor.conj, "conj"), (tensor.neg, "neg"), (tensor.requires_grad, "grad")];
+    words.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word.to_owned()));
+    words.join(", ")
+}
+
+/// Whether elements lie in row-major order without gaps.
+fn in_order(shape: &[u64], strides: &[u64]) -> bool {
+    let mut expected = 1u64;
+    shape.contains(&0)
+        || shape.iter().zip(strides).rev().filter(|&(&size, _)| size != 1).all(|(&size, &stride)| {
+            let right = stride == expected;
+            expected = expected.saturating_mul(size);
+            right
+        })
+}
+
+/// `[2, 3]`; many dimensions are cut.
+fn numbers(numbers: &[u64]) -> String {
+    let shown: Vec<_> = numbers.iter().take(8).map(u64::to_string).collect();
+    format!("[{}{}]", shown.join(", "), if numbers.len() > 8 { ", …" } else { "" })
+}
+
+fn value_row(value: &ValueInspection, palette: &Palette) -> Vec<Cell> {
+    let kind = Cell::new(value.kind.clone(), palette.dim);
+    let (is, style) = match (&value.alias_of, &value.class, &value.value) {
+        (Some(first), ..) => (clean(&format!("is {first}")), palette.dim),
+        (_, Some(class), _) => (clean(class), Style::new()),
+        (_, _, Some(scalar)) => (scalar_words(scalar, value), Style::new()),
+        _ => match (&value.storage, value.length) {
+            (Some(storage), _) => (clean(storage), Style::new()),
+            (None, Some(length)) => (counted(length as usize, "item", "items"), Style::new()),
+            (None, None) => (String::new(), Style::new()),
+        },
+    };
+    vec![Cell::plain(clean(&value.path)), kind, Cell::new(cut(&is, 80), style)]
+}
+
+fn is_container(value: &ValueInspection) -> bool {
+    matches!(&*value.kind, "list" | "tuple" | "dict" | "set" | "frozenset")
+}
+
+fn scalar_words(scalar: &Scalar, value: &ValueInspection) -> String {
+    match scalar {
+        Scalar::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
+        Scalar::Int(value) => value.to_string(),
+        Scalar::Number(value) => number(value),
+        Scalar::Complex([re, im]) => format!("{} {}j", number(re), number(im)),
+        Scalar::Text(text) if value.kind == "str" => format!("{:?}", clean(&cut(text, 80))),
+        Scalar::Text(text) => clean(&cut(text, 80)),
+    }
+}
+
+fn number(number: &Number) -> String {
+    match number {
+        Number::Finite(value) => format!("{value:?}"),
+        Number::Named(name) => name.name().to_owned(),
+    }
+}
+
+/// A row for each file of a folder.
+fn overview(entries: &[EntryInspection], screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let columns = vec![
+        Column::new("file", Align::Left, 0),
+        Column::new("size", Align::Right, 0),
+        Column::new("tensors", Align::Right, 1),
+        Column::new("storages", Align::Right, 2),
+        Column::new("stored", Align::Right, 3),
+        Column::new("logical", Align::Right, 4),
+        Column::new("largest", Align::Left, 5),
+    ];
+    let row = |entry: &EntryInspection| {
+        let name = Cell::plain(clean(name(&entry.file)));
+        let size = entry.bytes.map_or(ABSENT.to_owned(), |bytes| bytes.to_string());
+        if entry.tensors.is_empty()
+            && let Some(error) = &entry.error
+        {
+            let words = Cell::spanning(clean(&format!("✗ {}: {}", error.kind, error.message)), palette.bad);
+            return vec![name, Cell::new(size, palette.dim), words];
+        }
+        let tensors = || entry.tensors.iter().filter(|tensor| tensor.alias_of.is_none());
+        let largest = tensors().max_by_key(|tensor| tensor.logical_bytes);
+        let largest = largest.map_or(ABSENT.to_owned(), |tensor| {
+            let dtype = tensor.dtype.map_or(ABSENT.to_owned(), |dtype| dtype.to_string());
+            format!("{dtype} {}", tensor.shape.as_deref().map_or(ABSENT.to_owned(), numbers))
+        });
+        vec![
+            name,
+            Cell::plain(size),
+            Cell::plain(tensors().count().to_string()),
+            Cell::plain(entry.storages.len().to_string()),
+            Cell::plain(entry.storages.iter().map(|storage| storage.bytes).sum::<ByteSize>().to_string()),
+            Cell::plain(tensors().filter_map(|tensor| tensor.logical_bytes).sum::<ByteSize>().to_string()),
+            Cell::new(largest, palette.dim),
+        ]
+    };
+    table(columns, entries.iter().map(row), screen)
+}
+
+/// The last part of a path.
+fn name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}
+
+/// What deserves a look: storages that are shared, dragged along, repeated.
+fn findings(inspection: &Inspection, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let folder = inspection.entries.len() > 1;
+    let at = |entry: &EntryInspection, storage: &str| match folder {
+        true => format!("{}, storage {storage}", name(&entry.file)),
+        false => format!("storage {storage}"),
+    };
+    let all = || inspection.entries.iter().flat_map(|entry| entry.storages.iter().map(move |s| (entry, s)));
+    let shared = all().filter(|(_, storage)| !storage.shared_by.is_empty());
+    let shared = shared.map(|(entry, storage)| format!("{}: {}", at(entry, &storage.id), storage.shared_by.join(", ")));
+    let mut dragged: Vec<_> = all().filter(|(_, storage)| storage.reached_bytes < storage.bytes).collect();
+    dragged.sort_by_key(|(_, storage)| Reverse(storage.bytes.saturating_sub(storage.reached_bytes)));
+    let dragged = dragged.into_iter().map(|(entry, storage)| dragged_words(&at(entry, &storage.id), storage));
+    let repeated = inspection.repeats.iter().map(|repeat| repeat_words(repeat, &inspection.entries));
+    let omitted = inspection.entries.iter().filter_map(|entry| Some((entry, entry.omitted_values?)));
+    let omitted = omitted.map(|(entry, count)| format!("{}: {count} more values", name(&entry.file)));
+
+    let mut text = String::new();
+    let mut section = |label: &str, style, lines: &mut dyn Iterator<Item = String>| {
+        let (mut label, mut more) = (label, 0);
+        for (count, line) in lines.enumerate() {
+            if count >= FINDINGS {
+                more += 1;
+                continue;
+            }
+            text.push_str(if count == 0 { "\n" } else { "" });
+            text.push_str(&section_line(label, style, &line, screen));
+            label = "";
+        }
+        if more > 0 {
+            text.push_str(&section_line("", palette.dim, &format!("… and {more} more (--json has them all)"), screen));
+        }
+    };
+    section("shared", palette.dim, &mut shared.into_iter());
+    section("dragged", palette.warn, &mut dragged.into_iter());
+    section("repeated", palette.warn, &mut repeated.into_iter());
+    section("not listed", palette.warn, &mut omitted.into_iter());
+    text
+}
+
+/// A line under the label of its section, which stands on the first line only.
+fn section_line(label: &str, style: Style, line: &str, screen: &Screen) -> String {
+    // A label of one space keeps the indent of the lines above.
+    labelled(if label.is_empty() { " " } else { label }, style, line, LABEL, screen)
+}
+
+fn dragged_words(place: &str, storage: &StorageInspection) -> String {
+    format!("{place}: tensors reach {} of {}", storage.reached_bytes, storage.bytes)
+}
+
+fn repeat_words(repeat: &Repeat, entries: &[EntryInspection]) -> String {
+    let proof = if repeat.proven { "equal digests" } else { "equal CRC-32, --digest proves" };
+    let copies: Vec<_> = repeat
+        .storages
+        .iter()
+        .take(3)
+        .map(|copy| format!("{} {}", name(&entries[copy.entry].file), copy.storage))
+        .collect();
+    let more = if repeat.storages.len() > 3 { ", …" } else { "" };
+    let count = repeat.storages.len();
+    let (bytes, saved) = (repeat.bytes, repeat.saved_bytes);
+    format!("{bytes} in {count} places ({proof}), once would save {saved}: {}{more}", copies.join(", "))
+}
+
+fn totals(inspection: &Inspection, screen: &Screen) -> String {
+    let totals = &inspection.totals;
+    let mut parts = Vec::new();
+    if inspection.entries.len() != 1 {
+        parts.push(counted(totals.entries as usize, "file", "files"));
+    }
+    parts.push(counted(totals.tensors as usize, "tensor", "tensors"));
+    parts.push(counted(totals.storages as usize, "storage", "storages"));
+    let (stored, logical) = (totals.stored_bytes, totals.logical_bytes);
+    parts.push(if stored == logical { format!("{stored}") } else { format!("{stored} stored, {logical} logical") });
+    if totals.repeated_bytes > ByteSize::ZERO {
+        parts.push(format!("{} repeated", totals.repeated_bytes));
+    }
+    if totals.errors > 0 {
+        parts.push(counted(totals.errors as usize, "error", "errors"));
+    }
+    let mut text = format!("\n{}", labelled("total", screen.palette.heading, &parts.join(", "), LABEL, screen));
+    let verified: Vec<_> = inspection.entries.iter().filter_map(|entry| entry.verified).collect();
+    if !verified.is_empty() {
+        let bytes: ByteSize = verified.iter().map(|verified| verified.bytes).sum();
+        let records = verified.iter().map(|verified| verified.records).sum::<u64>();
+        let without = verified.iter().map(|verified| verified.without_crc).sum::<u64>();
+        let mut words = format!("{}, {bytes}", counted(records as usize, "CRC-32 is right", "CRC-32s are right"));
+        if without > 0 {
+            let _ = write!(words, "; {without} without");
+        }
+        text.push_str(&labelled("verified", screen.palette.good, &words, LABEL, screen));
+    }
+    text
+}
