@@ -36,7 +36,7 @@ pub mod synthesize;
 mod tar;
 mod tensor;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod torch_file;
 mod verify;
 mod walk;

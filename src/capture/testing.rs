@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 /// A record of a test archive. The fields that a test leaves alone are right.
 #[derive(Clone)]
-pub(super) struct TestRecord {
-    pub(super) name: Vec<u8>,
-    pub(super) local_name: Option<Vec<u8>>,
+pub(crate) struct TestRecord {
+    pub(crate) name: Vec<u8>,
+    pub(crate) local_name: Option<Vec<u8>>,
     /// The bytes in the file.
-    pub(super) payload: Vec<u8>,
-    pub(super) method: u16,
-    pub(super) flags: u16,
-    pub(super) crc: u32,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) method: u16,
+    pub(crate) flags: u16,
+    pub(crate) crc: u32,
     /// The size of the content.
-    pub(super) bytes: u32,
+    pub(crate) bytes: u32,
 }
 
 impl TestRecord {
-    pub(super) fn stored(name: &str, payload: &[u8]) -> Self {
+    pub(crate) fn stored(name: &str, payload: &[u8]) -> Self {
         Self {
             name: name.into(),
             local_name: None,
@@ -29,7 +29,7 @@ impl TestRecord {
         }
     }
 
-    pub(super) fn deflated(name: &str, content: &[u8]) -> Self {
+    pub(crate) fn deflated(name: &str, content: &[u8]) -> Self {
         use std::io::Write;
         let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(content).unwrap();
@@ -38,7 +38,7 @@ impl TestRecord {
 }
 
 /// The archive of `records`, with `comment`.
-pub(super) fn zip(records: &[TestRecord], comment: &[u8]) -> Vec<u8> {
+pub(crate) fn zip(records: &[TestRecord], comment: &[u8]) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for record in records {
         let offset = file.len() as u32;
@@ -79,7 +79,7 @@ pub(super) fn zip(records: &[TestRecord], comment: &[u8]) -> Vec<u8> {
 }
 
 /// The records of a file of torch.save with this pickle and these storages, below the root `archive`.
-pub(super) fn torch_records(pickle: &[u8], storages: &[&[u8]]) -> Vec<TestRecord> {
+pub(crate) fn torch_records(pickle: &[u8], storages: &[&[u8]]) -> Vec<TestRecord> {
     let mut records = vec![TestRecord::stored("archive/data.pkl", pickle)];
     records.push(TestRecord::stored("archive/byteorder", b"little"));
     for (i, storage) in storages.iter().enumerate() {
@@ -90,7 +90,7 @@ pub(super) fn torch_records(pickle: &[u8], storages: &[&[u8]]) -> Vec<TestRecord
 }
 
 /// `bytes` as a file of its own.
-pub(super) fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("entry_000000.pt");
     std::fs::write(&path, bytes).unwrap();
@@ -99,36 +99,36 @@ pub(super) fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 
 /// A pickle, opcode by opcode.
 #[derive(Clone, Default)]
-pub(super) struct TestPickle(pub(super) Vec<u8>);
+pub(crate) struct TestPickle(pub(super) Vec<u8>);
 
 impl TestPickle {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(vec![0x80, 2])
     }
 
-    pub(super) fn op(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn op(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self
     }
 
-    pub(super) fn text(self, text: &str) -> Self {
+    pub(crate) fn text(self, text: &str) -> Self {
         self.op(b"X").op(&(text.len() as u32).to_le_bytes()).op(text.as_bytes())
     }
 
-    pub(super) fn int(self, value: i32) -> Self {
+    pub(crate) fn int(self, value: i32) -> Self {
         self.op(b"J").op(&value.to_le_bytes())
     }
 
-    pub(super) fn global(self, module: &str, name: &str) -> Self {
+    pub(crate) fn global(self, module: &str, name: &str) -> Self {
         self.op(format!("c{module}\n{name}\n").as_bytes())
     }
 
-    pub(super) fn ints(self, values: &[i32]) -> Self {
+    pub(crate) fn ints(self, values: &[i32]) -> Self {
         values.iter().fold(self.op(b"("), |pickle, &value| pickle.int(value)).op(b"t")
     }
 
     /// A float32 tensor over storage `key` of `numel` elements.
-    pub(super) fn tensor(self, key: &str, numel: i32, offset: i32, shape: &[i32], strides: &[i32]) -> Self {
+    pub(crate) fn tensor(self, key: &str, numel: i32, offset: i32, shape: &[i32], strides: &[i32]) -> Self {
         self.global("torch._utils", "_rebuild_tensor_v2")
             .op(b"((")
             .text("storage")
@@ -145,7 +145,7 @@ impl TestPickle {
             .op(b")RtR")
     }
 
-    pub(super) fn stop(self) -> Vec<u8> {
+    pub(crate) fn stop(self) -> Vec<u8> {
         self.op(b".").0
     }
 }

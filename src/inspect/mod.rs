@@ -19,6 +19,8 @@ mod listing;
 mod reach;
 mod repeats;
 pub mod schema;
+#[cfg(test)]
+mod tests;
 
 pub use digest::DigestFunction;
 pub use document::{

@@ -18,7 +18,7 @@ pub fn differences() -> serde_json::Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use serde_json::Value;
@@ -27,7 +27,7 @@ mod tests {
     use crate::record::{compare_records, sample};
 
     /// Compares `schema` with the committed one. `PLIMSOLL_UPDATE_SCHEMA=1` writes it instead.
-    fn assert_committed(name: &str, schema: &Value) {
+    pub(crate) fn assert_committed(name: &str, schema: &Value) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema").join(name);
         let text = serde_json::to_string_pretty(schema).unwrap() + "\n";
         if std::env::var_os("PLIMSOLL_UPDATE_SCHEMA").is_some() {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     /// Where `document` does not follow `schema`, as far as the keywords of our schemas go; another keyword panics.
-    fn faults(schema: &Value, document: &Value) -> Vec<String> {
+    pub(crate) fn faults(schema: &Value, document: &Value) -> Vec<String> {
         let mut found = Vec::new();
         follow(schema, schema, document, "", &mut found);
         found

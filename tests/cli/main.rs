@@ -3,6 +3,7 @@
 mod check;
 mod faults;
 mod generate;
+mod inspect;
 mod python;
 mod records;
 mod support;

@@ -121,3 +121,17 @@ fn a_hostile_name_shows_and_does_nothing() {
     let text = shown(&record, 120);
     assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text}");
 }
+
+fn inspected(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    let mut found = crate::inspect::inspect(&path, crate::inspect::Options { digest: None, verify: true });
+    found.path = name.to_owned();
+    found.entries.iter_mut().for_each(|entry| entry.file = name.to_owned());
+    inspection(&found, &plain(120))
+}
+
+#[test]
+fn what_is_inside_a_file() {
+    sample::assert_snapshot("terminal_inspect_layouts", &inspected("layouts.pt"));
+    sample::assert_snapshot("terminal_inspect_entry", &inspected("entry_signature.pt"));
+}
