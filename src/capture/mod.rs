@@ -33,6 +33,8 @@ mod tar;
 mod tensor;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod torch_file;
 mod walk;
 mod zipped;
