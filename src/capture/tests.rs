@@ -198,7 +198,7 @@ fn a_folder_gives_its_entries_in_byte_order_and_names_the_rest() {
     assert_eq!(capture.names(), ["entry_1.pt", "entry_10.pt", "entry_2.pt"]);
     assert_eq!(capture.others(), ["entry_3.pt.part", "entry_9.pt", "notes.txt", "other_1.pt"]);
     assert_eq!(capture.order().params(), ["arg0", "arg1"]);
-    let opened: Vec<_> = capture.entries().map(|entry| entry.unwrap().name().into_owned()).collect();
+    let opened: Vec<_> = capture.entries().map(|entry| entry.unwrap().name().to_owned()).collect();
     assert_eq!(opened, capture.names());
 
     let one = Capture::open(&dir.path().join("entry_2.pt")).unwrap();
