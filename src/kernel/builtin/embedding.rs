@@ -19,8 +19,9 @@ const PADDING_IDX: (&str, usize) = ("padding_idx", 2);
 const MAX_NORM: (&str, usize) = ("max_norm", 3);
 const NORM_TYPE: (&str, usize) = ("norm_type", 4);
 
-/// The kernel.
-pub(super) struct Embedding;
+/// `torch.nn.functional.embedding`, forward: rows of a table, read in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedding;
 
 impl Kernel for Embedding {
     fn identity(&self) -> KernelIdentity {
