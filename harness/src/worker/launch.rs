@@ -68,7 +68,7 @@ impl Outputs {
 
 /// The inputs of a call, mapped: each file once, from the first storage to the last, for a call may have more storages
 /// than a process may have maps.
-struct Inputs {
+pub struct Inputs {
     files: Vec<(PathBuf, u64, MappedFile)>,
     args: Vec<Argument>,
 }
@@ -91,32 +91,64 @@ impl Inputs {
         Ok(Self { files, args: call.args.iter().map(|value| value.0.clone()).collect() })
     }
 
-    fn storage(&self, range: &StorageRange) -> &[u8] {
-        let (_, start, map) = self.files.iter().find(|(path, ..)| *path == range.path).expect("mapped above");
-        let from = (range.offset - start) as usize;
-        &map[from..from + range.bytes as usize]
+    /// The map that holds a storage, and where in it the storage lies.
+    fn place(&self, storage: &StorageRange) -> (&MappedFile, Range<usize>) {
+        let (_, start, map) = self.files.iter().find(|(path, ..)| *path == storage.path).expect("mapped above");
+        let from = (storage.offset - start) as usize;
+        (map, from..from + storage.bytes as usize)
     }
 
-    /// Hands the call to `work`; inputs that shrank meanwhile outweigh what the kernel made of them.
+    /// Has what the kernel will read of its inputs read from the disk at once.
+    fn read_ahead(&self, kernel: &dyn Kernel, call: &CallMessage, bound: &Call<'_>) {
+        kernel.reads(bound, &mut |storage, range| {
+            let (map, place) = self.place(&call.storages[storage]);
+            map.read_ahead(place.start + range.start..place.start + range.end);
+        });
+    }
+
+    /// Hands the call to `work`, its inputs on their way from the disk; inputs that shrank meanwhile outweigh what the kernel made of them.
     fn with<T>(
         &self,
+        kernel: &dyn Kernel,
         call: &CallMessage,
         work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
-        let storages: Vec<&[u8]> = call.storages.iter().map(|range| self.storage(range)).collect();
-        let result = work(&Call { params: &call.params, args: &self.args, storages: &storages });
+        let storages: Vec<&[u8]> = call
+            .storages
+            .iter()
+            .map(|storage| {
+                let (map, place) = self.place(storage);
+                &map[place]
+            })
+            .collect();
+        let bound = Call { params: &call.params, args: &self.args, storages: &storages };
+        self.read_ahead(kernel, call, &bound);
+        let result = work(&bound);
         self.files.iter().try_for_each(|(_, _, map)| map.intact())?;
         result
     }
 }
 
-/// Launches `kernel` once.
-pub fn launch(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Reply {
-    launched(kernel, id, call, outputs).unwrap_or_else(|error| error.reply(id, None))
+/// Launches `kernel` once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
+/// the supervisor judges.
+pub fn launch(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> (Reply, Option<Inputs>) {
+    match Inputs::map(call) {
+        Ok(inputs) => {
+            let reply = launched(kernel, id, call, &inputs, outputs);
+            (reply.unwrap_or_else(|error| error.reply(id, None)), Some(inputs))
+        }
+        Err(error) => (CallError::from(error).reply(id, None), None),
+    }
 }
 
-fn launched(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Result<Reply, CallError> {
-    Inputs::map(call)?.with(call, |bound| {
+fn launched(
+    kernel: &dyn Kernel,
+    id: u64,
+    call: &CallMessage,
+    inputs: &Inputs,
+    outputs: &mut Outputs,
+) -> Result<Reply, CallError> {
+    inputs.with(kernel, call, |bound| {
         let placement = Placement::of(&kernel.outputs(bound)?)?;
         let mut buffers = placement.buffers(outputs.memory(placement.bytes)?)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
@@ -143,7 +175,7 @@ pub fn profile(
     let batch: Vec<_> = calls.iter().map(Inputs::map).collect();
     for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
         let timed = inputs.map_err(CallError::from).and_then(|inputs| {
-            inputs.with(call, |bound| {
+            inputs.with(kernel, call, |bound| {
                 let placement = Placement::of(&kernel.outputs(bound)?)?;
                 let mut memory = vec![0; placement.bytes];
                 let mut buffers = placement.buffers(&mut memory)?;
