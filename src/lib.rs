@@ -1,4 +1,24 @@
 //! Plimsoll: a test harness and regression-benchmark framework for memory.
+//!
+//! Modules in layers, each using only those above it in this list:
+//! - [`bytes`]: amounts with their unit in the type.
+//! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
+//! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
+//! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
+//! - [`record`]: the document of a run, and what changed between two.
+//! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
+//!
+//! ```
+//! use plimsoll::capture::{Capture, synthesize};
+//! use plimsoll::kernel::builtin;
+//! use plimsoll::run::Validation;
+//!
+//! let dir = tempfile::tempdir()?;
+//! synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).write(dir.path())?;
+//! let report = Validation::of(&Capture::open(dir.path())?).run(builtin::embedding())?;
+//! assert!(report.passed(), "{}", report.summary());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod bytes;
 pub mod capture;

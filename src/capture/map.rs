@@ -94,6 +94,17 @@ impl MappedFile {
         }
     }
 
+    /// Asks the system to read `range` (bytes of this map) from the disk without waiting for it. A hint.
+    ///
+    /// # Panics
+    /// Where `range` reaches beyond the map.
+    pub fn read_ahead(&self, range: Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
+        if let Some(map) = &self.map {
+            let _ = map.advise_range(Advice::WillNeed, range.start, range.len());
+        }
+    }
+
     /// Takes the whole pages within `range` (bytes of this map) out of the process's resident memory. They are read
     /// again from the page cache when touched again.
     ///

@@ -37,6 +37,8 @@ mod tar;
 mod tensor;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod torch_file;
 mod verify;
 mod walk;

@@ -10,7 +10,7 @@ use super::argument::TensorRef;
 use super::dtype::Dtype;
 use super::error::CaptureError;
 use super::mapped::MappedEntry;
-use super::object::{Objects, Quantizer, Step, Tensor, TensorClass, TensorKind, Value, children, class_name, value};
+use super::object::{Children, Objects, Quantizer, Step, Tensor, TensorClass, TensorKind, Value, class_name, value};
 use super::pickle::{Document, NodeId};
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
@@ -162,13 +162,13 @@ struct Walk<'a> {
     path: String,
     /// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
     first: HashMap<NodeId, Option<(NodeId, Step)>>,
-    open: Vec<Frame>,
+    open: Vec<Frame<'a>>,
 }
 
 /// A container whose items are being visited.
-struct Frame {
+struct Frame<'a> {
     id: NodeId,
-    children: std::vec::IntoIter<(Step, NodeId)>,
+    children: Children<'a>,
     path: usize,
 }
 
@@ -202,7 +202,7 @@ impl Walk<'_> {
         visit(&Item { path: &self.path, alias_of, value: item_value(self.document, value) })?;
         if is_object && !again && self.path.len() < PATH_LIMIT {
             self.first.insert(id, reached);
-            let children = children(self.document, self.objects, id).into_iter();
+            let children = Children::of(self.document, self.objects, id);
             self.open.push(Frame { id, children, path: self.path.len() });
         }
         ControlFlow::Continue(())

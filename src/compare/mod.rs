@@ -13,7 +13,6 @@
 mod blindness;
 mod element;
 mod float;
-mod gather;
 mod integer;
 mod judge;
 mod leaf;

@@ -1,7 +1,6 @@
 //! Tensors, compared in chunks.
 
 use super::element::{Element, values_per_element};
-use super::gather::read_into;
 use super::judge::{BLOCK, Judge};
 use super::outcome::{Elements, LeafOutcome, Mismatch};
 use super::rule::Comparison;
@@ -137,7 +136,7 @@ impl<'a> Reader<'a> {
         let chunk = match self.in_place {
             Some(all) => &all[start as usize..][..bytes],
             None => {
-                read_into(&self.view, self.position, &mut self.buffer[..bytes]);
+                self.view.read_into(self.position, &mut self.buffer[..bytes]);
                 &self.buffer[..bytes]
             }
         };

@@ -5,7 +5,7 @@
 //! read in place from the storages of a [`Call`], which are mapped files: a kernel never writes to them.
 //! A [`KernelSpec`] is the name under which a user asks for a kernel; [`Builtin`] kernels run in this process.
 
-mod builtin;
+pub mod builtin;
 mod call;
 mod error;
 mod launch;

@@ -116,6 +116,10 @@ impl<K: Kernel> Launcher for InProcess<K> {
 impl From<KernelError> for Failure {
     /// What a kernel refuses is the failure of that entry.
     fn from(error: KernelError) -> Self {
-        Self::new(FailureKind::Exception, error.to_string())
+        let kind = match error {
+            KernelError::Unsupported { .. } => FailureKind::Unsupported,
+            _ => FailureKind::Exception,
+        };
+        Self::new(kind, error.to_string())
     }
 }

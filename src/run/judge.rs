@@ -1,10 +1,13 @@
 //! An entry's expected output against what the kernel gave, leaf by leaf.
 
 use crate::capture::{Argument, Entry, Layout, MappedEntry, TensorView};
-use crate::compare::{Blindness, Comparison, Leaf, LeafOutcome, blindness, compare_leaves, compare_tensors_with};
+use crate::compare::{Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with};
 use crate::record::Failure;
 
 use super::launcher::{Launched, OutputValue};
+
+/// Expected outputs are read through a map; its pages leave the resident memory after so many bytes.
+const RELEASE_EVERY: u64 = 8 << 20;
 
 /// Judges every leaf: the expected ones in order, then what the kernel gave beyond them.
 ///
@@ -60,7 +63,15 @@ fn judge_leaf(
     let layout = Layout::contiguous(spec.dtype, &spec.shape);
     let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());
     Ok(match (TensorView::new(&layout, &memory[at..]), expected_leaf) {
-        (Ok(actual), Leaf::Tensor(expected)) => compare_tensors_with(path, expected, actual, rule, &mut |_| {}),
+        (Ok(actual), Leaf::Tensor(expected)) => {
+            let mut released = 0;
+            compare_tensors_with(path, expected, actual, rule, &mut |done| {
+                if done.end - released >= RELEASE_EVERY {
+                    mapped.release_pages();
+                    released = done.end;
+                }
+            })
+        }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
         (Err(outside), _) => problem(path, expected, format!("the output lies outside of its memory: {outside}")),
     })
@@ -88,7 +99,15 @@ pub fn blind_spots(
                         _ => None,
                     })
                 });
-                blindness(mapped.view(tensor)?, earlier.transpose()?, rule)
+                // An output that tells nothing until its end is read whole, once more.
+                let mut released = 0;
+                blindness_with(mapped.view(tensor)?, earlier.transpose()?, rule, &mut |done| {
+                    if done.end - released >= RELEASE_EVERY {
+                        mapped.release_pages();
+                        before.iter().for_each(|(_, mapped)| mapped.release_pages());
+                        released = done.end;
+                    }
+                })
             }
             _ => Blindness { zeros: false, nan: false, previous: before.is_some().then_some(false) },
         };

@@ -1,7 +1,10 @@
 //! Launches of a kernel on calls: inputs mapped from their files, outputs into the shared memory.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use memmap2::MmapMut;
@@ -10,7 +13,7 @@ use plimsoll::kernel::{Call, Kernel, KernelError, OutputBuffer};
 use plimsoll::run::Placement;
 use plimsoll::timing::{CpuClock, MeasureError, Protocol, measure};
 
-use crate::protocol::{CallMessage, ErrorKind, Leaf, LeafTensor, Reply};
+use crate::protocol::{CallMessage, ErrorKind, Leaf, LeafTensor, Reply, StorageRange};
 
 /// Why a call gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,7 @@ impl CallError {
     fn reply(&self, id: u64, index: Option<usize>) -> Reply {
         let kind = match self {
             Self::Input(_) => ErrorKind::Input,
+            Self::Kernel(KernelError::Unsupported { .. }) => ErrorKind::Unsupported,
             Self::Kernel(_) => ErrorKind::Exception,
             Self::Outputs { .. } => ErrorKind::HostOom,
             Self::Clock(_) => ErrorKind::Unsupported,
@@ -62,35 +66,89 @@ impl Outputs {
     }
 }
 
-/// The inputs of a call, mapped.
-struct Inputs {
-    storages: Vec<MappedFile>,
+/// The inputs of a call, mapped: each file once, from the first storage to the last, for a call may have more storages
+/// than a process may have maps.
+pub struct Inputs {
+    files: Vec<(PathBuf, u64, MappedFile)>,
     args: Vec<Argument>,
 }
 
 impl Inputs {
     fn map(call: &CallMessage) -> Result<Self, CaptureError> {
-        let storages = call.storages.iter().map(|s| MappedFile::open(&s.path, s.offset, s.bytes));
-        let args = call.args.iter().map(|value| value.0.clone()).collect();
-        Ok(Self { storages: storages.collect::<Result<_, _>>()?, args })
+        let mut ranges: BTreeMap<&Path, Range<u64>> = BTreeMap::new();
+        for StorageRange { path, offset, bytes } in &call.storages {
+            let end = offset.saturating_add(*bytes);
+            let range = ranges.entry(path).or_insert(*offset..end);
+            *range = range.start.min(*offset)..range.end.max(end);
+        }
+        let files = ranges
+            .into_iter()
+            .map(|(path, range)| {
+                let map = MappedFile::open(path, range.start, range.end - range.start)?;
+                Ok((path.to_owned(), range.start, map))
+            })
+            .collect::<Result<_, CaptureError>>()?;
+        Ok(Self { files, args: call.args.iter().map(|value| value.0.clone()).collect() })
     }
 
-    /// Hands the call to `work`; inputs that shrank meanwhile outweigh what the kernel made of them.
-    fn with<T>(&self, params: &[String], work: impl FnOnce(&Call<'_>) -> Result<T, CallError>) -> Result<T, CallError> {
-        let storages: Vec<&[u8]> = self.storages.iter().map(|map| &**map).collect();
-        let result = work(&Call { params, args: &self.args, storages: &storages });
-        self.storages.iter().try_for_each(MappedFile::intact)?;
+    /// The map that holds a storage, and where in it the storage lies.
+    fn place(&self, storage: &StorageRange) -> (&MappedFile, Range<usize>) {
+        let (_, start, map) = self.files.iter().find(|(path, ..)| *path == storage.path).expect("mapped above");
+        let from = (storage.offset - start) as usize;
+        (map, from..from + storage.bytes as usize)
+    }
+
+    /// Has what the kernel will read of its inputs read from the disk at once.
+    fn read_ahead(&self, kernel: &dyn Kernel, call: &CallMessage, bound: &Call<'_>) {
+        kernel.reads(bound, &mut |storage, range| {
+            let (map, place) = self.place(&call.storages[storage]);
+            map.read_ahead(place.start + range.start..place.start + range.end);
+        });
+    }
+
+    /// Hands the call to `work`, its inputs on their way from the disk; inputs that shrank meanwhile outweigh what the kernel made of them.
+    fn with<T>(
+        &self,
+        kernel: &dyn Kernel,
+        call: &CallMessage,
+        work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let storages: Vec<&[u8]> = call
+            .storages
+            .iter()
+            .map(|storage| {
+                let (map, place) = self.place(storage);
+                &map[place]
+            })
+            .collect();
+        let bound = Call { params: &call.params, args: &self.args, storages: &storages };
+        self.read_ahead(kernel, call, &bound);
+        let result = work(&bound);
+        self.files.iter().try_for_each(|(_, _, map)| map.intact())?;
         result
     }
 }
 
-/// Launches `kernel` once.
-pub fn launch(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Reply {
-    launched(kernel, id, call, outputs).unwrap_or_else(|error| error.reply(id, None))
+/// Launches `kernel` once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
+/// the supervisor judges.
+pub fn launch(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> (Reply, Option<Inputs>) {
+    match Inputs::map(call) {
+        Ok(inputs) => {
+            let reply = launched(kernel, id, call, &inputs, outputs);
+            (reply.unwrap_or_else(|error| error.reply(id, None)), Some(inputs))
+        }
+        Err(error) => (CallError::from(error).reply(id, None), None),
+    }
 }
 
-fn launched(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Result<Reply, CallError> {
-    Inputs::map(call)?.with(&call.params, |bound| {
+fn launched(
+    kernel: &dyn Kernel,
+    id: u64,
+    call: &CallMessage,
+    inputs: &Inputs,
+    outputs: &mut Outputs,
+) -> Result<Reply, CallError> {
+    inputs.with(kernel, call, |bound| {
         let placement = Placement::of(&kernel.outputs(bound)?)?;
         let mut buffers = placement.buffers(outputs.memory(placement.bytes)?)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
@@ -117,7 +175,7 @@ pub fn profile(
     let batch: Vec<_> = calls.iter().map(Inputs::map).collect();
     for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
         let timed = inputs.map_err(CallError::from).and_then(|inputs| {
-            inputs.with(&call.params, |bound| {
+            inputs.with(kernel, call, |bound| {
                 let placement = Placement::of(&kernel.outputs(bound)?)?;
                 let mut memory = vec![0; placement.bytes];
                 let mut buffers = placement.buffers(&mut memory)?;

@@ -41,11 +41,12 @@ pub fn serve() -> Result<(), WorkerError> {
         match serde_json::from_slice(&line?)? {
             Request::Hello { protocol, kernel: spec } => say(&mut writer, &hello(protocol, &spec, &mut kernel))?,
             Request::Launch { id, call } => {
-                let reply = match &kernel {
+                let (reply, inputs) = match &kernel {
                     Some(kernel) => launch::launch(kernel.as_ref(), id, &call, &mut outputs),
-                    None => no_kernel(Some(id)),
+                    None => (no_kernel(Some(id)), None),
                 };
                 say(&mut writer, &reply)?;
+                drop(inputs);
             }
             Request::Profile { id, calls, protocol } => match &kernel {
                 Some(kernel) => {

@@ -6,8 +6,10 @@
 //! renormalises the rows used. PyTorch does so in the weight before it gathers; here the weight is a file, so the rows
 //! are renormalised in the output, with the same result.
 
+use std::ops::Range;
+
 use super::renorm::Renorm;
-use crate::capture::{Dtype, Layout, TensorSpec, TensorView};
+use crate::capture::{Argument, Dtype, Layout, TensorSpec, TensorView};
 use crate::kernel::{Call, Kernel, KernelError, KernelIdentity, OutputBuffer};
 
 const NAME: &str = "builtin:embedding";
@@ -19,8 +21,9 @@ const PADDING_IDX: (&str, usize) = ("padding_idx", 2);
 const MAX_NORM: (&str, usize) = ("max_norm", 3);
 const NORM_TYPE: (&str, usize) = ("norm_type", 4);
 
-/// The kernel.
-pub(super) struct Embedding;
+/// `torch.nn.functional.embedding`, forward: rows of a table, read in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedding;
 
 impl Kernel for Embedding {
     fn identity(&self) -> KernelIdentity {
@@ -29,6 +32,13 @@ impl Kernel for Embedding {
 
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError> {
         Ok(vec![Arguments::of(call)?.output()])
+    }
+
+    fn reads(&self, call: &Call<'_>, visit: &mut dyn FnMut(usize, Range<usize>)) {
+        let Some(Argument::Tensor(weight)) = call.parameter(WEIGHT.0, WEIGHT.1) else { return };
+        if let Ok(arguments) = Arguments::of(call) {
+            arguments.touched_rows(&mut |range| visit(weight.storage, range));
+        }
     }
 
     fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError> {
@@ -83,6 +93,21 @@ impl<'a> Arguments<'a> {
     fn output(&self) -> TensorSpec {
         let shape = self.input.shape().iter().copied().chain([self.weight.shape()[1]]).collect();
         TensorSpec { dtype: self.weight.dtype(), shape }
+    }
+
+    /// The bytes of each row that is looked up, where rows lie in one piece; an index out of range has none.
+    fn touched_rows(&self, visit: &mut dyn FnMut(Range<usize>)) {
+        let rows = Rows::of(&self.weight);
+        if rows.step != rows.element {
+            return;
+        }
+        for n in 0..self.input.numel() {
+            let index = index_at(&self.input, n);
+            if let Some(row) = u64::try_from(index).ok().filter(|&row| row < rows.count) {
+                let start = rows.offset + row as usize * rows.stride;
+                visit(start..start + rows.bytes);
+            }
+        }
     }
 
     /// Writes the row of each index to `output`, which is as long as [`Arguments::output`] says.

@@ -9,7 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::launch::Kernel;
-use embedding::Embedding;
+pub use embedding::Embedding;
+
+/// The kernel of `builtin:embedding`, for a validation in this process.
+pub const fn embedding() -> Embedding {
+    Embedding
+}
 
 /// The built-in kernels, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
