@@ -115,33 +115,97 @@ pub struct Quantizer {
     pub zero_point: i64,
 }
 
-/// A value that is no tensor.
+/// A value that is no tensor. There can be a million: rare fields are small.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueInspection {
     /// Where it is, as for tensors.
-    pub path: String,
+    pub path: Box<str>,
     /// The path where the same object was met first; what it holds is listed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alias_of: Option<String>,
-    /// `None`, `bool`, `int`, `float`, `complex`, `str`, `bytes`, `dtype`, `device`, `storage`, `list`, `tuple`, `dict`,
-    /// `set`, `frozenset` or `opaque`.
+    pub alias_of: Option<Box<str>>,
+    /// What it is.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ValueKind,
     /// The value itself, of those that hold no others. Texts and bytes (in hexadecimal) of more than 64 KiB are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Scalar>,
     /// A float, or the two parts of a complex number, as Python's `float.hex` writes it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hex: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<Hex>,
     /// The items of a container, the characters of a text, the bytes of bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// The class of an opaque value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<String>,
+    pub class: Option<Box<str>>,
     /// The storage that is the value, by [`StorageInspection::id`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub storage: Option<String>,
+    pub storage: Option<Box<str>>,
+}
+
+/// The types of values that are no tensors, by the names that Python has for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "they are Python's names")]
+pub enum ValueKind {
+    #[serde(rename = "None")]
+    None,
+    Bool,
+    Int,
+    Float,
+    Complex,
+    Str,
+    Bytes,
+    Dtype,
+    Device,
+    /// A storage that is a value of its own.
+    Storage,
+    List,
+    Tuple,
+    Dict,
+    Set,
+    FrozenSet,
+    /// An object of another class.
+    Opaque,
+}
+
+impl ValueKind {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Complex => "complex",
+            Self::Str => "str",
+            Self::Bytes => "bytes",
+            Self::Dtype => "dtype",
+            Self::Device => "device",
+            Self::Storage => "storage",
+            Self::List => "list",
+            Self::Tuple => "tuple",
+            Self::Dict => "dict",
+            Self::Set => "set",
+            Self::FrozenSet => "frozenset",
+            Self::Opaque => "opaque",
+        }
+    }
+
+    /// Whether it holds other values, which are listed themselves.
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::List | Self::Tuple | Self::Dict | Self::Set | Self::FrozenSet)
+    }
+}
+
+/// Floats in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Hex {
+    /// A float.
+    Float(Box<str>),
+    /// Real and imaginary part.
+    Complex(Box<[String; 2]>),
 }
 
 /// A value that JSON can hold.
@@ -155,9 +219,9 @@ pub enum Scalar {
     /// A float.
     Number(Number),
     /// A text; of an integer beyond 64 bits its decimal digits.
-    Text(String),
+    Text(Box<str>),
     /// A complex number: real and imaginary part.
-    Complex([Number; 2]),
+    Complex(Box<[Number; 2]>),
 }
 
 /// A float.

@@ -2,7 +2,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::document::{EntryInspection, Quantizer, Scalar, StorageInspection, TensorInspection, ValueInspection};
+use super::document::{
+    EntryInspection, Hex, Quantizer, Scalar, StorageInspection, TensorInspection, ValueInspection, ValueKind,
+};
 use super::error::InspectError;
 use super::hex_float::hex_float;
 use super::reach::covered;
@@ -18,13 +20,16 @@ pub(super) struct Listing {
 }
 
 /// What the values listed may take in memory, tensors not counted. Those beyond are counted and not listed.
-const VALUES: u64 = 64 << 20;
+const VALUES: u64 = 192 << 20;
 
 /// What listing may take altogether: the memory of tensors, and reading what is named again and again.
 const WORK: ByteSize = ByteSize::mib(128);
 
-/// What a tensor or a value takes beside its texts.
-const FIXED: u64 = 256;
+/// What a tensor takes beside its texts.
+const TENSOR: u64 = 512;
+
+/// What a value takes beside its texts.
+const VALUE: u64 = size_of::<ValueInspection>() as u64 + 32;
 
 /// The longest text or run of bytes that is listed whole, in bytes.
 const TEXT: usize = 64 << 10;
@@ -74,7 +79,7 @@ impl<'a> Lister<'a> {
         match &item.value {
             ItemValue::Tensor(tensor) => self.tensor(item, tensor),
             value => {
-                let bytes = FIXED + alias + item.path.len() as u64 + text_bytes(value);
+                let bytes = VALUE + alias + item.path.len() as u64 + text_bytes(value);
                 if self.omitted == 0 && self.listed + bytes <= VALUES {
                     self.listed += bytes;
                     self.values.push(self.value(item, value));
@@ -88,7 +93,7 @@ impl<'a> Lister<'a> {
 
     fn tensor(&mut self, item: &Item<'_>, tensor: &TensorItem<'_>) {
         let dims = tensor.shape.map_or(0, <[u64]>::len) as u64;
-        self.work += FIXED + item.path.len() as u64 + 64 * dims;
+        self.work += TENSOR + item.path.len() as u64 + 64 * dims;
         let index = self.tensors.len();
         let storage = tensor.elements.map(|elements| &self.file.storages()[elements.storage]);
         let layout = tensor.layout;
@@ -137,12 +142,13 @@ impl<'a> Lister<'a> {
     }
 
     fn value(&self, item: &Item<'_>, value: &ItemValue<'_>) -> ValueInspection {
+        let text = |text: &str| Some(Scalar::Text(cut(text).into()));
         let mut told = ValueInspection {
-            path: item.path.to_owned(),
-            alias_of: item.alias_of.clone(),
-            kind: kind(value).to_owned(),
+            path: item.path.into(),
+            alias_of: item.alias_of.as_deref().map(Box::from),
+            kind: kind(value),
             value: None,
-            hex: Vec::new(),
+            hex: None,
             length: None,
             class: None,
             storage: None,
@@ -151,28 +157,28 @@ impl<'a> Lister<'a> {
             ItemValue::None | ItemValue::Tensor(_) => {}
             ItemValue::Bool(value) => told.value = Some(Scalar::Bool(*value)),
             ItemValue::Int(value) => told.value = Some(Scalar::Int(*value)),
-            ItemValue::BigInt(digits) => told.value = Some(Scalar::Text(cut(digits).to_owned())),
+            ItemValue::BigInt(digits) => told.value = text(digits),
             &ItemValue::Float(value) => {
                 told.value = Some(Scalar::Number(value.into()));
-                told.hex = vec![hex_float(value)];
+                told.hex = Some(Hex::Float(hex_float(value).into()));
             }
             &ItemValue::Complex(re, im) => {
-                told.value = Some(Scalar::Complex([re.into(), im.into()]));
-                told.hex = vec![hex_float(re), hex_float(im)];
+                told.value = Some(Scalar::Complex(Box::new([re.into(), im.into()])));
+                told.hex = Some(Hex::Complex(Box::new([hex_float(re), hex_float(im)])));
             }
-            ItemValue::Str(text) => {
-                told.value = Some(Scalar::Text(cut(text).to_owned()));
-                told.length = Some(text.chars().count() as u64);
+            ItemValue::Str(whole) => {
+                told.value = text(whole);
+                told.length = Some(whole.chars().count() as u64);
             }
             ItemValue::Bytes(bytes) => {
-                told.value = Some(Scalar::Text(hex(&bytes[..bytes.len().min(TEXT)])));
+                told.value = Some(Scalar::Text(hex(&bytes[..bytes.len().min(TEXT)]).into()));
                 told.length = Some(bytes.len() as u64);
             }
-            ItemValue::Dtype(dtype) => told.value = Some(Scalar::Text(format!("torch.{dtype}"))),
-            ItemValue::Device(device) => told.value = Some(Scalar::Text(cut(device).to_owned())),
-            ItemValue::Storage(index) => told.storage = Some(self.file.storages()[*index].key().to_owned()),
+            ItemValue::Dtype(dtype) => told.value = text(&format!("torch.{dtype}")),
+            ItemValue::Device(device) => told.value = text(device),
+            ItemValue::Storage(index) => told.storage = Some(self.file.storages()[*index].key().into()),
             ItemValue::Container { len, .. } => told.length = Some(*len as u64),
-            ItemValue::Opaque(class) => told.class = Some(class.clone()),
+            ItemValue::Opaque(class) => told.class = Some(class.as_str().into()),
         }
         told
     }
@@ -221,27 +227,32 @@ fn text_bytes(value: &ItemValue<'_>) -> u64 {
     let bytes = match value {
         ItemValue::Str(text) => text.len(),
         ItemValue::Bytes(bytes) => 2 * bytes.len(),
+        // The float in hexadecimal.
+        ItemValue::Float(_) => 32,
         ItemValue::BigInt(text) | ItemValue::Device(text) | ItemValue::Opaque(text) => text.len(),
         _ => 0,
     };
     bytes.min(2 * TEXT) as u64
 }
 
-fn kind(value: &ItemValue<'_>) -> &'static str {
+fn kind(value: &ItemValue<'_>) -> ValueKind {
     match value {
-        ItemValue::None => "None",
-        ItemValue::Bool(_) => "bool",
-        ItemValue::Int(_) | ItemValue::BigInt(_) => "int",
-        ItemValue::Float(_) => "float",
-        ItemValue::Complex(..) => "complex",
-        ItemValue::Str(_) => "str",
-        ItemValue::Bytes(_) => "bytes",
-        ItemValue::Dtype(_) => "dtype",
-        ItemValue::Device(_) => "device",
-        ItemValue::Tensor(_) => "tensor",
-        ItemValue::Storage(_) => "storage",
-        ItemValue::Container { kind, .. } => kind,
-        ItemValue::Opaque(_) => "opaque",
+        ItemValue::None => ValueKind::None,
+        ItemValue::Bool(_) => ValueKind::Bool,
+        ItemValue::Int(_) | ItemValue::BigInt(_) => ValueKind::Int,
+        ItemValue::Float(_) => ValueKind::Float,
+        ItemValue::Complex(..) => ValueKind::Complex,
+        ItemValue::Str(_) => ValueKind::Str,
+        ItemValue::Bytes(_) => ValueKind::Bytes,
+        ItemValue::Dtype(_) => ValueKind::Dtype,
+        ItemValue::Device(_) => ValueKind::Device,
+        ItemValue::Storage(_) => ValueKind::Storage,
+        ItemValue::Container { kind: "list", .. } => ValueKind::List,
+        ItemValue::Container { kind: "tuple", .. } => ValueKind::Tuple,
+        ItemValue::Container { kind: "dict", .. } => ValueKind::Dict,
+        ItemValue::Container { kind: "set", .. } => ValueKind::Set,
+        ItemValue::Container { kind: "frozenset", .. } => ValueKind::FrozenSet,
+        ItemValue::Container { .. } | ItemValue::Tensor(_) | ItemValue::Opaque(_) => ValueKind::Opaque,
     }
 }
 

@@ -24,8 +24,8 @@ mod tests;
 
 pub use digest::DigestFunction;
 pub use document::{
-    EntryInspection, ErrorReport, Inspection, NonFinite, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA, Scalar,
-    StorageInspection, TensorInspection, Totals, ValueInspection,
+    EntryInspection, ErrorReport, Hex, Inspection, NonFinite, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA,
+    Scalar, StorageInspection, TensorInspection, Totals, ValueInspection, ValueKind,
 };
 pub use error::InspectError;
 pub use extract::{ExtractError, Extraction, Format};

@@ -139,7 +139,7 @@ program, folder = sys.argv[1:]
 base, z = torch.randn(40, 30), torch.randn(6, 5, dtype=torch.complex64)
 tensors = {
     "base": base, "columns": base.t(), "part": base[3:9, 1::3], "expanded": base[0, 0].expand(1000, 1000),
-    "conj": z.conj(), "neg": z.conj().imag, "empty": base[:0], "scalar": base[2, 2], "bool": base > 0,
+    "conj": z.conj(), "neg": z.clone().conj().imag, "empty": base[:0], "scalar": base[2, 2], "bool": base > 0,
     "int": torch.arange(-5, 300, dtype=torch.int16), "parameter": torch.nn.Parameter(torch.randn(3)),
 }
 file = folder + "/tensors.pt"

@@ -13,6 +13,7 @@ use super::text::{clean, counted, cut, styled};
 use crate::bytes::ByteSize;
 use crate::inspect::{
     EntryInspection, Inspection, Number, Repeat, Scalar, StorageInspection, TensorInspection, ValueInspection,
+    ValueKind,
 };
 
 /// The rows of a table that are printed; JSON has them all.
@@ -58,7 +59,8 @@ fn values_of(entry: &EntryInspection, screen: &Screen) -> String {
 
     let columns = ["value", "type", "is"].map(|title| Column::new(title, Align::Left, 0)).to_vec();
     // What a container holds has rows of its own, here or above.
-    let told = |value: &&ValueInspection| value.alias_of.is_some() || !is_container(value) || value.length == Some(0);
+    let told =
+        |value: &&ValueInspection| value.alias_of.is_some() || !value.kind.is_container() || value.length == Some(0);
     let values: Vec<_> = entry.values.iter().filter(told).collect();
     text.push_str(&table(columns, values.iter().map(|value| value_row(value, &screen.palette)), screen));
     text
@@ -145,7 +147,7 @@ fn numbers(numbers: &[u64]) -> String {
 }
 
 fn value_row(value: &ValueInspection, palette: &Palette) -> Vec<Cell> {
-    let kind = Cell::new(value.kind.clone(), palette.dim);
+    let kind = Cell::new(value.kind.name(), palette.dim);
     let (is, style) = match (&value.alias_of, &value.class, &value.value) {
         (Some(first), ..) => (clean(&format!("is {first}")), palette.dim),
         (_, Some(class), _) => (clean(class), Style::new()),
@@ -159,17 +161,13 @@ fn value_row(value: &ValueInspection, palette: &Palette) -> Vec<Cell> {
     vec![Cell::plain(clean(&value.path)), kind, Cell::new(cut(&is, 80), style)]
 }
 
-fn is_container(value: &ValueInspection) -> bool {
-    matches!(&*value.kind, "list" | "tuple" | "dict" | "set" | "frozenset")
-}
-
 fn scalar_words(scalar: &Scalar, value: &ValueInspection) -> String {
     match scalar {
         Scalar::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
         Scalar::Int(value) => value.to_string(),
         Scalar::Number(value) => number(value),
-        Scalar::Complex([re, im]) => format!("{} {}j", number(re), number(im)),
-        Scalar::Text(text) if value.kind == "str" => format!("{:?}", clean(&cut(text, 80))),
+        Scalar::Complex(parts) => format!("{} {}j", number(&parts[0]), number(&parts[1])),
+        Scalar::Text(text) if value.kind == ValueKind::Str => format!("{:?}", clean(&cut(text, 80))),
         Scalar::Text(text) => clean(&cut(text, 80)),
     }
 }
