@@ -17,13 +17,14 @@
 //! synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).write(dir.path())?;
 //! let report = Validation::of(&Capture::open(dir.path())?).run(builtin::embedding())?;
 //! assert!(report.passed(), "{}", report.summary());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), plimsoll::Error>(())
 //! ```
 
 pub mod bytes;
 pub mod capture;
 pub mod ceiling;
 pub mod compare;
+mod error;
 pub mod kernel;
 pub mod meter;
 pub mod record;
@@ -32,3 +33,4 @@ pub mod run;
 pub mod timing;
 
 pub use bytes::ByteSize;
+pub use error::{Error, Result};
