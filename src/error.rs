@@ -1,1 +1,60 @@
 //! [`Error`] gathers what the modules refuse; each error is defined where it happens.
+
+use std::convert::Infallible;
+
+use crate::bytes::ParseByteSizeError;
+use crate::capture::batch::BatchError;
+use crate::capture::synthesize::SynthesizeError;
+use crate::capture::write::WriteError;
+use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
+use crate::ceiling::CeilingError;
+use crate::compare::{ParsePresetError, ToleranceError};
+use crate::inspect::ExtractError;
+use crate::kernel::{KernelError, ParseKernelSpecError};
+use crate::meter::MeterError;
+use crate::record::RecordError;
+use crate::run::RunError;
+
+/// Anything that Plimsoll refuses. A test that returns [`Result`] can use `?` on all of it, and on the errors of the system.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each variant is the error that it names")]
+pub enum Error {
+    #[error(transparent)]
+    ByteSize(#[from] ParseByteSizeError),
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error(transparent)]
+    OutsideStorage(#[from] OutsideStorage),
+    #[error(transparent)]
+    Dtype(#[from] ParseDtypeError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Synthesize(#[from] SynthesizeError),
+    #[error(transparent)]
+    Batch(#[from] BatchError<Infallible>),
+    #[error(transparent)]
+    Extract(#[from] ExtractError),
+    #[error(transparent)]
+    Preset(#[from] ParsePresetError),
+    #[error(transparent)]
+    Tolerance(#[from] ToleranceError),
+    #[error(transparent)]
+    KernelSpec(#[from] ParseKernelSpecError),
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    #[error(transparent)]
+    Ceiling(#[from] CeilingError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// What may be refused.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -3,6 +3,7 @@
 //! Modules in layers, each using only those above it in this list:
 //! - [`bytes`]: amounts with their unit in the type.
 //! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
+//! - [`inspect`]: what is inside files of torch.save.
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`record`]: the document of a run, and what changed between two.
@@ -17,13 +18,14 @@
 //! synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).write(dir.path())?;
 //! let report = Validation::of(&Capture::open(dir.path())?).run(builtin::embedding())?;
 //! assert!(report.passed(), "{}", report.summary());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), plimsoll::Error>(())
 //! ```
 
 pub mod bytes;
 pub mod capture;
 pub mod ceiling;
 pub mod compare;
+mod error;
 pub mod inspect;
 pub mod kernel;
 pub mod meter;
@@ -33,3 +35,4 @@ pub mod run;
 pub mod timing;
 
 pub use bytes::ByteSize;
+pub use error::{Error, Result};

@@ -99,6 +99,8 @@ class Inputs:
         (kind, content), = value.items()
         if kind == "tensor":
             return self.tensor(content)
+        if kind == "int":
+            return int(content)
         if kind == "float":
             return float(content)
         if kind == "complex":
@@ -239,8 +241,10 @@ def flattened(output, path):
 
 def encoded(value):
     """A leaf that is no tensor, as VALUE."""
-    if value is None or type(value) in (bool, int, str):
+    if value is None or type(value) in (bool, str):
         return value
+    if type(value) is int:
+        return value if -(2**63) <= value < 2**63 else {"int": str(value)}
     if type(value) is float:
         return {"float": encoded_float(value)}
     if type(value) is complex:

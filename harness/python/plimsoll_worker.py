@@ -23,7 +23,7 @@ worker -> supervisor
 KIND is exception, host-oom, device-oom, unsupported or input (a file could not be mapped). An error without `id` is one
 of the worker itself, such as a kernel that cannot be loaded; the worker then exits with 1.
 CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..]}
-VALUE null, true, 12, "text", {"float":0.5}, {"float":"nan"}, {"complex":[FLOAT,FLOAT]}, {"bytes":"hex"},
+VALUE null, true, 12, {"int":"an int beyond 64 bits"}, "text", {"float":0.5}, {"float":"nan"}, {"complex":[FLOAT,FLOAT]}, {"bytes":"hex"},
       {"dtype":"bfloat16"}, {"device":"cpu"}, {"list":[..]}, {"tuple":[..]}, {"dict":[[KEY,VALUE],..]},
       {"opaque":{"class":"torch.memory_format","detail":".."}}, {"tensor":{"storage":0,"layout":{"dtype":"bfloat16",
       "shape":[2,3],"strides":[3,1],"offset":0,"conj":false,"neg":false}}}      strides and offset in elements

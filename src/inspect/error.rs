@@ -10,8 +10,7 @@ use crate::capture::CaptureError;
 
 /// Why a file or a folder cannot be inspected, or not as a whole.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum InspectError {
+pub(super) enum InspectError {
     /// A file is malformed or cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
@@ -60,7 +59,7 @@ pub enum InspectError {
 
 impl InspectError {
     /// The error as documents tell it.
-    pub fn report(&self) -> ErrorReport {
+    pub(super) fn report(&self) -> ErrorReport {
         let (path, kind): (&Path, _) = match self {
             Self::Capture(error) => {
                 return ErrorReport {

@@ -27,6 +27,5 @@ pub use document::{
     EntryInspection, ErrorReport, Hex, Inspection, NonFinite, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA,
     Scalar, StorageInspection, TensorInspection, Totals, ValueInspection, ValueKind,
 };
-pub use error::InspectError;
 pub use extract::{ExtractError, Extraction, Format};
 pub use folder::{EXTENSIONS, Options, inspect};

@@ -58,6 +58,15 @@ fn every_tensor_of_torch_has_its_dtype_shape_bytes_and_digest() {
 }
 
 #[test]
+fn the_document_of_an_entry() {
+    let options = Options { digest: Some(DigestFunction::Sha256), verify: true };
+    let mut found = inspect(&fixture("entry_signature.pt"), options);
+    found.path = "entry_signature.pt".to_owned();
+    found.entries[0].file = found.path.clone();
+    crate::record::sample::assert_snapshot("inspect_document", &serde_json::to_string_pretty(&found).unwrap());
+}
+
+#[test]
 fn both_functions_digest_the_same_bytes() {
     let found = inspect(&fixture("layouts.pt"), Options { digest: Some(DigestFunction::Blake3), verify: false });
     for tensor in &found.entries[0].tensors {

@@ -6,16 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
-use super::error::RecordError;
+use super::error::{RecordError, SCHEMA};
 use super::policy::Policy;
 use super::release::Release;
 use super::results::Results;
 use super::semantics::Semantics;
 use super::verdict::Verdict;
 use crate::meter::PhaseReadings;
-
-/// The value of `schema` in the records that this version writes and reads.
-pub const SCHEMA: &str = "plimsoll.record/1";
 
 /// The JSON document of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::document::SCHEMA;
 use crate::bytes::ByteSize;
+
+/// The value of `schema` in the records that this version writes and reads.
+pub const SCHEMA: &str = "plimsoll.record/1";
 
 /// Why a record could not be written or read.
 #[derive(Debug, thiserror::Error)]

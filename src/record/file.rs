@@ -9,8 +9,8 @@ use rustix::fs::FallocateFlags;
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
-use super::document::{Record, SCHEMA};
-use super::error::RecordError;
+use super::document::Record;
+use super::error::{RecordError, SCHEMA};
 use super::json;
 use crate::bytes::ByteSize;
 

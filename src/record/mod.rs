@@ -31,9 +31,9 @@ mod semantics;
 mod verdict;
 
 pub use differences::{Change, ChangeKind, Differences, Figures, MemoryDelta, TimingDelta, compare_records};
-pub use document::{Record, RunState, SCHEMA, timestamp};
+pub use document::{Record, RunState, timestamp};
 pub use environment::{Environment, Gpu};
-pub use error::RecordError;
+pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use policy::{Batch, Batching, CacheRelease, CaptureSource, Policy, Recycling, SourceKind};

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use plimsoll::record::{Record, ValidationStatus};
 
-use crate::support::{Scene, kernel, run, torch_python};
+use crate::support::{Scene, kernel, plimsoll, run, torch_python};
 
 fn check(scene: &Scene, part: &str, name: &str) -> Option<Command> {
     let python = torch_python()?;
@@ -114,5 +114,23 @@ fn a_python_without_torch_or_none_at_all_says_what_to_do() {
         let (code, out, err) = run(&mut command);
         assert_eq!(code, 1, "{err}");
         assert!(out.contains(python) || out.contains("exited with code 1"), "{out}");
+    }
+}
+
+#[test]
+fn captures_of_other_operators_that_torch_wrote_pass_with_torchs_own_kernels() {
+    let Some(python) = torch_python() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/python/make_captures.py");
+    let (code, _, err) = run(Command::new(&python).arg(script).arg(dir.path()));
+    assert_eq!(code, 0, "{err}");
+    for (name, entries) in [("linear", 4), ("max_pool2d", 1), ("softmax", 2), ("nested", 1)] {
+        let record = dir.path().join("record.json");
+        let mut command = plimsoll();
+        command.arg("check").arg(dir.path().join(name)).arg("--python").arg(&python).arg("--record").arg(&record);
+        command.arg("--kernel").arg(format!("py:{}.py", dir.path().join(name).display())).args(["--launches", "2"]);
+        let (code, out, err) = run(&mut command);
+        assert_eq!(code, 0, "{name}: {out}{err}");
+        assert_eq!(Record::read(&record).unwrap().results.entries.len(), entries);
     }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use plimsoll::capture::TensorSpec;
 use plimsoll::kernel::KernelSpec;
 use plimsoll::timing::Protocol;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use value::Value;
 
@@ -84,9 +84,13 @@ pub struct Leaf {
     /// A tensor in the shared memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor: Option<LeafTensor>,
-    /// A plain value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A plain value; `null` is Python's None, not the absence of one.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub value: Option<Value>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// A contiguous tensor in the shared memory.
@@ -176,4 +180,28 @@ pub enum Reply {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leaf_that_is_none_is_told_from_one_without_a_value() {
+        let leaf = |text| serde_json::from_str::<Leaf>(text).unwrap();
+        assert_eq!(leaf(r#"{"path":"","value":null}"#).value, Some(Value(plimsoll::capture::Argument::None)));
+        assert_eq!(leaf(r#"{"path":""}"#).value, None);
+    }
+
+    #[test]
+    fn messages_are_written_as_the_protocol_says() {
+        let hello = Request::Hello { protocol: 1, kernel: "builtin:embedding".parse().unwrap() };
+        let text = r#"{"type":"hello","protocol":1,"kernel":{"builtin":"embedding"}}"#;
+        assert_eq!(serde_json::to_string(&hello).unwrap(), text);
+        let text = r#"{"type":"error","id":7,"index":null,"kind":"host-oom","message":"m","detail":null}"#;
+        assert!(matches!(
+            serde_json::from_str(text).unwrap(),
+            Reply::Error { id: Some(7), index: None, kind: ErrorKind::HostOom, .. }
+        ));
+    }
 }

@@ -20,13 +20,15 @@ mod call;
 mod content;
 mod error;
 mod plan;
+mod planned;
 mod preset;
 mod staging;
 mod stream;
 
 pub use crate::capture::write::Options;
 pub use error::SynthesizeError;
-pub use plan::{Plan, PlannedEntry};
+pub use plan::Plan;
+pub use planned::PlannedEntry;
 pub use preset::{Preset, TableShape, embedding, gemma4_e2b_gb10};
 pub use stream::EntryStream;
 #[doc(hidden)]

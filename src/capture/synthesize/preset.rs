@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::call::Call;
 use super::error::SynthesizeError;
-use super::plan::{Plan, PlannedEntry};
+use super::plan::Plan;
+use super::planned::PlannedEntry;
 use crate::ByteSize;
 use crate::capture::Dtype;
 use crate::capture::write::Options;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::error::SynthesizeError;
-use super::plan::PlannedEntry;
+use super::planned::PlannedEntry;
 use crate::capture::write::Options;
 
 /// Writes one entry of a plan after another to a temporary folder and gives its path. Each step removes the file before

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use anstyle::Style;
 
-use super::record::labelled;
 use super::style::{Palette, Screen};
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, counted, cut, styled};
+use super::text::{clean, counted, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::inspect::{
     EntryInspection, Inspection, Number, Repeat, Scalar, StorageInspection, TensorInspection, ValueInspection,

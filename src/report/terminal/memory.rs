@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::record::labelled;
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, duration, interval as interval_words};
+use super::text::{clean, duration, interval as interval_words, labelled};
 use crate::meter::{Metric, PhaseReadings, Reading, Source, sparkline};
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.

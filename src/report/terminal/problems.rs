@@ -1,8 +1,7 @@
 //! The failures of a record once more, below the rows, with what is known of their causes.
 
-use super::record::labelled;
 use super::style::Screen;
-use super::text::{clean, counted, cut, number, styled, wrap};
+use super::text::{clean, counted, cut, labelled, number, styled, wrap};
 use crate::compare::{Blindness, LeafOutcome};
 use crate::record::{EntryResult, Failure, Results, ValidationStatus};
 

@@ -9,7 +9,7 @@ use super::entries::EntryTable;
 use super::memory::memory;
 use super::problems::problems;
 use super::style::Screen;
-use super::text::{clean, counted, cut, duration, styled, width, wrap};
+use super::text::{clean, counted, cut, duration, labelled, styled, width};
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::OverCap;
@@ -223,20 +223,6 @@ fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     if let Some(path) = path {
         // A path is not cut: it is there to be copied.
         let _ = writeln!(text, " {}", styled(&clean(&format!("record in {}", path.display())), palette.dim));
-    }
-    text
-}
-
-/// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.
-pub(super) fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
-    let label = cut(label, screen.width() / 2);
-    let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
-    let pad = indent - width(&label);
-    let mut start = format!(" {}{:pad$}", styled(&label, style), "");
-    let mut text = String::new();
-    for line in wrap(&clean(value), screen.width() - 1 - indent) {
-        let _ = writeln!(text, "{start}{line}");
-        start = " ".repeat(1 + indent);
     }
     text
 }

@@ -1,6 +1,10 @@
 //! Pieces of text: clean, measured, cut to a width; figures as people read them.
 
+use std::fmt::Write;
+
 use anstyle::Style;
+
+use super::style::Screen;
 
 /// `text` without anything that a terminal would obey or that changes the order of what is read.
 pub(super) fn clean(text: &str) -> String {
@@ -129,6 +133,20 @@ pub(super) fn percent(before: f64, after: f64) -> String {
 /// `1 entry`, `2 entries`.
 pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.
+pub(super) fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
+    let label = cut(label, screen.width() / 2);
+    let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
+    let pad = indent - width(&label);
+    let mut start = format!(" {}{:pad$}", styled(&label, style), "");
+    let mut text = String::new();
+    for line in wrap(&clean(value), screen.width() - 1 - indent) {
+        let _ = writeln!(text, "{start}{line}");
+        start = " ".repeat(1 + indent);
+    }
+    text
 }
 
 #[cfg(test)]
