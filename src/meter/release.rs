@@ -76,7 +76,10 @@ impl Release {
     pub fn wait(self, tolerance: ByteSize, timeout: Duration) -> ReleaseProof {
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let held = self.memory_at_end.and_then(|memory| Some(memory.anon? + memory.shmem.unwrap_or_default()));
+        // A process that had no memory left when it was looked at has given all of it back before.
+        let held = self
+            .memory_at_end
+            .map_or(Some(ByteSize::ZERO), |memory| Some(memory.anon? + memory.shmem.unwrap_or_default()));
         loop {
             let gone = self.process.is_gone();
             let available_after = available();
