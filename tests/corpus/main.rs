@@ -1,0 +1,5 @@
+//! The reader against files that torch wrote, whose truth is known, and against files that were made to do harm.
+
+mod good;
+mod support;
+mod truth;
