@@ -10,7 +10,7 @@ use super::tensor::Layout;
 pub struct TensorRef {
     /// How the tensor lies in its storage.
     pub layout: Layout,
-    /// The index of the storage in [`Entry::storages`].
+    /// The index of the storage in [`Entry::storages`](super::Entry::storages).
     pub storage: usize,
 }
 

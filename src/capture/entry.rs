@@ -92,6 +92,7 @@ pub struct Signature {
 #[derive(Clone, Debug)]
 pub struct Entry {
     file: KnownFile,
+    name: String,
     function_name: String,
     args: Vec<Argument>,
     kwargs: Vec<(String, Argument)>,
@@ -112,13 +113,14 @@ impl Entry {
         let call = Fields { content: &content, convert: Converter::new(&content.document, &content.objects) }.read();
         let Call { function_name, args, kwargs, output, signature } = call.map_err(|kind| source.error(kind))?;
         let file = source.known().clone();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Content { storages, payloads, .. } = content;
-        Ok(Self { file, function_name, args, kwargs, output, signature, storages, payloads })
+        Ok(Self { file, name, function_name, args, kwargs, output, signature, storages, payloads })
     }
 
     /// The file's name, such as `entry_000000.pt`.
-    pub fn name(&self) -> std::borrow::Cow<'_, str> {
-        self.path().file_name().unwrap_or_default().to_string_lossy()
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The file.

@@ -26,11 +26,11 @@ pub enum FolderError {
     #[error("it calls {found:?} while {first:?} calls {expected:?}")]
     OtherFunction {
         /// The function of this entry.
-        found: String,
+        found: Box<str>,
         /// The first entry.
-        first: String,
+        first: Box<str>,
         /// The function of the first entry.
-        expected: String,
+        expected: Box<str>,
     },
 }
 
@@ -114,9 +114,9 @@ impl Capture {
             let expected = function.get_or_insert_with(|| entry.function_name().to_owned());
             if entry.function_name() != expected {
                 let error = FolderError::OtherFunction {
-                    found: entry.function_name().to_owned(),
-                    first: self.names[0].clone(),
-                    expected: expected.clone(),
+                    found: entry.function_name().into(),
+                    first: self.names[0].as_str().into(),
+                    expected: expected.as_str().into(),
                 };
                 return Err(CaptureError::new(&entry.path().into(), error));
             }

@@ -37,6 +37,8 @@ mod tar;
 mod tensor;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod torch_file;
 mod walk;
 pub mod write;

@@ -8,7 +8,7 @@ use super::argument::TensorRef;
 use super::dtype::Dtype;
 use super::error::CaptureError;
 use super::mapped::MappedEntry;
-use super::object::{Objects, Step, Tensor, TensorKind, Value, children, value};
+use super::object::{Children, Objects, Step, Tensor, TensorKind, Value, value};
 use super::pickle::{Document, NodeId};
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
@@ -139,13 +139,13 @@ struct Walk<'a> {
     path: String,
     /// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
     first: HashMap<NodeId, Option<(NodeId, Step)>>,
-    open: Vec<Frame>,
+    open: Vec<Frame<'a>>,
 }
 
 /// A container whose items are being visited.
-struct Frame {
+struct Frame<'a> {
     id: NodeId,
-    children: std::vec::IntoIter<(Step, NodeId)>,
+    children: Children<'a>,
     path: usize,
 }
 
@@ -173,7 +173,7 @@ impl Walk<'_> {
         visit(&Item { path: &self.path, alias_of, value: item_value(value) });
         if is_object && !again && self.path.len() < PATH_LIMIT {
             self.first.insert(id, reached);
-            let children = children(self.document, self.objects, id).into_iter();
+            let children = Children::of(self.document, self.objects, id);
             self.open.push(Frame { id, children, path: self.path.len() });
         }
     }

@@ -1,5 +1,7 @@
 //! What is inside a value: the items of containers, the parts of tensors and objects, each with its step in a path.
 
+use std::borrow::Cow;
+
 use super::super::pickle::{Document, Node, NodeId};
 use super::rebuild::Objects;
 use super::tensor::{Quantizer, SparseLayout, Tensor, TensorKind};
@@ -87,31 +89,63 @@ impl Value<'_> {
     }
 }
 
-/// The children of node `id`, in order.
-pub(in crate::capture) fn children(document: &Document, objects: &Objects, id: NodeId) -> Vec<(Step, NodeId)> {
-    let indexed = |items: &[NodeId]| items.iter().enumerate().map(|(i, &item)| (Step::Index(i), item)).collect();
-    let keyed = |pairs: &[(NodeId, NodeId)]| pairs.iter().map(|&(key, item)| (Step::Key(key), item)).collect();
-    let mut children: Vec<(Step, NodeId)> = match value(document, objects, id) {
-        Value::List(items) | Value::Tuple(items) | Value::Set(items) | Value::FrozenSet(items) => indexed(items),
-        Value::Dict(pairs) => keyed(&pairs),
-        Value::Tensor(tensor) => return tensor_parts(tensor),
-        Value::Opaque(_) => match document.node(id) {
-            Node::Object(object) => {
-                let mut children: Vec<_> = indexed(object.items());
-                children.extend::<Vec<_>>(keyed(object.pairs()));
-                let args = document.as_tuple(object.args()).is_some_and(|args| !args.is_empty());
-                children.extend(args.then_some((Step::Part("args"), object.args())));
-                children.extend(object.kwargs().map(|kwargs| (Step::Part("kwargs"), kwargs)));
-                children
+/// The children of a node, in order: items, then pairs, then parts. Nothing is copied but the few parts.
+#[derive(Default)]
+pub(in crate::capture) struct Children<'d> {
+    items: &'d [NodeId],
+    pairs: Cow<'d, [(NodeId, NodeId)]>,
+    parts: Vec<(Step, NodeId)>,
+    next: usize,
+}
+
+impl<'d> Children<'d> {
+    /// The children of node `id`.
+    pub(in crate::capture) fn of(document: &'d Document, objects: &'d Objects, id: NodeId) -> Self {
+        let mut children = Self::default();
+        let object = match document.node(id) {
+            Node::Object(object) => Some(object),
+            _ => None,
+        };
+        match value(document, objects, id) {
+            Value::List(items) | Value::Tuple(items) | Value::Set(items) | Value::FrozenSet(items) => {
+                children.items = items;
             }
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
-    };
-    if let Node::Object(object) = document.node(id) {
-        children.extend(object.state().map(|state| (Step::Part("state"), state)));
+            Value::Dict(pairs) => children.pairs = pairs,
+            Value::Tensor(tensor) => {
+                children.parts = tensor_parts(tensor);
+                return children;
+            }
+            Value::Opaque(_) => {
+                if let Some(object) = object {
+                    (children.items, children.pairs) = (object.items(), Cow::Borrowed(object.pairs()));
+                    let args = document.as_tuple(object.args()).is_some_and(|args| !args.is_empty());
+                    children.parts.extend(args.then_some((Step::Part("args"), object.args())));
+                    children.parts.extend(object.kwargs().map(|kwargs| (Step::Part("kwargs"), kwargs)));
+                }
+            }
+            _ => {}
+        }
+        let state = object.and_then(|object| object.state());
+        children.parts.extend(state.map(|state| (Step::Part("state"), state)));
+        children
     }
-    children
+}
+
+impl Iterator for Children<'_> {
+    type Item = (Step, NodeId);
+
+    fn next(&mut self) -> Option<(Step, NodeId)> {
+        let index = self.next;
+        self.next += 1;
+        if let Some(&item) = self.items.get(index) {
+            return Some((Step::Index(index), item));
+        }
+        let index = index - self.items.len();
+        match self.pairs.get(index) {
+            Some(&(key, item)) => Some((Step::Key(key), item)),
+            None => self.parts.get(index - self.pairs.len()).copied(),
+        }
+    }
 }
 
 /// The tensors that a tensor is made of, and the attributes saved with it.

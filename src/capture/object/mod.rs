@@ -11,7 +11,7 @@ mod rebuild;
 mod tensor;
 mod value;
 
-pub(super) use children::{Step, children};
+pub(super) use children::{Children, Step};
 pub(super) use dtypes::{storage_class, swap_width};
 pub(super) use persistent::{Claim, Locate, LocateError, Located, StorageClaim, claim};
 pub(super) use rebuild::Objects;

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 
 use super::document::{Document, Extra, How, NAME_BYTES, Node, NodeId, Object, PickleBytes, Span};
 use super::operand::Operands;
+use super::stack::{BOX, Stack};
 use super::{PickleError, PickleErrorKind, global, integer, text};
-
-/// What the values of one pickle may take, in bytes.
-const GRAPH_LIMIT: u64 = 128 << 20;
 
 /// The nodes that every document has: None, True, False, the empty tuple, and the integers of one byte. A pickle of a
 /// million of them takes no nodes.
@@ -18,10 +16,8 @@ const EMPTY_TUPLE: NodeId = NodeId(3);
 const FIRST_INT: u32 = 4;
 const INTS: u32 = 256;
 
-/// What one node, one item, one box and one memo entry take at most, growth of their vectors included.
+/// What one node and one memo entry take at most, growth of their vectors included.
 const NODE: u64 = 2 * size_of::<Node>() as u64;
-const ITEM: u64 = 2 * size_of::<NodeId>() as u64;
-const BOX: u64 = 32;
 const MEMO: u64 = 24;
 
 type Outcome<T> = Result<T, PickleErrorKind>;
@@ -36,10 +32,8 @@ pub(in crate::capture) fn read(pickle: PickleBytes, start: usize) -> Result<Docu
         whole: pickle.len(),
         decoded: Vec::new(),
         nodes: vec![Node::None, Node::Bool(true), Node::Bool(false), Node::Tuple(Box::default())],
-        stack: Vec::new(),
-        marks: Vec::new(),
+        stack: Stack::default(),
         memo: HashMap::new(),
-        taken: 0,
         opcode: start,
     };
     machine.nodes.extend((0..INTS).map(|n| Node::Int(i64::from(n))));
@@ -61,11 +55,8 @@ struct Machine<'a> {
     whole: usize,
     decoded: Vec<u8>,
     nodes: Vec<Node>,
-    stack: Vec<NodeId>,
-    /// The heights of the stack at its marks. What lies below the last one cannot be reached.
-    marks: Vec<u32>,
+    stack: Stack,
     memo: HashMap<u32, NodeId>,
-    taken: u64,
     /// The byte of the opcode being read.
     opcode: usize,
 }
@@ -74,17 +65,23 @@ impl Machine<'_> {
     /// Runs one opcode. The root is returned by STOP.
     fn step(&mut self) -> Outcome<Option<NodeId>> {
         match self.operands.u8()? {
-            b'.' => return self.pop().map(Some),
+            b'.' => return self.stack.pop().map(Some),
             0x80 => match self.operands.u8()? {
                 0..=5 => {}
                 protocol => return Err(PickleErrorKind::Protocol(protocol)),
             },
             // Frames only tell a stream reader how much to fetch.
             0x95 => drop(self.operands.length64()?),
-            opcode @ (b'(' | b'0' | b'1' | b'2') => self.stack_opcode(opcode)?,
-            b'N' => self.push(NONE)?,
-            0x88 => self.push(TRUE)?,
-            0x89 => self.push(FALSE)?,
+            b'(' => self.stack.mark()?,
+            b'0' => self.stack.drop_top()?,
+            b'1' => self.stack.drop_to_mark()?,
+            b'2' => {
+                let top = self.stack.top()?;
+                self.stack.push(top)?;
+            }
+            b'N' => self.stack.push(NONE)?,
+            0x88 => self.stack.push(TRUE)?,
+            0x89 => self.stack.push(FALSE)?,
             opcode @ (b'I' | b'J' | b'K' | b'M' | b'L' | 0x8a | 0x8b) => self.integer(opcode)?,
             b'F' => {
                 let value = self.operands.ascii_line()?.parse().map_err(|_| PickleErrorKind::Operand("float"))?;
@@ -110,29 +107,11 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    fn stack_opcode(&mut self, opcode: u8) -> Outcome<()> {
-        match opcode {
-            b'(' => {
-                self.charge(ITEM)?;
-                self.marks.push(self.stack.len() as u32);
-            }
-            // A POP right behind a mark takes the mark.
-            b'0' if self.stack.len() == self.floor() && !self.marks.is_empty() => drop(self.marks.pop()),
-            b'0' => drop(self.pop()?),
-            b'1' => {
-                let mark = self.pop_mark()?;
-                self.stack.truncate(mark);
-            }
-            _ => self.push(self.top()?)?,
-        }
-        Ok(())
-    }
-
     fn integer(&mut self, opcode: u8) -> Outcome<()> {
         let bytes = match opcode {
             b'K' => {
                 let value = self.operands.u8()?;
-                return self.push(NodeId(FIRST_INT + u32::from(value)));
+                return self.stack.push(NodeId(FIRST_INT + u32::from(value)));
             }
             b'J' => return self.operands.i32().and_then(|n| self.int(n.into())),
             b'M' => return self.operands.u16().and_then(|n| self.int(n.into())),
@@ -150,7 +129,7 @@ impl Machine<'_> {
 
     fn int(&mut self, value: i64) -> Outcome<()> {
         match u32::try_from(value) {
-            Ok(value) if value < INTS => self.push(NodeId(FIRST_INT + value)),
+            Ok(value) if value < INTS => self.stack.push(NodeId(FIRST_INT + value)),
             _ => self.node(Node::Int(value)),
         }
     }
@@ -160,8 +139,8 @@ impl Machine<'_> {
         let start = self.operands.position();
         let line = self.operands.ascii_line()?;
         match line {
-            "00" => return self.push(FALSE),
-            "01" => return self.push(TRUE),
+            "00" => return self.stack.push(FALSE),
+            "01" => return self.stack.push(TRUE),
             _ => {}
         }
         let digits = line.strip_suffix('L').unwrap_or(line);
@@ -199,7 +178,7 @@ impl Machine<'_> {
     fn escaped(&mut self, opcode: u8) -> Outcome<()> {
         let line = self.operands.line()?;
         // Decoding gives at most twice as many bytes, in a vector that may be half empty.
-        self.charge(4 * line.len() as u64)?;
+        self.stack.charge(4 * line.len() as u64)?;
         let start = self.decoded.len();
         let decode = if opcode == b'V' { text::raw_unicode_escape } else { text::quoted };
         decode(line, &mut self.decoded).ok_or(PickleErrorKind::Operand("text with valid escapes"))?;
@@ -218,11 +197,11 @@ impl Machine<'_> {
         };
         if matches!(opcode, b'g' | b'h' | b'j') {
             let node = *self.memo.get(&index).ok_or(PickleErrorKind::MemoMissing(index))?;
-            return self.push(node);
+            return self.stack.push(node);
         }
-        let top = self.top()?;
+        let top = self.stack.top()?;
         if self.memo.insert(index, top).is_none() {
-            self.charge(MEMO)?;
+            self.stack.charge(MEMO)?;
         }
         Ok(())
     }
@@ -232,25 +211,25 @@ impl Machine<'_> {
             b']' => self.node(Node::List(Vec::new())),
             b'}' => self.node(Node::Dict(Vec::new())),
             0x8f => self.node(Node::Set(Vec::new())),
-            b')' => self.push(EMPTY_TUPLE),
+            b')' => self.stack.push(EMPTY_TUPLE),
             0x85..=0x87 => {
-                let items = self.pop_many(usize::from(opcode - 0x84))?;
+                let items = self.stack.pop_many(usize::from(opcode - 0x84))?;
                 self.node(Node::Tuple(items.into()))
             }
             b't' => {
-                let items = self.pop_to_mark()?;
-                if items.is_empty() { self.push(EMPTY_TUPLE) } else { self.node(Node::Tuple(items.into())) }
+                let items = self.stack.pop_to_mark()?;
+                if items.is_empty() { self.stack.push(EMPTY_TUPLE) } else { self.node(Node::Tuple(items.into())) }
             }
             0x91 => {
-                let items = self.pop_to_mark()?;
+                let items = self.stack.pop_to_mark()?;
                 self.node(Node::FrozenSet(items.into()))
             }
             b'l' => {
-                let items = self.pop_to_mark()?;
+                let items = self.stack.pop_to_mark()?;
                 self.node(Node::List(items))
             }
             _ => {
-                let items = self.pop_to_mark()?;
+                let items = self.stack.pop_to_mark()?;
                 let pairs = self.pairs(&items)?;
                 self.node(Node::Dict(pairs))
             }
@@ -260,13 +239,16 @@ impl Machine<'_> {
     /// Adds items to the container below them.
     fn fill(&mut self, opcode: u8) -> Outcome<()> {
         let items = match opcode {
-            b'a' => self.pop_many(1)?,
-            b's' => self.pop_many(2)?,
-            _ => self.pop_to_mark()?,
+            b'a' => self.stack.pop_many(1)?,
+            b's' => self.stack.pop_many(2)?,
+            _ => self.stack.pop_to_mark()?,
         };
         let pairs = if matches!(opcode, b's' | b'u') { self.pairs(&items)? } else { Vec::new() };
         let wrong = |opcode, needed| Err(PickleErrorKind::WrongKind { opcode, needed });
-        let target = self.top()?;
+        let target = self.stack.top()?;
+        if matches!(self.nodes[target.0 as usize], Node::Object(_)) {
+            self.stack.charge(BOX + size_of::<Extra>() as u64)?;
+        }
         let node = &mut self.nodes[target.0 as usize];
         match (opcode, node) {
             (b'a' | b'e', Node::List(list)) => list.extend(items),
@@ -288,33 +270,33 @@ impl Machine<'_> {
                 self.global(module, name)
             }
             0x93 => {
-                let [module, name] = self.pop_array()?;
+                let [module, name] = self.stack.pop_array()?;
                 match (&self.nodes[module.0 as usize], &self.nodes[name.0 as usize]) {
                     (&Node::Str(module), &Node::Str(name)) => self.global(module, name),
                     _ => Err(PickleErrorKind::WrongKind { opcode: "STACK_GLOBAL", needed: "two texts" }),
                 }
             }
             b'R' => {
-                let [callable, args] = self.pop_array()?;
+                let [callable, args] = self.stack.pop_array()?;
                 self.call(callable, args, None, How::Call)
             }
             0x81 => {
-                let [class, args] = self.pop_array()?;
+                let [class, args] = self.stack.pop_array()?;
                 self.call(class, args, None, How::New)
             }
             0x92 => {
-                let [class, args, kwargs] = self.pop_array()?;
+                let [class, args, kwargs] = self.stack.pop_array()?;
                 self.call(class, args, Some(kwargs), How::New)
             }
             b'i' => {
                 let (module, name) = self.global_lines()?;
-                let args = self.pop_to_mark()?;
+                let args = self.stack.pop_to_mark()?;
                 self.global(module, name)?;
-                let class = self.pop()?;
+                let class = self.stack.pop()?;
                 self.new_object(class, args)
             }
             b'o' => {
-                let mut args = self.pop_to_mark()?;
+                let mut args = self.stack.pop_to_mark()?;
                 if args.is_empty() {
                     return Err(PickleErrorKind::StackUnderflow);
                 }
@@ -336,7 +318,7 @@ impl Machine<'_> {
     }
 
     fn persistent(&mut self) -> Outcome<()> {
-        let id = self.pop()?;
+        let id = self.stack.pop()?;
         let offset = self.opcode as u32;
         self.node(Node::Persistent { id, offset })
     }
@@ -378,7 +360,7 @@ impl Machine<'_> {
         }
         let extra = match kwargs {
             Some(kwargs) => {
-                self.charge(BOX + size_of::<Extra>() as u64)?;
+                self.stack.charge(BOX + size_of::<Extra>() as u64)?;
                 Some(Box::new(Extra { kwargs: Some(kwargs), ..Extra::default() }))
             }
             None => None,
@@ -390,14 +372,14 @@ impl Machine<'_> {
     /// What INST and OBJ of protocol 0 make.
     fn new_object(&mut self, class: NodeId, args: Vec<NodeId>) -> Outcome<()> {
         self.node(Node::Tuple(args.into()))?;
-        let args = self.pop()?;
+        let args = self.stack.pop()?;
         self.call(class, args, None, How::New)
     }
 
     fn build(&mut self) -> Outcome<()> {
-        let state = self.pop()?;
-        let target = self.top()?;
-        self.charge(BOX + size_of::<Extra>() as u64)?;
+        let state = self.stack.pop()?;
+        let target = self.stack.top()?;
+        self.stack.charge(BOX + size_of::<Extra>() as u64)?;
         match &mut self.nodes[target.0 as usize] {
             Node::Object(object) => {
                 object.extra.get_or_insert_default().state = Some(state);
@@ -405,58 +387,6 @@ impl Machine<'_> {
             }
             _ => Err(PickleErrorKind::WrongKind { opcode: "BUILD", needed: "an object" }),
         }
-    }
-
-    /// The height of the stack below which nothing can be taken.
-    fn floor(&self) -> usize {
-        self.marks.last().map_or(0, |&mark| mark as usize)
-    }
-
-    fn top(&self) -> Outcome<NodeId> {
-        if self.stack.len() > self.floor() {
-            Ok(self.stack[self.stack.len() - 1])
-        } else {
-            Err(PickleErrorKind::StackUnderflow)
-        }
-    }
-
-    fn pop(&mut self) -> Outcome<NodeId> {
-        let top = self.top()?;
-        self.stack.pop();
-        Ok(top)
-    }
-
-    fn pop_many(&mut self, count: usize) -> Outcome<Vec<NodeId>> {
-        match self.stack.len().checked_sub(count) {
-            Some(start) if start >= self.floor() => self.take(start),
-            _ => Err(PickleErrorKind::StackUnderflow),
-        }
-    }
-
-    fn pop_array<const N: usize>(&mut self) -> Outcome<[NodeId; N]> {
-        match self.stack.len().checked_sub(N) {
-            Some(start) if start >= self.floor() => {
-                let items = self.stack[start..].try_into().expect("as many as asked for");
-                self.stack.truncate(start);
-                Ok(items)
-            }
-            _ => Err(PickleErrorKind::StackUnderflow),
-        }
-    }
-
-    fn pop_mark(&mut self) -> Outcome<usize> {
-        self.marks.pop().map(|mark| mark as usize).ok_or(PickleErrorKind::NoMark)
-    }
-
-    fn pop_to_mark(&mut self) -> Outcome<Vec<NodeId>> {
-        let mark = self.pop_mark()?;
-        self.take(mark)
-    }
-
-    fn take(&mut self, start: usize) -> Outcome<Vec<NodeId>> {
-        self.charge((self.stack.len() - start) as u64 * ITEM + BOX)?;
-        // `split_off` would give the vector the capacity of the whole stack.
-        Ok(self.stack.drain(start..).collect())
     }
 
     fn pairs(&self, items: &[NodeId]) -> Outcome<Vec<(NodeId, NodeId)>> {
@@ -467,29 +397,15 @@ impl Machine<'_> {
     }
 
     fn node(&mut self, node: Node) -> Outcome<()> {
-        self.charge(NODE)?;
+        self.stack.charge(NODE)?;
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
-        self.push(id)
-    }
-
-    fn push(&mut self, node: NodeId) -> Outcome<()> {
-        if self.stack.len() == self.stack.capacity() {
-            self.charge(self.stack.len() as u64 * ITEM)?;
-        }
-        self.stack.push(node);
-        Ok(())
-    }
-
-    /// Counts bytes that the graph takes. Sums are upper bounds: what is freed is not given back.
-    fn charge(&mut self, bytes: u64) -> Outcome<()> {
-        self.taken += bytes;
-        if self.taken > GRAPH_LIMIT { Err(PickleErrorKind::TooLarge { limit: GRAPH_LIMIT }) } else { Ok(()) }
+        self.stack.push(id)
     }
 }
 
 /// The span of `length` bytes from `start`; both fit, because a pickle is shorter than 2^31 bytes and what is decoded
-/// from it is bounded by [`GRAPH_LIMIT`].
+/// from it is bounded by the limit of the graph.
 fn span(start: usize, length: usize) -> Span {
     Span { start: start as u32, length: length as u32 }
 }

@@ -15,6 +15,7 @@ mod global;
 mod integer;
 mod machine;
 mod operand;
+mod stack;
 mod text;
 
 pub(super) use document::{Document, How, Node, NodeId, Object, PickleBytes, Span};
