@@ -114,7 +114,7 @@ fn opaque(class: &str, detail: &str) -> Argument {
 fn tensor_argument(tensor: &Tensor) -> Argument {
     match &tensor.kind {
         TensorKind::Strided(tensor) => Argument::Tensor(tensor.clone()),
-        TensorKind::Quantized { .. } => opaque("torch.Tensor", "a quantized tensor"),
+        TensorKind::Quantized { .. } | TensorKind::Packed { .. } => opaque("torch.Tensor", "a quantized tensor"),
         TensorKind::Sparse { .. } => opaque("torch.Tensor", "a sparse tensor"),
         TensorKind::Nested { .. } => opaque("torch.Tensor", "a nested tensor"),
         TensorKind::Meta(_) => opaque("torch.Tensor", "a tensor on the meta device, without elements"),

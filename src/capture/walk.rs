@@ -221,6 +221,7 @@ fn tensor_item(tensor: &Tensor) -> TensorItem<'_> {
     let (kind, layout, shape) = match &tensor.kind {
         TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
         TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
+        TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
         TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
         TensorKind::Nested { .. } => ("nested", None, None),
         TensorKind::Meta(layout) => ("meta", Some(layout), None),

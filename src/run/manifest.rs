@@ -36,7 +36,7 @@ fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planne
     let identity = entry.identity(digest)?;
     Ok(Planned {
         semantics: EntrySemantics {
-            name: entry.name().into_owned(),
+            name: entry.name().to_owned(),
             bytes: entry.file_size(),
             digest: identity.to_string(),
             covers: identity.covers,

@@ -102,14 +102,16 @@ class Truth:
                 "storage_offset": tensor.storage_offset(),
                 "conj": tensor.is_conj(),
                 "neg": tensor.is_neg(),
-                "storage": self.storages.setdefault(storage._cdata, len(self.storages)),
+                "storage": None if packed else self.storages.setdefault(storage._cdata, len(self.storages)),
                 "sha256": None if packed else hashlib.sha256(logical_bytes(tensor)).hexdigest(),
             }
         self.tensors.append(told)
+        if kind == "foreign":
+            return parts
         state = tensor.__getstate__()
         # A plain tensor and a parameter without attributes are saved without a state, any other subclass with one.
         plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        return parts + ([(path + "!state", state)] if state or not plain and kind != "foreign" else [])
+        return parts + ([(path + "!state", state)] if state or not plain else [])
 
     def parts(self, path, tensor):
         """The kind of a tensor, and the tensors that it is made of."""
@@ -117,7 +119,11 @@ class Truth:
         if tensor.device.type == "meta":
             return "meta", []
         if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            return ("foreign", []) if tensor.is_nested else ("wrapper", [])
+            if tensor.is_nested:
+                # torch's nested tensor of the jagged layout is rebuilt from a dict.
+                parts = {'args[0]["values"]': tensor._values, 'args[0]["offsets"]': tensor._offsets}
+                return "foreign", named(parts)
+            return "wrapper", []
         if tensor.is_quantized:
             if tensor.qscheme() == torch.per_tensor_affine:
                 return "quantized", []

@@ -305,7 +305,7 @@ def many_tensors():
 @value
 def keys():
     same = torch.arange(2.0)
-    return {1: torch.arange(7.0), "1": 1, None: 2, (1, "x"): 3, 1.5: 4, b"\x00'": 5, True: 6, -7: same, 'q"\\\n\u20ac': same, "": 8, 2**70: 9, False: 10}
+    return {1: torch.arange(7.0), "1": 1, None: 2, (1, "x"): 3, 1.5: 4, b"\x00'": 5, True: 6, -7: same, 'q"\\\n\u20ac': same, "": 8, 2**70: 9, False: 10, 1e22: 11, 1e-7: 12, 3j: 13, torch.float16: 14, torch.device("cuda:1"): 15, (1, ("it's",), None): 16}
 
 
 @value
