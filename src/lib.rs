@@ -4,6 +4,7 @@ pub mod bytes;
 pub mod capture;
 pub mod ceiling;
 pub mod compare;
+pub mod inspect;
 pub mod kernel;
 pub mod meter;
 pub mod record;

@@ -55,6 +55,19 @@ pub enum CaptureErrorKind {
 }
 
 impl CaptureErrorKind {
+    /// A word for the layer that found it: `source`, `archive`, `pickle`, `tensor`, `value`, `entry` or `folder`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Source(_) => "source",
+            Self::Archive(_) => "archive",
+            Self::Pickle(_) => "pickle",
+            Self::Rebuild(_) => "tensor",
+            Self::Convert(_) => "value",
+            Self::Entry(_) => "entry",
+            Self::Folder(_) => "folder",
+        }
+    }
+
     /// What to do next.
     fn advice(&self) -> &'static str {
         match self {

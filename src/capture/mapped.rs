@@ -1,8 +1,10 @@
 //! [`MappedEntry`]: the storages of an entry as bytes.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::archive::{self, Method, Record};
+use super::archive::{self, ArchiveError, Method, Record};
 use super::argument::TensorRef;
 use super::error::CaptureError;
 use super::map::{Access, MappedFile};
@@ -10,6 +12,7 @@ use super::object::RebuildError;
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
 use super::tensor::TensorView;
+use super::verify;
 
 /// The storages of an entry, mapped from its file. Bytes are read when they are touched; only storages that are
 /// deflated or big-endian in the file are decoded into memory, each when it is first asked for.
@@ -43,10 +46,7 @@ impl MappedEntry {
     pub fn storage(&self, index: usize) -> Result<&[u8], CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { offset, .. } => {
-                let start = *offset as usize;
-                Ok(&self.map[start..start + storage.bytes.bytes() as usize])
-            }
+            Place::File { offset, .. } => Ok(&self.map[in_file(storage, *offset)]),
             Place::Encoded { offset, encoding, .. } => {
                 let cell = &self.decoded[index];
                 if let Some(bytes) = cell.get() {
@@ -55,6 +55,58 @@ impl MappedEntry {
                 let bytes = self.decode(storage, *offset, *encoding)?;
                 Ok(cell.get_or_init(|| bytes))
             }
+        }
+    }
+
+    /// The same bytes. What must be decoded is owned by the caller, who can let it go, and its CRC is checked.
+    ///
+    /// # Errors
+    /// As [`MappedEntry::storage`].
+    ///
+    /// # Panics
+    /// Where there is no such storage.
+    pub fn read_storage(&self, index: usize) -> Result<Cow<'_, [u8]>, CaptureError> {
+        let storage = &self.storages[index];
+        match &storage.place {
+            Place::File { offset, .. } => Ok(Cow::Borrowed(&self.map[in_file(storage, *offset)])),
+            Place::Encoded { offset, encoding, .. } => self.decode(storage, *offset, *encoding).map(Cow::Owned),
+        }
+    }
+
+    /// Refuses storage `index` where the file tells another CRC-32 than `actual`, that of its bytes as they lie in the
+    /// file.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Crc`].
+    ///
+    /// # Panics
+    /// Where there is no such storage.
+    pub fn check_crc(&self, index: usize, actual: u32) -> Result<(), CaptureError> {
+        let storage = &self.storages[index];
+        match storage.crc32 {
+            Some(expected) if expected != actual => {
+                let error = self.source.error(ArchiveError::Crc { expected, actual });
+                Err(error.in_record(format!("data/{}", storage.key)).at(0))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads storage `index` where it has a CRC-32, in parallel and a few MiB at a time, and compares. A storage that must
+    /// be decoded is left to [`MappedEntry::read_storage`], which compares.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Crc`].
+    ///
+    /// # Panics
+    /// Where there is no such storage.
+    pub fn verify_storage(&self, index: usize) -> Result<(), CaptureError> {
+        let storage = &self.storages[index];
+        match storage.place {
+            Place::File { offset, .. } if storage.crc32.is_some() => {
+                self.check_crc(index, verify::crc_of(&self.map, in_file(storage, offset)))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -98,8 +150,28 @@ impl MappedEntry {
         self.map.advise(access);
     }
 
+    /// Takes the whole pages within `range` of storage `index` out of the process's resident memory; nothing, where the
+    /// storage had to be decoded.
+    ///
+    /// # Panics
+    /// Where there is no such storage, or `range` reaches beyond it.
+    pub fn release_storage(&self, index: usize, range: Range<usize>) {
+        let storage = &self.storages[index];
+        if let Place::File { offset, .. } = storage.place {
+            let whole = in_file(storage, offset);
+            let part = whole.start + range.start..whole.start + range.end;
+            assert!(range.start <= range.end && part.end <= whole.end, "the range lies within the storage");
+            self.map.release_pages(part);
+        }
+    }
+
     /// Takes all mapped pages out of the process's resident memory; what is touched again comes back.
     pub fn release_pages(&self) {
         self.map.release_pages(0..self.map.len());
     }
+}
+
+/// The bytes of `storage` in its file, checked when the file was read.
+fn in_file(storage: &Storage, offset: u64) -> Range<usize> {
+    offset as usize..(offset + storage.bytes.bytes()) as usize
 }

@@ -40,6 +40,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod torch_file;
+mod verify;
 mod walk;
 pub mod write;
 mod zipped;
@@ -61,4 +62,5 @@ pub use residency::{Residency, StorageId};
 pub use source::SourceError;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
+pub use verify::Verified;
 pub use walk::{Item, ItemValue, TensorItem, TorchFile};

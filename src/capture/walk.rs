@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::argument::TensorRef;
 use super::dtype::Dtype;
 use super::error::CaptureError;
 use super::mapped::MappedEntry;
-use super::object::{Children, Objects, Step, Tensor, TensorKind, Value, value};
+use super::object::{Children, Objects, Quantizer, Step, Tensor, TensorClass, TensorKind, Value, class_name, value};
 use super::pickle::{Document, NodeId};
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
@@ -78,6 +80,8 @@ pub enum ItemValue<'a> {
 pub struct TensorItem<'a> {
     /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
     pub kind: &'static str,
+    /// Its Python class: `torch.Tensor`, `torch.nn.parameter.Parameter`, or a subclass.
+    pub class: Cow<'a, str>,
     /// Its shape, where the file tells it.
     pub shape: Option<&'a [u64]>,
     /// How its elements lie: over the storage where it has one, without elements where it has none.
@@ -86,6 +90,8 @@ pub struct TensorItem<'a> {
     pub elements: Option<&'a TensorRef>,
     /// Whether gradients are recorded.
     pub requires_grad: bool,
+    /// Scale and zero point of a tensor that is quantized as a whole. Those of channels are tensors, parts of it.
+    pub quantizer: Option<(f64, i64)>,
 }
 
 /// The longest path, in bytes. Deeper values end the walk at their container.
@@ -122,13 +128,30 @@ impl TorchFile {
     /// # Errors
     /// Where the file can no longer be read, or is another than when it was opened.
     pub fn map(&self) -> Result<MappedEntry, CaptureError> {
-        MappedEntry::of(&self.file.reopen()?, &self.content.storages)
+        MappedEntry::of(&self.reopen()?, &self.content.storages)
+    }
+
+    /// The file, open again.
+    pub(super) fn reopen(&self) -> Result<SourceFile, CaptureError> {
+        self.file.reopen()
     }
 
     /// Calls `visit` for every value, containers before what they hold. Cycles and aliases are met as aliases.
     pub fn walk(&self, visit: &mut dyn FnMut(&Item<'_>)) {
+        let walked = self.try_walk::<Infallible>(&mut |item| {
+            visit(item);
+            ControlFlow::Continue(())
+        });
+        match walked {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(never) => match never {},
+        }
+    }
+
+    /// Calls `visit` as [`TorchFile::walk`] does, until it breaks.
+    pub fn try_walk<B>(&self, visit: &mut dyn FnMut(&Item<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
         let Content { document, objects, .. } = &self.content;
-        Walk { document, objects, path: "$".to_owned(), first: HashMap::new(), open: Vec::new() }.run(visit);
+        Walk { document, objects, path: "$".to_owned(), first: HashMap::new(), open: Vec::new() }.run(visit)
     }
 }
 
@@ -150,32 +173,39 @@ struct Frame<'a> {
 }
 
 impl Walk<'_> {
-    fn run(mut self, visit: &mut dyn FnMut(&Item<'_>)) {
-        self.enter(self.document.root(), None, visit);
+    fn run<B>(mut self, visit: &mut dyn FnMut(&Item<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
+        self.enter(self.document.root(), None, visit)?;
         while let Some(frame) = self.open.last_mut() {
             self.path.truncate(frame.path);
             match frame.children.next() {
                 Some((step, child)) => {
                     let parent = frame.id;
                     step.write(self.document, &mut self.path);
-                    self.enter(child, Some((parent, step)), visit);
+                    self.enter(child, Some((parent, step)), visit)?;
                 }
                 None => drop(self.open.pop()),
             }
         }
+        ControlFlow::Continue(())
     }
 
-    fn enter(&mut self, id: NodeId, reached: Option<(NodeId, Step)>, visit: &mut dyn FnMut(&Item<'_>)) {
+    fn enter<B>(
+        &mut self,
+        id: NodeId,
+        reached: Option<(NodeId, Step)>,
+        visit: &mut dyn FnMut(&Item<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
         let value = value(self.document, self.objects, id);
         let is_object = value.is_object();
         let alias_of = (is_object && self.first.contains_key(&id)).then(|| self.first_path(id));
         let again = alias_of.is_some();
-        visit(&Item { path: &self.path, alias_of, value: item_value(value) });
+        visit(&Item { path: &self.path, alias_of, value: item_value(self.document, value) })?;
         if is_object && !again && self.path.len() < PATH_LIMIT {
             self.first.insert(id, reached);
             let children = Children::of(self.document, self.objects, id);
             self.open.push(Frame { id, children, path: self.path.len() });
         }
+        ControlFlow::Continue(())
     }
 
     /// The path where `id` was met first.
@@ -192,7 +222,7 @@ impl Walk<'_> {
     }
 }
 
-fn item_value(value: Value<'_>) -> ItemValue<'_> {
+fn item_value<'d>(document: &'d Document, value: Value<'d>) -> ItemValue<'d> {
     let container = |kind, len| ItemValue::Container { kind, len };
     match value {
         Value::None => ItemValue::None,
@@ -205,7 +235,7 @@ fn item_value(value: Value<'_>) -> ItemValue<'_> {
         Value::Bytes(bytes) => ItemValue::Bytes(bytes),
         Value::Dtype(dtype) => ItemValue::Dtype(dtype),
         Value::Device(device) => ItemValue::Device(device),
-        Value::Tensor(tensor) => ItemValue::Tensor(tensor_item(tensor)),
+        Value::Tensor(tensor) => ItemValue::Tensor(tensor_item(document, tensor)),
         Value::Storage(index) => ItemValue::Storage(index),
         Value::List(items) => container("list", items.len()),
         Value::Tuple(items) => container("tuple", items.len()),
@@ -216,7 +246,7 @@ fn item_value(value: Value<'_>) -> ItemValue<'_> {
     }
 }
 
-fn tensor_item(tensor: &Tensor) -> TensorItem<'_> {
+fn tensor_item<'d>(document: &'d Document, tensor: &'d Tensor) -> TensorItem<'d> {
     let elements = tensor.elements();
     let (kind, layout, shape) = match &tensor.kind {
         TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
@@ -229,5 +259,14 @@ fn tensor_item(tensor: &Tensor) -> TensorItem<'_> {
         TensorKind::Foreign { .. } => ("foreign", None, None),
     };
     let shape = shape.or_else(|| layout.map(|layout| &layout.shape[..]));
-    TensorItem { kind, shape, layout, elements, requires_grad: tensor.requires_grad }
+    let class = match tensor.class {
+        TensorClass::Tensor => Cow::Borrowed("torch.Tensor"),
+        TensorClass::Parameter => Cow::Borrowed("torch.nn.parameter.Parameter"),
+        TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
+    };
+    let quantizer = match tensor.kind {
+        TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => Some((scale, zero_point)),
+        _ => None,
+    };
+    TensorItem { kind, class, shape, layout, elements, requires_grad: tensor.requires_grad, quantizer }
 }

@@ -1,5 +1,7 @@
 //! The reader against files that torch wrote, whose truth is known, and against files that were made to do harm.
 
 mod good;
+mod hostile;
+mod probe;
 mod support;
 mod truth;

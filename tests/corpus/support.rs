@@ -33,6 +33,12 @@ pub fn corpus() -> Option<&'static Path> {
     FOLDER.get_or_init(|| torch_python().map(|python| make(python.as_os_str(), "make_corpus.py", "corpus"))).as_deref()
 }
 
+/// The folder of hostile files: any Python 3 builds them.
+pub fn hostile() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| make(OsStr::new("python3"), "make_hostile.py", "hostile"))
+}
+
 /// The files of `folder`, truths left out, in order.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.unwrap().path());

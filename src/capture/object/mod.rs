@@ -16,8 +16,8 @@ pub(super) use children::{Children, Step};
 pub(super) use dtypes::{storage_class, swap_width};
 pub(super) use persistent::{Claim, Locate, LocateError, Located, StorageClaim, claim};
 pub(super) use rebuild::Objects;
-pub(super) use tensor::{Tensor, TensorKind};
-pub(super) use value::{Value, value};
+pub(super) use tensor::{Quantizer, Tensor, TensorClass, TensorKind};
+pub(super) use value::{Value, class_name, value};
 
 use super::dtype::Dtype;
 use super::tensor::OutsideStorage;

@@ -83,7 +83,7 @@ fn dotted(module: &str, name: &str) -> String {
 }
 
 /// The name of the class or function `id`.
-fn class_name(document: &Document, id: NodeId) -> String {
+pub(in crate::capture) fn class_name(document: &Document, id: NodeId) -> String {
     match document.as_global(id) {
         Some((module, name)) => dotted(&module, &name),
         None => "object".to_owned(),

@@ -1,0 +1,30 @@
+//! Inspection: what is inside files of torch.save, from headers alone, and their bytes where they are asked for.
+//!
+//! [`inspect`] gives one [`Inspection`] for a file or a folder, the document `plimsoll.inspect/1`: every tensor and every
+//! other value by its path, the storages below them, storages that are repeated across entries, and what views drag
+//! along. A file that cannot be read is an element with an error, and costs the others nothing. [`Extraction`] takes one
+//! tensor out into a file.
+//!
+//! Time and memory depend on the number of values, not on the size of storages; [`DigestFunction`] and
+//! [`Options::verify`] read every byte, in windows. Values that would take more memory than any reasonable file needs to
+//! be listed are refused.
+
+mod digest;
+mod document;
+mod error;
+mod extract;
+mod folder;
+mod hex_float;
+mod listing;
+mod reach;
+mod repeats;
+pub mod schema;
+
+pub use digest::DigestFunction;
+pub use document::{
+    EntryInspection, ErrorReport, Inspection, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA, Scalar,
+    StorageInspection, TensorInspection, Totals, ValueInspection,
+};
+pub use error::InspectError;
+pub use extract::{ExtractError, Extraction, Format};
+pub use folder::{EXTENSIONS, Options, inspect};
