@@ -63,4 +63,4 @@ pub use source::SourceError;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
 pub use verify::Verified;
-pub use walk::{Item, ItemValue, TensorItem, TorchFile};
+pub use walk::{Alias, Item, ItemValue, TensorItem, TorchFile};

@@ -48,7 +48,8 @@ impl TorchFile {
         let (told, without): (Vec<_>, Vec<_>) = archive.records().iter().partition(|record| record.crc().is_some());
         // Chunks of all records are dealt out together: a file is one large record as often as many small ones.
         let chunks = told.iter().enumerate().filter(|(_, record)| record.method == Method::Stored);
-        let chunks: Vec<_> = chunks.flat_map(|(at, record)| split(payload(record)).map(move |range| (at, range))).collect();
+        let chunks: Vec<_> =
+            chunks.flat_map(|(at, record)| split(payload(record)).map(move |range| (at, range))).collect();
         let summed: Vec<_> = chunks.into_par_iter().map(|(at, range)| (at, sum(&map, range))).collect();
         map.intact()?;
         let mut sums = vec![crc32fast::Hasher::new(); told.len()];

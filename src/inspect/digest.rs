@@ -13,9 +13,7 @@ use super::document::EntryInspection;
 use super::error::InspectError;
 use super::listing::{Listing, hex};
 use crate::bytes::ByteSize;
-use crate::capture::{
-    Access, CaptureError, Layout, MappedEntry, Place, TensorRef, TensorView, TorchFile,
-};
+use crate::capture::{Access, CaptureError, Layout, MappedEntry, Place, TensorRef, TensorView, TorchFile};
 
 /// The functions that digests are computed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -69,15 +69,16 @@ impl<'a> Lister<'a> {
     }
 
     fn visit(&mut self, item: &Item<'_>) -> ControlFlow<()> {
-        let alias = item.alias_of.as_ref().map_or(0, String::len) as u64;
+        let alias_of = item.alias_of.map(|alias| alias.path());
+        let alias = alias_of.as_ref().map_or(0, String::len) as u64;
         self.work = self.work.saturating_add(alias + reading(&item.value));
         match &item.value {
-            ItemValue::Tensor(tensor) => self.tensor(item, tensor),
+            ItemValue::Tensor(tensor) => self.tensor(item, tensor, alias_of),
             value => {
                 let bytes = FIXED + alias + item.path.len() as u64 + text_bytes(value);
                 if self.omitted == 0 && self.listed + bytes <= VALUES {
                     self.listed += bytes;
-                    self.values.push(self.value(item, value));
+                    self.values.push(self.value(item, value, alias_of));
                 } else {
                     self.omitted += 1;
                 }
@@ -86,7 +87,7 @@ impl<'a> Lister<'a> {
         if self.work > WORK.bytes() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn tensor(&mut self, item: &Item<'_>, tensor: &TensorItem<'_>) {
+    fn tensor(&mut self, item: &Item<'_>, tensor: &TensorItem<'_>, alias_of: Option<String>) {
         let dims = tensor.shape.map_or(0, <[u64]>::len) as u64;
         self.work += FIXED + item.path.len() as u64 + 64 * dims;
         let index = self.tensors.len();
@@ -94,7 +95,7 @@ impl<'a> Lister<'a> {
         let layout = tensor.layout;
         self.tensors.push(TensorInspection {
             path: item.path.to_owned(),
-            alias_of: item.alias_of.clone(),
+            alias_of,
             kind: tensor.kind.to_owned(),
             class: tensor.class.to_string(),
             dtype: layout.map(|layout| layout.dtype),
@@ -136,10 +137,10 @@ impl<'a> Lister<'a> {
         }
     }
 
-    fn value(&self, item: &Item<'_>, value: &ItemValue<'_>) -> ValueInspection {
+    fn value(&self, item: &Item<'_>, value: &ItemValue<'_>, alias_of: Option<String>) -> ValueInspection {
         let mut told = ValueInspection {
             path: item.path.to_owned(),
-            alias_of: item.alias_of.clone(),
+            alias_of,
             kind: kind(value).to_owned(),
             value: None,
             hex: Vec::new(),

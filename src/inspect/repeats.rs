@@ -28,7 +28,9 @@ pub(super) fn repeats(entries: &[EntryInspection]) -> Vec<Repeat> {
             Repeat { bytes, proven, saved_bytes: ByteSize::new(saved), storages }
         })
         .collect();
-    repeats.sort_by_key(|repeat| (Reverse(repeat.saved_bytes), repeat.storages[0].entry, repeat.storages[0].storage.clone()));
+    repeats.sort_by_key(|repeat| {
+        (Reverse(repeat.saved_bytes), repeat.storages[0].entry, repeat.storages[0].storage.clone())
+    });
     repeats
 }
 

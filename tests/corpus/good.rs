@@ -82,7 +82,7 @@ fn read(path: &Path) -> Result<HashMap<String, Seen>, CaptureError> {
                 }),
             });
         }
-        let value = Seen { alias_of: item.alias_of.clone(), plain: plain(&item.value), tensor };
+        let value = Seen { alias_of: item.alias_of.map(|alias| alias.path()), plain: plain(&item.value), tensor };
         assert!(seen.insert(item.path.to_owned(), value).is_none(), "{}: {} twice", path.display(), item.path);
     });
     mapped.intact()?;

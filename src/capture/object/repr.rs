@@ -45,7 +45,10 @@ pub(super) fn text(value: &str) -> String {
             // Python prints what changes the letter before it.
             '\u{300}'..='\u{36f}' => out.push(c),
             '\0' => out.push_str("\\x00"),
-            c if (c as u32) < 0x20 && !matches!(c, '\t' | '\n' | '\r') || (0x7f..0xa1).contains(&(c as u32)) || c == '\u{ad}' => {
+            c if (c as u32) < 0x20 && !matches!(c, '\t' | '\n' | '\r')
+                || (0x7f..0xa1).contains(&(c as u32))
+                || c == '\u{ad}' =>
+            {
                 out.push_str(&format!("\\x{:02x}", c as u32));
             }
             c => match c.escape_debug().next() {

@@ -98,7 +98,9 @@ impl Tensor {
     pub(super) fn cost(&self) -> u64 {
         let dims = match &self.kind {
             TensorKind::Strided(t) | TensorKind::Quantized { integers: t, .. } => 2 * t.layout.shape.len(),
-            TensorKind::Packed { layout, .. } | TensorKind::Meta(layout) | TensorKind::Wrapper(layout) => 2 * layout.shape.len(),
+            TensorKind::Packed { layout, .. } | TensorKind::Meta(layout) | TensorKind::Wrapper(layout) => {
+                2 * layout.shape.len()
+            }
             TensorKind::Sparse { shape, parts, .. } => shape.len() + parts.len(),
             TensorKind::Nested { .. } | TensorKind::Foreign { .. } => 0,
         };

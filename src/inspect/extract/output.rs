@@ -68,7 +68,8 @@ impl Extraction {
             .tempfile_in(folder)
             .map_err(failed)?;
         let mut writer = BufWriter::with_capacity(CHUNK, beside.as_file_mut());
-        let written = writer.write_all(&header).and_then(|()| elements(&view, &mut writer)).and_then(|()| writer.flush());
+        let written =
+            writer.write_all(&header).and_then(|()| elements(&view, &mut writer)).and_then(|()| writer.flush());
         drop(writer);
         written.and_then(|()| beside.as_file().sync_all()).map_err(failed)?;
         // A file that changed meanwhile was read half old, half new.
