@@ -28,6 +28,7 @@ mod mapped;
 mod object;
 mod pickle;
 mod residency;
+pub mod skeleton;
 mod source;
 mod storage;
 #[cfg(any(test, feature = "proptest"))]

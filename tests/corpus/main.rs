@@ -3,5 +3,6 @@
 mod good;
 mod hostile;
 mod probe;
+mod rebuilt;
 mod support;
 mod truth;
