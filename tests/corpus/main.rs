@@ -2,6 +2,7 @@
 
 mod good;
 mod hostile;
+mod mutated;
 mod probe;
 mod rebuilt;
 mod support;

@@ -72,9 +72,12 @@ class Truth:
             below = [(path + step(key), item) for key, item in value.items()]
             attributes = getattr(value, "__dict__", None)
             return below + ([(path + "!state", attributes)] if attributes else [])
+        if isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__module__ == "__main__":
+            # An object of a class that no reader knows, made from its items.
+            return [(f"{path}!args[{i}]", item) for i, item in enumerate(value)]
         if isinstance(value, (list, tuple, set, frozenset)):
             return [(f"{path}[{i}]", item) for i, item in enumerate(value)]
-        if type(value).__module__ == "__main__" and hasattr(value, "__dict__") and not isinstance(value, type):
+        if isinstance(value, torch.nn.Module) or type(value).__module__ in ("__main__", "vendor.models"):
             return [(path + "!state", value.__dict__)] if value.__dict__ else []
         self.plain(path, value)
         return []

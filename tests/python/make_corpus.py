@@ -48,6 +48,9 @@ class Plain:
     pass
 
 
+Point = collections.namedtuple("Point", ["x", "y"])
+
+
 class Wrapper(torch.Tensor):
     """A tensor without elements of its own around another."""
 
@@ -356,6 +359,30 @@ def state_dict():
 
 
 @value
+def module():
+    torch.manual_seed(4)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.BatchNorm1d(2))
+    model.register_buffer("scale", torch.arange(3.0))
+    return {"before": torch.arange(2), "model": model, "after": torch.arange(5.0)}
+
+
+@value
+def training():
+    torch.manual_seed(5)
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    return {"epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": [0.5, 0.25]}
+
+
+@value
+def named_tuples():
+    point = Point(torch.arange(3), 2)
+    return {"point": point, "point_again": point, "after": torch.arange(2)}
+
+
+@value
 def numpy_values():
     return {
         "scalars": [numpy.float32(1.5), numpy.int64(3), numpy.bool_(True), numpy.float64(2.5)],
@@ -472,7 +499,7 @@ def archives(corpus):
     for protocol in [1, 2, 3, 4, 5]:
         for name in ["keys", "scalars", "sets", "ordered", "numpy_values", "unknown_classes", "aliases", "returned"]:
             corpus.save(f"{name}_protocol_{protocol}.pt", VALUES[name](), pickle_protocol=protocol)
-    for name in ["strided", "storages_shared", "dtype_float32", "quantized", "sparse", "scalars", "cycles", "conjugates", "parameters", "without_elements", "entry_embedding", "bare_tensor", "unknown_classes"]:
+    for name in ["strided", "storages_shared", "dtype_float32", "quantized", "sparse", "scalars", "cycles", "conjugates", "parameters", "without_elements", "entry_embedding", "bare_tensor", "unknown_classes", "module", "training"]:
         corpus.save(f"legacy_{name}.pt", VALUES[name](), _use_new_zipfile_serialization=False)
     # Below protocol 4 torch cannot save a memory format.
     formats = [torch.channels_last, torch.preserve_format, torch.arange(2)]
@@ -582,6 +609,43 @@ def tar(corpus, name):
     corpus.note(name, truth)
 
 
+def legacy_views(corpus, name):
+    """The views of storages that torch wrote before 0.4: tensors over parts of one storage, each with a key of its own."""
+    tensors = {"all": torch.arange(6.0), "part": torch.arange(6.0)[2:5]}
+    file = io.BytesIO()
+    for head in (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True}):
+        pickle.dump(head, file, 2)
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            return value.id if isinstance(value, Id) else None
+
+    class Id:
+        def __init__(self, *id):
+            self.id = id
+
+    class Call:
+        def __init__(self, *args):
+            self.args = args
+
+        def __reduce__(self):
+            return torch._utils._rebuild_tensor, self.args
+
+    known = ("storage", torch.FloatStorage, "70", "cpu", 6)
+    whole = Call(Id(*known, None), 0, (6,), (1,))
+    part = Call(Id(*known, ("71", 2, 3)), 0, (3,), (1,))
+    Pickler(file, 2).dump({"all": whole, "part": part})
+    pickle.dump(["70"], file, 2)
+    file.write(struct.pack("<q6f", 6, *range(6)))
+    (corpus.folder / name).write_bytes(file.getvalue())
+    loaded = torch.load(corpus.folder / name, weights_only=False)
+    assert all(torch.equal(loaded[key], tensors[key]) for key in tensors)
+    truth = truth_of(tensors)
+    # The part is told as a view of the whole.
+    truth["tensors"][1] |= {"storage": 0, "storage_offset": 2}
+    corpus.note(name, truth)
+
+
 def main():
     # Pickling values of depth 500 recurses deeper than Python allows by itself.
     sys.setrecursionlimit(10_000)
@@ -593,6 +657,7 @@ def main():
     archives(corpus)
     big_endian(corpus)
     tar(corpus, "first_format.pt")
+    legacy_views(corpus, "legacy_views.pt")
 
 
 if __name__ == "__main__":

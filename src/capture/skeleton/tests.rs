@@ -54,7 +54,7 @@ fn a_wrong_payload_is_found() {
     };
     assert!(changed(|bytes| bytes[5] ^= 1).contains("do not use it"));
     assert!(changed(|bytes| bytes.push(0)).contains("more bytes"));
-    assert!(changed(|bytes| drop(bytes.pop())).contains("fewer bytes"));
+    assert!(changed(|bytes| bytes.truncate(bytes.len() - 1)).contains("fewer bytes"));
 }
 
 #[test]
