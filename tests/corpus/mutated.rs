@@ -8,7 +8,7 @@ use crate::probe::{Outcome, probe};
 use crate::support::{files, hostile};
 
 /// The files that are made of each good one.
-const EACH: u64 = 60;
+const EACH: u64 = 400;
 
 /// The largest file that is damaged, in bytes: the same damage is rarer in a large one.
 const LARGEST: u64 = 16 << 10;
