@@ -171,6 +171,9 @@ impl TorchFile {
     }
 
     /// Calls `visit` for every value, containers before what they hold. Cycles and aliases are met as aliases.
+    ///
+    /// A small file can name one long number a million times, and each is read anew. Where files are foreign, count what
+    /// is read and stop: [`TorchFile::try_walk`].
     pub fn walk(&self, visit: &mut dyn FnMut(&Item<'_>)) {
         let walked = self.try_walk::<Infallible>(&mut |item| {
             visit(item);

@@ -1,11 +1,12 @@
 //! Reading a file whole in a process of its own, so that an abort, an endless loop and memory are seen from outside.
 
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plimsoll::capture::{CaptureError, ItemValue, TensorItem, TorchFile};
+use plimsoll::capture::{CaptureError, CaptureErrorKind, Entry, ItemValue, TensorItem, TorchFile};
 
 /// Names the files that the child is to read, one a line.
 const FILES: &str = "PLIMSOLL_CORPUS_FILES";
@@ -15,6 +16,9 @@ pub const TIME: Duration = Duration::from_secs(5);
 
 /// What reading one may take on top of the process's own memory, in KiB.
 pub const MEMORY_KIB: u64 = 256 << 10;
+
+/// The bytes of texts and numbers after which a reader of foreign files stops, as `plimsoll inspect` does.
+const WORK: usize = 128 << 20;
 
 /// What was read of one file.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +31,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// Reads the headers, every value, elements of every tensor and every byte of every storage.
+/// Reads the headers, every value, the call where it is an entry, elements of every tensor and every byte of every storage.
 ///
 /// Of each tensor one buffer is read: an expanded one has more elements than anybody can read.
 pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
@@ -35,7 +39,14 @@ pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
     let mapped = file.map()?;
     let mut out = vec![0; 64 << 10];
     let mut failed = None;
-    file.walk(&mut |item| {
+    let mut work = 0;
+    let _ = file.try_walk(&mut |item| {
+        work += match &item.value {
+            ItemValue::BigInt(digits) => digits.len(),
+            ItemValue::Str(text) => text.len(),
+            ItemValue::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
         if let ItemValue::Tensor(TensorItem { elements: Some(elements), .. }) = &item.value
             && item.alias_of.is_none()
         {
@@ -44,13 +55,21 @@ pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
                 Err(error) => failed = Some(error),
             }
         }
+        if work > WORK { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     failed.map_or(Ok(()), Err)?;
     for index in 0..file.storages().len() {
         mapped.verify_storage(index)?;
         mapped.read_storage(index)?;
     }
-    mapped.intact()
+    mapped.intact()?;
+    // What is no entry is read all the same.
+    if let Err(error) = Entry::open(path)
+        && !matches!(error.kind, CaptureErrorKind::Entry(_))
+    {
+        return Err(error);
+    }
+    Ok(())
 }
 
 fn peak_kib() -> u64 {

@@ -416,6 +416,30 @@ def each_level(depth):
     return body + b"(" + b"".join(b"j" + struct.pack("<I", i % depth) for i in range(300_000)) + b"e" + b"a" * (depth - 1)
 
 
+def entries():
+    """Captures of a call, whose values are turned into a tree of arguments."""
+
+    def entry(name, value):
+        fields = text("function_name") + text("f") + text("args") + b"(" + value + b"t"
+        fields += text("kwargs") + b"}" + text("output") + b"N"
+        write(f"entry_{name}.pt", archive(records(pickle=pickled(b"}(" + fields + b"u")))[0], "harmless")
+
+    entry("good", tensor())
+    wide = tensor((1,) * 2000, (1,) * 2000)
+    entry("many_dimensions", wide + b"2" * 1_000_000)
+    entry("many_tensors", tensor() + b"2" * 1_000_000)
+    entry("doubling_tuples", b")" + b"2\x86" * 900)
+    entry("doubling_triples", b")" + b"22\x87" * 900)
+    put, get = (lambda i: b"r" + struct.pack("<I", i)), (lambda i: b"j" + struct.pack("<I", i))
+    entry("doubling_dicts", b"}" + b"".join(put(i) + b"}(K\x01" + get(i) + b"K\x02" + get(i) + b"u" for i in range(300)))
+    entry("many_singles", b"]" + b"K\x01\x85" + b"2" * 500_000)
+    entry("long_texts", text("x" * 1_000_000) + b"2" * 100_000)
+    entry("large_numbers", b"\x8b" + struct.pack("<i", 100_000) + b"\x7f" * 100_000 + b"2" * 100_000)
+    entry("long_class", b"c" + b"m" * 100_000 + b"\nname\n" + b"2" * 500_000)
+    entry("cycle", b"]q\0h\0a")
+    entry("deep", b"]" * 100_000 + b"a" * 99_999)
+
+
 def legacy():
     magic = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
     protocol, info = pickled(b"M\xe9\x03"), pickled(b"}")
@@ -498,7 +522,7 @@ def main():
     FOLDER = pathlib.Path(sys.argv[1])
     FOLDER.mkdir(parents=True, exist_ok=True)
     write("good.pt", file(), "harmless")
-    for part in [no_archives, truncations, damaged_archives, bombs, layouts, pickles, legacy, tars]:
+    for part in [no_archives, truncations, damaged_archives, bombs, layouts, pickles, entries, legacy, tars]:
         part()
     (FOLDER / "expected.json").write_text(json.dumps(EXPECTED, indent=1, sort_keys=True) + "\n")
 
