@@ -17,7 +17,7 @@ python3 seed.py ../tests/fixtures "$seeds/hostile" "$seeds/corpus"
 
 for target in "${targets[@]}"; do
     echo "+ $target for $seconds s"
-    # 256 MiB is what a file may take; the fuzzer and its shadow memory come on top.
+    # The sanitizer makes everything several times slower and larger than the limits that tests/corpus holds files to.
     cargo +nightly fuzz run "$target" --fuzz-dir . -- \
-        -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=256 -max_len=16384 -print_final_stats=1
+        -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 -max_len=16384 -print_final_stats=1
 done

@@ -100,14 +100,18 @@ fn torch(told: &Value) -> Outcome {
     }
 }
 
-/// Whether the reader found every tensor of the truth and no other.
+/// Whether the reader found every tensor of the truth. Some are found twice: a peer may copy what is shared, and parts
+/// of unusual tensors are tensors that the truth does not list.
 fn is_right(truth: &[Seen], found: &[Seen]) -> bool {
-    let count = |tensors: &[Seen]| {
-        let mut counts: HashMap<Seen, usize> = HashMap::new();
-        tensors.iter().for_each(|tensor| *counts.entry(tensor.clone()).or_default() += 1);
-        counts
-    };
-    count(truth) == count(found)
+    let mut left: HashMap<&Seen, usize> = HashMap::new();
+    found.iter().for_each(|tensor| *left.entry(tensor).or_default() += 1);
+    truth.iter().all(|tensor| match left.get_mut(tensor) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
