@@ -12,7 +12,7 @@ pub(super) const VALUES_LIMIT: usize = 1 << 20;
 /// How deep the values of a call may be nested.
 pub(super) const DEPTH_LIMIT: usize = 1000;
 
-/// The bytes of texts and byte strings that one call may hold.
+/// The bytes of texts, byte strings and shapes that one call may hold.
 pub(super) const TEXT_LIMIT: usize = 32 << 20;
 
 /// A value that cannot be given to a kernel.
@@ -22,8 +22,8 @@ pub enum ConvertError {
     /// More than a million values.
     #[error("the call holds more than {VALUES_LIMIT} values")]
     TooMany,
-    /// Texts and byte strings beyond 32 MiB.
-    #[error("the texts of the call take more than {TEXT_LIMIT} bytes")]
+    /// Texts, byte strings and shapes beyond 32 MiB.
+    #[error("the texts and shapes of the call take more than {TEXT_LIMIT} bytes")]
     TooLong,
     /// Nested more than a thousand deep.
     #[error("the values of the call are nested more than {DEPTH_LIMIT} deep")]
@@ -65,7 +65,10 @@ impl<'d> Converter<'d> {
             Value::Bytes(bytes) => Argument::Bytes(self.counted(bytes.len(), bytes)?.into_owned()),
             Value::Dtype(dtype) => Argument::Dtype(dtype),
             Value::Device(device) => Argument::Device(device),
-            Value::Tensor(tensor) => tensor_argument(tensor),
+            Value::Tensor(tensor) => {
+                self.counted(description(tensor), ())?;
+                tensor_argument(tensor)
+            }
             Value::Storage(_) => opaque("torch.UntypedStorage", "a storage, not a tensor"),
             Value::List(items) => Argument::List(self.nested(id, |this| this.arguments(items))?),
             Value::Tuple(items) => Argument::Tuple(self.nested(id, |this| this.arguments(items))?),
@@ -107,6 +110,11 @@ impl<'d> Converter<'d> {
     }
 }
 
+/// What the sizes and strides of a tensor take, in bytes.
+fn description(tensor: &Tensor) -> usize {
+    tensor.elements().map_or(0, |elements| 16 * elements.layout.shape.len())
+}
+
 fn opaque(class: &str, detail: &str) -> Argument {
     Argument::Opaque { class: class.to_owned(), detail: detail.to_owned() }
 }
@@ -114,7 +122,7 @@ fn opaque(class: &str, detail: &str) -> Argument {
 fn tensor_argument(tensor: &Tensor) -> Argument {
     match &tensor.kind {
         TensorKind::Strided(tensor) => Argument::Tensor(tensor.clone()),
-        TensorKind::Quantized { .. } => opaque("torch.Tensor", "a quantized tensor"),
+        TensorKind::Quantized { .. } | TensorKind::Packed { .. } => opaque("torch.Tensor", "a quantized tensor"),
         TensorKind::Sparse { .. } => opaque("torch.Tensor", "a sparse tensor"),
         TensorKind::Nested { .. } => opaque("torch.Tensor", "a nested tensor"),
         TensorKind::Meta(_) => opaque("torch.Tensor", "a tensor on the meta device, without elements"),

@@ -66,7 +66,7 @@ fn the_values_around_the_tensors_are_read() {
         let file = TorchFile::open(&folder().join(format!("values_protocol_{protocol}.pt"))).unwrap();
         let mut found = BTreeMap::new();
         file.walk(&mut |item| {
-            let alias = item.alias_of.as_deref().unwrap_or_default();
+            let alias = item.alias_of.map(|alias| alias.path()).unwrap_or_default();
             let key = item.path.to_owned();
             found.insert(key, format!("{:?}{alias}", item.value));
         });

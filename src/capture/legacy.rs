@@ -13,7 +13,7 @@ use super::object::{Claim, Locate, LocateError, Located, RebuildError, claim};
 use super::pickle::{self, Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Place, Storage};
-use super::torch_file::Content;
+use super::torch_file::{Content, Payload};
 use crate::bytes::ByteSize;
 
 /// The number that starts such a file: 0x1950a86a20f9469cfc6c.
@@ -47,7 +47,8 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     let mut locate = Stream { storages: Vec::new(), by_key: HashMap::new() };
     locate.read(source, &document, &keys)?;
     let objects = Content::objects(source, None, &document, &mut locate)?;
-    Ok(Content { document, objects, storages: locate.storages, payloads: Vec::new() })
+    let payloads = Payload::without_crc(&locate.storages);
+    Ok(Content { document, objects, storages: locate.storages, payloads })
 }
 
 /// The storages behind the pickles.

@@ -28,6 +28,7 @@ mod mapped;
 mod object;
 mod pickle;
 mod residency;
+pub mod skeleton;
 mod source;
 mod storage;
 #[cfg(any(test, feature = "proptest"))]
@@ -63,4 +64,4 @@ pub use source::SourceError;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
 pub use verify::Verified;
-pub use walk::{Item, ItemValue, TensorItem, TorchFile};
+pub use walk::{Alias, Item, ItemValue, TensorItem, TorchFile};

@@ -19,7 +19,7 @@ use super::pickle::{Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::Storage;
 use super::tensor::{Layout, OutsideStorage};
-use super::torch_file::Content;
+use super::torch_file::{Content, Payload};
 
 const BLOCK: u64 = 512;
 
@@ -96,7 +96,8 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     keyed.read_tensors(&mut member("tensors")?)?;
     let document = member("pickle")?.pickle()?;
     let objects = Content::objects(source, Some("pickle"), &document, &mut keyed)?;
-    Ok(Content { document, objects, storages: keyed.storages, payloads: Vec::new() })
+    let payloads = Payload::without_crc(&keyed.storages);
+    Ok(Content { document, objects, storages: keyed.storages, payloads })
 }
 
 /// A member being read from front to back.

@@ -6,7 +6,7 @@ use super::error::CaptureError;
 use super::object::{Locate, LocateError, Objects};
 use super::pickle::{self, Document, PickleBytes};
 use super::source::SourceFile;
-use super::storage::Storage;
+use super::storage::{Place, Storage};
 use super::{legacy, tar, zipped};
 
 /// What a file holds: its values, its tensors, and where its storages are.
@@ -23,9 +23,24 @@ pub(super) struct Content {
 /// The bytes of one storage in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Payload {
+    /// The name of the storage in the file.
+    pub(super) key: String,
     pub(super) range: Range<u64>,
     /// Whether the bytes around it tell its CRC.
     pub(super) has_crc: bool,
+}
+
+impl Payload {
+    /// Those of `storages` in a format that knows no CRCs.
+    pub(super) fn without_crc(storages: &[Storage]) -> Vec<Self> {
+        let payload = |storage: &Storage| match storage.place {
+            Place::File { offset, .. } => {
+                Some(Self { key: storage.key.clone(), range: offset..offset + storage.bytes.bytes(), has_crc: false })
+            }
+            Place::Encoded { .. } => None,
+        };
+        storages.iter().filter_map(payload).collect()
+    }
 }
 
 impl Content {

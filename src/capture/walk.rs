@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -32,10 +33,43 @@ pub struct Item<'a> {
     /// of a tensor and of an object.
     pub path: &'a str,
     /// The path where the same object was met first. What it contains is not visited again.
-    pub alias_of: Option<String>,
+    pub alias_of: Option<Alias<'a>>,
     /// The value.
     pub value: ItemValue<'a>,
 }
+
+/// The first place of an object that is met again. Its path is made only when it is asked for: objects that lie deep
+/// and are met often would take hours to name.
+#[derive(Clone, Copy)]
+pub struct Alias<'a> {
+    document: &'a Document,
+    first: &'a Links,
+    id: NodeId,
+}
+
+impl Alias<'_> {
+    /// The path where the object was met first. It takes as long as the path is deep.
+    pub fn path(&self) -> String {
+        let mut steps = Vec::new();
+        let mut at = self.id;
+        while let Some(Some((parent, step))) = self.first.get(&at) {
+            steps.push(*step);
+            at = *parent;
+        }
+        let mut path = "$".to_owned();
+        steps.iter().rev().for_each(|step| step.write(self.document, &mut path));
+        path
+    }
+}
+
+impl fmt::Debug for Alias<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Alias").field(&self.path()).finish()
+    }
+}
+
+/// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
+type Links = HashMap<NodeId, Option<(NodeId, Step)>>;
 
 /// The value of an [`Item`]. What containers hold are items of their own.
 #[derive(Clone, Debug)]
@@ -137,6 +171,9 @@ impl TorchFile {
     }
 
     /// Calls `visit` for every value, containers before what they hold. Cycles and aliases are met as aliases.
+    ///
+    /// A small file can name one long number a million times, and each is read anew. Where files are foreign, count what
+    /// is read and stop: [`TorchFile::try_walk`].
     pub fn walk(&self, visit: &mut dyn FnMut(&Item<'_>)) {
         let walked = self.try_walk::<Infallible>(&mut |item| {
             visit(item);
@@ -160,8 +197,7 @@ struct Walk<'a> {
     document: &'a Document,
     objects: &'a Objects,
     path: String,
-    /// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
-    first: HashMap<NodeId, Option<(NodeId, Step)>>,
+    first: Links,
     open: Vec<Frame<'a>>,
 }
 
@@ -197,8 +233,8 @@ impl Walk<'_> {
     ) -> ControlFlow<B> {
         let value = value(self.document, self.objects, id);
         let is_object = value.is_object();
-        let alias_of = (is_object && self.first.contains_key(&id)).then(|| self.first_path(id));
-        let again = alias_of.is_some();
+        let again = is_object && self.first.contains_key(&id);
+        let alias_of = again.then_some(Alias { document: self.document, first: &self.first, id });
         visit(&Item { path: &self.path, alias_of, value: item_value(self.document, value) })?;
         if is_object && !again && self.path.len() < PATH_LIMIT {
             self.first.insert(id, reached);
@@ -206,19 +242,6 @@ impl Walk<'_> {
             self.open.push(Frame { id, children, path: self.path.len() });
         }
         ControlFlow::Continue(())
-    }
-
-    /// The path where `id` was met first.
-    fn first_path(&self, id: NodeId) -> String {
-        let mut steps = Vec::new();
-        let mut at = id;
-        while let Some(Some((parent, step))) = self.first.get(&at) {
-            steps.push(*step);
-            at = *parent;
-        }
-        let mut path = "$".to_owned();
-        steps.iter().rev().for_each(|step| step.write(self.document, &mut path));
-        path
     }
 }
 
@@ -251,6 +274,7 @@ fn tensor_item<'d>(document: &'d Document, tensor: &'d Tensor) -> TensorItem<'d>
     let (kind, layout, shape) = match &tensor.kind {
         TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
         TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
+        TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
         TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
         TensorKind::Nested { .. } => ("nested", None, None),
         TensorKind::Meta(layout) => ("meta", Some(layout), None),

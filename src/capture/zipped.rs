@@ -37,9 +37,12 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     let mut locate = Records { source, archive: &archive, big_endian, storages: Vec::new(), by_key: HashMap::new() };
     let objects = Content::objects(source, Some(PICKLE), &document, &mut locate)?;
     let storages = locate.storages;
-    let payloads = archive.records().iter().filter(|r| r.name.starts_with("data/"));
-    let payloads =
-        payloads.map(|r| Payload { range: r.offset..r.offset + r.compressed, has_crc: r.crc().is_some() }).collect();
+    let payload = |record: &Record| {
+        let key = record.name.strip_prefix("data/")?.to_owned();
+        let range = record.offset..record.offset + record.compressed;
+        Some(Payload { key, range, has_crc: record.crc().is_some() })
+    };
+    let payloads = archive.records().iter().filter_map(payload).collect();
     Ok(Content { document, objects, storages, payloads })
 }
 

@@ -74,15 +74,16 @@ impl<'a> Lister<'a> {
     }
 
     fn visit(&mut self, item: &Item<'_>) -> ControlFlow<()> {
-        let alias = item.alias_of.as_ref().map_or(0, String::len) as u64;
+        let alias_of = item.alias_of.map(|alias| alias.path());
+        let alias = alias_of.as_ref().map_or(0, String::len) as u64;
         self.work = self.work.saturating_add(alias + reading(&item.value));
         match &item.value {
-            ItemValue::Tensor(tensor) => self.tensor(item, tensor),
+            ItemValue::Tensor(tensor) => self.tensor(item, tensor, alias_of),
             value => {
                 let bytes = VALUE + alias + item.path.len() as u64 + text_bytes(value);
                 if self.omitted == 0 && self.listed + bytes <= VALUES {
                     self.listed += bytes;
-                    self.values.push(self.value(item, value));
+                    self.values.push(self.value(item, value, alias_of));
                 } else {
                     self.omitted += 1;
                 }
@@ -91,7 +92,7 @@ impl<'a> Lister<'a> {
         if self.work > WORK.bytes() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn tensor(&mut self, item: &Item<'_>, tensor: &TensorItem<'_>) {
+    fn tensor(&mut self, item: &Item<'_>, tensor: &TensorItem<'_>, alias_of: Option<String>) {
         let dims = tensor.shape.map_or(0, <[u64]>::len) as u64;
         self.work += TENSOR + item.path.len() as u64 + 64 * dims;
         let index = self.tensors.len();
@@ -99,7 +100,7 @@ impl<'a> Lister<'a> {
         let layout = tensor.layout;
         self.tensors.push(TensorInspection {
             path: item.path.to_owned(),
-            alias_of: item.alias_of.clone(),
+            alias_of,
             kind: tensor.kind.to_owned(),
             class: tensor.class.to_string(),
             dtype: layout.map(|layout| layout.dtype),
@@ -141,11 +142,11 @@ impl<'a> Lister<'a> {
         }
     }
 
-    fn value(&self, item: &Item<'_>, value: &ItemValue<'_>) -> ValueInspection {
+    fn value(&self, item: &Item<'_>, value: &ItemValue<'_>, alias_of: Option<String>) -> ValueInspection {
         let text = |text: &str| Some(Scalar::Text(cut(text).into()));
         let mut told = ValueInspection {
             path: item.path.into(),
-            alias_of: item.alias_of.as_deref().map(Box::from),
+            alias_of: alias_of.map(Box::from),
             kind: kind(value),
             value: None,
             hex: None,

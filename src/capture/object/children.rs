@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::pickle::{Document, Node, NodeId};
 use super::rebuild::Objects;
+use super::repr;
 use super::tensor::{Quantizer, SparseLayout, Tensor, TensorKind};
 use super::value::{Value, value};
 
@@ -49,22 +50,25 @@ impl Step {
     }
 }
 
-/// A key as Python's repr has it; texts that are no names, and what repr does not show, by their kind.
+/// A key as Python's repr has it; what is no plain value, and texts that are no names, by their kind.
 fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
-    match document.node(key) {
-        Node::None => out.push_str("None"),
-        Node::Bool(value) => out.push_str(if *value { "True" } else { "False" }),
-        Node::Int(value) => out.push_str(&value.to_string()),
-        Node::Float(value) => out.push_str(&format!("{value:?}")),
-        &Node::Bytes(span) => {
-            let bytes = document.bytes(span);
-            out.push_str(&format!("b'{}'", bytes[..bytes.len().min(KEY_BYTES)].escape_ascii()));
-        }
-        Node::Str(_) => match document.as_name(key) {
-            Some(name) => out.push_str(&format!("'{}'", name.escape_debug())),
+    // A tensor as a key is an object without items here: its place among the tensors does not matter.
+    let objects = Objects::default();
+    match value(document, &objects, key) {
+        Value::None => out.push_str("None"),
+        Value::Bool(value) => out.push_str(if value { "True" } else { "False" }),
+        Value::Int(value) => out.push_str(&value.to_string()),
+        Value::BigInt(digits) if digits.len() <= KEY_BYTES => out.push_str(&digits),
+        Value::Float(value) => out.push_str(&repr::float(value)),
+        Value::Complex(re, im) => out.push_str(&repr::complex(re, im)),
+        Value::Bytes(bytes) => out.push_str(&repr::bytes(&bytes[..bytes.len().min(KEY_BYTES)])),
+        Value::Str(_) => match document.as_name(key) {
+            Some(name) => out.push_str(&repr::text(&name)),
             None => out.push_str("<str>"),
         },
-        Node::Tuple(items) if depth > 0 && items.len() <= 16 => {
+        Value::Dtype(dtype) => out.push_str(&format!("torch.{dtype}")),
+        Value::Device(device) => out.push_str(&repr::device(&device)),
+        Value::Tuple(items) if depth > 0 && items.len() <= 16 => {
             out.push('(');
             for (i, &item) in items.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
@@ -72,7 +76,7 @@ fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
             }
             out.push_str(if items.len() == 1 { ",)" } else { ")" });
         }
-        Node::BigInt(_) | Node::Decimal(_) => out.push_str("<int>"),
+        Value::BigInt(_) => out.push_str("<int>"),
         _ => out.push_str("<object>"),
     }
 }
@@ -154,7 +158,8 @@ fn tensor_parts(tensor: &Tensor) -> Vec<(Step, NodeId)> {
         names.iter().zip(parts).map(|(&name, &part)| (Step::Part(name), part)).collect()
     };
     let mut parts: Vec<_> = match &tensor.kind {
-        TensorKind::Quantized { quantizer: Quantizer::PerChannel { scales, zero_points, .. }, .. } => {
+        TensorKind::Quantized { quantizer: Quantizer::PerChannel { scales, zero_points, .. }, .. }
+        | TensorKind::Packed { quantizer: Quantizer::PerChannel { scales, zero_points, .. }, .. } => {
             named(&["scales", "zero_points"], &[*scales, *zero_points])
         }
         TensorKind::Sparse { layout, parts, .. } => match layout {
@@ -164,9 +169,8 @@ fn tensor_parts(tensor: &Tensor) -> Vec<(Step, NodeId)> {
         },
         TensorKind::Nested { parts } => named(&["buffer", "sizes", "strides", "offsets"], parts),
         TensorKind::Foreign { args, .. } => vec![(Step::Part("args"), *args)],
-        TensorKind::Strided(_) | TensorKind::Quantized { .. } | TensorKind::Meta(_) | TensorKind::Wrapper(_) => {
-            Vec::new()
-        }
+        TensorKind::Quantized { .. } | TensorKind::Packed { .. } => Vec::new(),
+        TensorKind::Strided(_) | TensorKind::Meta(_) | TensorKind::Wrapper(_) => Vec::new(),
     };
     parts.extend(tensor.state.map(|state| (Step::Part("state"), state)));
     parts

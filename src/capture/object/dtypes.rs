@@ -40,6 +40,15 @@ pub(in crate::capture) fn swap_width(dtype: Dtype) -> usize {
     if dtype.is_complex() { size / 2 } else { size }
 }
 
+/// How many elements lie in a byte: more than one only for the integers of two and four bits.
+pub(super) fn per_byte(dtype: Dtype) -> u64 {
+    match dtype {
+        Dtype::QU4X2 => 2,
+        Dtype::QU2X4 => 4,
+        _ => 1,
+    }
+}
+
 /// Whether negating an element means something.
 pub(super) fn can_negate(dtype: Dtype) -> bool {
     match dtype.kind() {

@@ -8,6 +8,7 @@ mod children;
 mod dtypes;
 mod persistent;
 mod rebuild;
+mod repr;
 mod tensor;
 mod value;
 

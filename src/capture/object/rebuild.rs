@@ -154,10 +154,7 @@ impl Rebuild<'_> {
                 let dtype = Some(self.dtype(&call, 6)?);
                 Tensor::new(TensorKind::Strided(self.strided(&call, dtype, call.args.get(7))?), self.flag(&call, 4)?)
             }
-            "_rebuild_qtensor" => {
-                let (integers, quantizer) = (self.strided(&call, None, None)?, self.quantizer(&call)?);
-                Tensor::new(TensorKind::Quantized { integers, quantizer }, self.flag(&call, 5)?)
-            }
+            "_rebuild_qtensor" => Tensor::new(self.quantized(&call)?, self.flag(&call, 5)?),
             "_rebuild_parameter" | "_rebuild_parameter_with_state" => {
                 let data = call.get(0, "data")?;
                 let requires_grad = self.flag(&call, 1)?;
@@ -315,6 +312,21 @@ impl Rebuild<'_> {
     fn dtype(&self, call: &Call<'_>, index: usize) -> Result<Dtype, RebuildError> {
         let global = self.document.as_global(call.get(index, "dtype")?);
         global.and_then(|(module, name)| dtypes::dtype(&module, &name)).ok_or_else(|| call.wrong("dtype"))
+    }
+
+    fn quantized(&self, call: &Call<'_>) -> Result<TensorKind, RebuildError> {
+        let quantizer = self.quantizer(call)?;
+        let stored = self.objects.stored(call.get(0, "storage")?);
+        let (dtype, bytes) = match stored {
+            Some(Stored::Storage { dtype: Some(dtype), bytes, .. }) if dtypes::per_byte(dtype) > 1 => (dtype, bytes),
+            _ => return Ok(TensorKind::Quantized { integers: self.strided(call, None, None)?, quantizer }),
+        };
+        let layout = self.layout(call, dtype, [2, 3], Some(1), None)?;
+        if layout.reach().is_some_and(|reach| reach.end.div_ceil(dtypes::per_byte(dtype)) <= bytes) {
+            Ok(TensorKind::Packed { layout, quantizer })
+        } else {
+            Err(RebuildError::Outside(Box::new(OutsideStorage { layout, storage: bytes })))
+        }
     }
 
     fn quantizer(&self, call: &Call<'_>) -> Result<Quantizer, RebuildError> {

@@ -30,6 +30,8 @@ pub(in crate::capture) enum TensorKind {
     Strided(TensorRef),
     /// Integers, and how they are to be scaled.
     Quantized { integers: TensorRef, quantizer: Quantizer },
+    /// Integers of less than a byte, several in each byte of the storage: they have no elements that can be viewed.
+    Packed { layout: Layout, quantizer: Quantizer },
     /// A sparse tensor: its shape, and the tensors that it is made of.
     Sparse { layout: SparseLayout, shape: Vec<u64>, parts: Vec<NodeId>, coalesced: Option<bool> },
     /// A nested tensor of torch's strided layout: buffer, sizes, strides, offsets.
@@ -96,7 +98,9 @@ impl Tensor {
     pub(super) fn cost(&self) -> u64 {
         let dims = match &self.kind {
             TensorKind::Strided(t) | TensorKind::Quantized { integers: t, .. } => 2 * t.layout.shape.len(),
-            TensorKind::Meta(layout) | TensorKind::Wrapper(layout) => 2 * layout.shape.len(),
+            TensorKind::Packed { layout, .. } | TensorKind::Meta(layout) | TensorKind::Wrapper(layout) => {
+                2 * layout.shape.len()
+            }
             TensorKind::Sparse { shape, parts, .. } => shape.len() + parts.len(),
             TensorKind::Nested { .. } | TensorKind::Foreign { .. } => 0,
         };

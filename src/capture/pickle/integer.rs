@@ -32,7 +32,8 @@ pub(super) fn text(bytes: &[u8]) -> String {
 }
 
 fn hexadecimal(magnitude: &[u8]) -> String {
-    let digits: String = magnitude.iter().rev().map(|b| format!("{b:02x}")).collect();
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let digits: String = magnitude.iter().rev().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect();
     format!("0x{}", digits.trim_start_matches('0'))
 }
 

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for SECONDS (default 60), or those that are named: fuzz/run.sh SECONDS [TARGET..]
+# Needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz); with PLIMSOLL_TORCH_PYTHON the seeds are better.
+set -euo pipefail
+cd "$(dirname "$0")"
+seconds="${1:-60}"
+shift || true
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton)
+
+seeds="${CARGO_TARGET_DIR:-target}/seeds"
+mkdir -p "$seeds"
+python3 ../tests/python/make_hostile.py "$seeds/hostile"
+[ -z "${PLIMSOLL_TORCH_PYTHON:-}" ] || "$PLIMSOLL_TORCH_PYTHON" ../tests/python/make_corpus.py "$seeds/corpus"
+mkdir -p "$seeds/corpus"
+python3 seed.py ../tests/fixtures "$seeds/hostile" "$seeds/corpus"
+
+for target in "${targets[@]}"; do
+    echo "+ $target for $seconds s"
+    # The sanitizer makes everything several times slower and larger than the limits that tests/corpus holds files to.
+    cargo +nightly fuzz run "$target" --fuzz-dir . -- \
+        -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 -max_len=16384 -print_final_stats=1
+done

@@ -1,0 +1,75 @@
+"""Seeds the fuzzers: small good files into `fuzz/corpus/TARGET`, each in the form that the target takes.
+
+    python3 fuzz/seed.py FOLDER..
+
+Every CRC-32 of an archive is set to zero, which means that there is none: a changed byte then gets beyond the CRC.
+"""
+
+import hashlib
+import pathlib
+import struct
+import sys
+import zipfile
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+LARGEST = 16 << 10
+HEAD = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+
+
+def seed(target, content):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(content) <= LARGEST:
+        (folder / hashlib.sha1(content).hexdigest()).write_bytes(content)
+
+
+def without_crcs(content):
+    content = bytearray(content)
+    at = content.find(b"PK\x01\x02")
+    while at >= 0 and at + 46 <= len(content):
+        content[at + 16 : at + 20] = bytes(4)
+        (header,) = struct.unpack_from("<I", content, at + 42)
+        if content[header : header + 4] == b"PK\x03\x04":
+            content[header + 14 : header + 18] = bytes(4)
+        at = content.find(b"PK\x01\x02", at + 4)
+    return bytes(content)
+
+
+def pickle_end(content, at):
+    """Where the pickle at `at` ends."""
+    import io
+    import pickletools
+
+    stream = io.BytesIO(content)
+    stream.seek(at)
+    for _ in pickletools.genops(stream):
+        pass
+    return stream.tell()
+
+
+def main():
+    for folder in map(pathlib.Path, sys.argv[1:]):
+        for path in sorted(folder.iterdir()):
+            if path.suffix not in (".pt", ".ckpt", ".pth"):
+                continue
+            content = path.read_bytes()
+            seed("torch_file", without_crcs(content))
+            seed("skeleton", without_crcs(content))
+            if content.startswith(HEAD):
+                try:
+                    seed("legacy", content[pickle_end(content, pickle_end(content, len(HEAD))) :])
+                except Exception:
+                    pass
+            try:
+                with zipfile.ZipFile(path) as archive:
+                    names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+                    pickle = archive.read(names[0])
+            except Exception:
+                # A hostile file: it is a seed as a whole.
+                continue
+            seed("pickle", pickle)
+            seed("entry", pickle)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+//! Reading a file whole in a process of its own, so that an abort, an endless loop and memory are seen from outside.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll::capture::{CaptureError, CaptureErrorKind, Entry, ItemValue, TensorItem, TorchFile};
+
+/// Names the files that the child is to read, one a line.
+const FILES: &str = "PLIMSOLL_CORPUS_FILES";
+
+/// What every file must be read or refused within.
+pub const TIME: Duration = Duration::from_secs(5);
+
+/// What reading one may take on top of the process's own memory, in KiB.
+pub const MEMORY_KIB: u64 = 256 << 10;
+
+/// The bytes of texts and numbers after which a reader of foreign files stops, as `plimsoll inspect` does.
+const WORK: usize = 128 << 20;
+
+/// What was read of one file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything.
+    Read,
+    /// An error that names the file.
+    Refused(String),
+    /// The child died, took too long or too much memory, or gave an error that does not name the file.
+    Failed(String),
+}
+
+/// Reads the headers, every value, the call where it is an entry, elements of every tensor and every byte of every storage.
+///
+/// Of each tensor one buffer is read: an expanded one has more elements than anybody can read.
+pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
+    let file = TorchFile::open(path)?;
+    let mapped = file.map()?;
+    let mut out = vec![0; 64 << 10];
+    let mut failed = None;
+    let mut work = 0;
+    let _ = file.try_walk(&mut |item| {
+        work += match &item.value {
+            ItemValue::BigInt(digits) => digits.len(),
+            ItemValue::Str(text) => text.len(),
+            ItemValue::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        if let ItemValue::Tensor(TensorItem { elements: Some(elements), .. }) = &item.value
+            && item.alias_of.is_none()
+        {
+            match mapped.view(elements) {
+                Ok(view) => drop(view.read_into(0, &mut out)),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if work > WORK { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    failed.map_or(Ok(()), Err)?;
+    for index in 0..file.storages().len() {
+        mapped.verify_storage(index)?;
+        mapped.read_storage(index)?;
+    }
+    mapped.intact()?;
+    // What is no entry is read all the same.
+    if let Err(error) = Entry::open(path)
+        && !matches!(error.kind, CaptureErrorKind::Entry(_))
+    {
+        return Err(error);
+    }
+    Ok(())
+}
+
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it has a peak");
+    peak.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// What the child does: reads each file and says how it went, in a line.
+fn child(files: &str) {
+    for file in files.lines() {
+        // The peak of one file is not that of those before. Where the kernel forbids it, the growth is told too small
+        // for all but the first.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        let (before, start) = (peak_kib(), Instant::now());
+        let outcome = match read_whole(Path::new(file)) {
+            Ok(()) => "read".to_owned(),
+            Err(error) if &*error.file == Path::new(file) => format!("refused {error}"),
+            Err(error) => format!("names another file: {error}"),
+        };
+        // Linux counts pages loosely: the peak can be told a little lower than before.
+        let grown = peak_kib().saturating_sub(before);
+        println!("\n@{grown} {} {}", start.elapsed().as_millis(), outcome.replace(['\n', '\r'], " "));
+    }
+}
+
+#[test]
+#[ignore = "the child of the other tests"]
+fn reads_the_files_that_it_is_given() {
+    if let Ok(files) = std::env::var(FILES) {
+        child(&files);
+    }
+}
+
+/// Reads `files` in one child. After a file that kills it the rest are not read.
+pub fn probe(files: &[&Path]) -> Vec<Outcome> {
+    let mut command = Command::new(std::env::current_exe().expect("the test has a path"));
+    command.args(["--ignored", "--exact", "--nocapture", "probe::reads_the_files_that_it_is_given"]);
+    let list: Vec<_> = files.iter().map(|file| file.to_str().expect("names of tests are texts")).collect();
+    command.env(FILES, list.join("\n")).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the test starts itself");
+    let mut stdout = child.stdout.take().expect("it is piped");
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stdout.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let start = Instant::now();
+    let limit = TIME * files.len() as u32 + TIME;
+    let status = loop {
+        match child.try_wait().expect("the child can be waited for") {
+            Some(status) => break status.to_string(),
+            None if start.elapsed() > limit => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break format!("still running after {limit:?}");
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let text = reader.join().expect("the reader does not panic");
+    let mut outcomes: Vec<_> = text.lines().filter_map(|line| line.strip_prefix('@')).map(outcome).collect();
+    if outcomes.len() < files.len() {
+        outcomes.push(Outcome::Failed(status));
+    }
+    outcomes
+}
+
+fn outcome(line: &str) -> Outcome {
+    let mut parts = line.splitn(3, ' ');
+    let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).expect("the child writes numbers");
+    let (kib, milliseconds) = (number(), number());
+    let told = parts.next().unwrap_or_default();
+    if kib > MEMORY_KIB {
+        return Outcome::Failed(format!("took {kib} KiB"));
+    }
+    if milliseconds > TIME.as_millis() as u64 {
+        return Outcome::Failed(format!("took {milliseconds} ms"));
+    }
+    match told.split_once(' ') {
+        None if told == "read" => Outcome::Read,
+        Some(("refused", error)) => Outcome::Refused(error.to_owned()),
+        _ => Outcome::Failed(told.to_owned()),
+    }
+}
