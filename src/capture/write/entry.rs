@@ -197,3 +197,65 @@ fn write_archive(
     (options.progress)(ByteSize::new(directory.len() as u64));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::{Digest, Dtype, Entry, Layout, TensorRef};
+
+    /// A file with a hole in place of its first storage, whose last bytes are `end`.
+    fn write_with_a_hole(path: &Path, value: &EntryValue, hole: u64, end: &[u8], small: &[u8]) {
+        let lengths = [ByteSize::new(hole), ByteSize::new(small.len() as u64)];
+        let (pickled, archive) = lay_out(path, value, &lengths).unwrap();
+        let id = [b'0'; ID_BYTES as usize];
+        let mut payloads: Vec<&[u8]> = vec![&pickled.bytes];
+        payloads.extend(HEAD.iter().map(|(_, bytes)| *bytes));
+        payloads.extend([end, small, VERSION.1, &id]);
+        let mut zeros = crc32fast::Hasher::new();
+        let zero = vec![0; 1 << 20];
+        let mut whole = crc32fast::Hasher::new();
+        whole.update(&zero);
+        let rest = hole - end.len() as u64;
+        (0..rest >> 20).for_each(|_| zeros.combine(&whole));
+        zeros.update(&zero[..(rest & ((1 << 20) - 1)) as usize]);
+        zeros.update(end);
+
+        let file = File::create(path).unwrap();
+        file.set_len(archive.file_size()).unwrap();
+        let mut crcs = Vec::new();
+        for (record, payload) in archive.records().iter().zip(payloads) {
+            let crc = if record.bytes == hole { zeros.clone().finalize() } else { crc32fast::hash(payload) };
+            let after = record.data + record.bytes;
+            file.write_all_at(&archive.local_header(record), record.header).unwrap();
+            file.write_all_at(payload, after - payload.len() as u64).unwrap();
+            file.write_all_at(&record.descriptor(crc), after).unwrap();
+            crcs.push(crc);
+        }
+        let directory = archive.directory_bytes(&crcs);
+        file.write_all_at(&directory, archive.file_size() - directory.len() as u64).unwrap();
+    }
+
+    #[test]
+    fn a_tensor_beyond_4_gib_and_the_small_one_behind_it_read_right() {
+        const BIG: u64 = 4_300_000_000;
+        let tensor = |dtype, length, storage| {
+            Argument::Tensor(TensorRef { layout: Layout::contiguous(dtype, &[length]), storage })
+        };
+        let output = Argument::List(vec![tensor(Dtype::U8, BIG, 0), tensor(Dtype::I32, 3, 1)]);
+        let (args, kwargs) = (Vec::new(), Vec::new());
+        let value = EntryValue { function_name: "f".to_owned(), args, kwargs, output, signature: None };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("entry_000000.pt");
+        let small = [1u32, 2, 3].map(u32::to_le_bytes).concat();
+        write_with_a_hole(&path, &value, BIG, b"the end", &small);
+
+        let entry = Entry::open(&path).unwrap();
+        assert_eq!(entry.output(), &value.output);
+        let mapped = entry.map().unwrap();
+        let big = mapped.storage(0).unwrap();
+        assert_eq!((big.len() as u64, big[0], &big[big.len() - 8..]), (BIG, 0, &b"\0the end"[..]));
+        assert_eq!(mapped.storage(1).unwrap(), small);
+        assert_eq!(entry.identity(Digest::Skeleton).unwrap().covers, Digest::Skeleton);
+        assert_eq!(entry.residency().outputs, ByteSize::new(BIG + 12));
+    }
+}
