@@ -39,7 +39,7 @@ fn reading(c: &mut Criterion) {
     group.bench_function("limit", |b| b.iter(|| crc32fast::hash(black_box(&bytes))));
     group.bench_function("file", |b| {
         let verify = Options { verify: true, ..Options::default() };
-        b.iter(|| inspect(black_box(&path), verify.clone()));
+        b.iter(|| inspect(black_box(&path), verify));
     });
     group.finish();
 
