@@ -1,7 +1,8 @@
 //! Laying the arguments of a captured call out by position.
 
 use super::argument::Argument;
-use super::entry::{Entry, EntryError};
+use super::entry::Entry;
+use super::error::EntryError;
 
 /// The order in which the arguments of a capture's calls are laid out.
 ///

@@ -9,39 +9,7 @@ use std::sync::Arc;
 
 use super::bind::{OrderBuilder, ParameterOrder};
 use super::entry::Entry;
-use super::error::CaptureError;
-use super::source::SourceError;
-
-/// A folder that is no capture.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FolderError {
-    /// There is no entry in it.
-    #[error("the folder holds no entry_*.pt ({others} other files)")]
-    Empty {
-        /// The number of other files.
-        others: usize,
-    },
-    /// Entries of two functions.
-    #[error("it calls {found:?} while {first:?} calls {expected:?}")]
-    OtherFunction {
-        /// The function of this entry.
-        found: Box<str>,
-        /// The first entry.
-        first: Box<str>,
-        /// The function of the first entry.
-        expected: Box<str>,
-    },
-}
-
-impl FolderError {
-    pub(super) fn advice(&self) -> &'static str {
-        match self {
-            Self::Empty { .. } => "give the folder that the entries were captured into",
-            Self::OtherFunction { .. } => "keep the entries of each operator in a folder of their own",
-        }
-    }
-}
+use super::error::{CaptureError, FolderError, SourceError};
 
 /// The calls of one operator, captured into a folder of `entry_*.pt` files, or a single such file.
 ///

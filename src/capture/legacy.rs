@@ -6,10 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::archive::ArchiveError;
-use super::error::CaptureError;
+use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::MappedFile;
-use super::object::{Claim, Locate, LocateError, Located, RebuildError, claim};
+use super::object::{Claim, Locate, LocateError, Located, claim};
 use super::pickle::{self, Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Place, Storage};

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 
-use super::error::CaptureError;
+use super::error::{CaptureError, SourceError};
 use super::guard::{self, Guard};
-use super::source::{SourceError, SourceFile};
+use super::source::SourceFile;
 use crate::bytes::ByteSize;
 
 /// How a map will be read, which decides how far the kernel reads ahead.

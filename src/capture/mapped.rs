@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::archive::{self, ArchiveError, Method, Record};
+use super::archive::{self, Method, Record};
 use super::argument::TensorRef;
-use super::error::CaptureError;
+use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::{Access, MappedFile};
-use super::object::RebuildError;
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
 use super::tensor::TensorView;

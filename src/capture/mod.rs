@@ -46,21 +46,19 @@ mod walk;
 pub mod write;
 mod zipped;
 
-pub use archive::ArchiveError;
 pub use argument::{Argument, TensorRef};
 pub use bind::{Bound, OrderSource, ParameterOrder};
-pub use convert::ConvertError;
 pub use dtype::{Dtype, DtypeKind, ParseDtypeError};
-pub use entry::{Entry, EntryError, Signature};
-pub use error::{CaptureError, CaptureErrorKind};
-pub use folder::{Capture, FolderError};
+pub use entry::{Entry, Signature};
+pub use error::{
+    ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PickleErrorKind, RebuildError,
+    SourceError,
+};
+pub use folder::Capture;
 pub use identity::{Digest, Identity};
 pub use map::{Access, MappedFile};
 pub use mapped::MappedEntry;
-pub use object::RebuildError;
-pub use pickle::PickleErrorKind;
 pub use residency::{Residency, StorageId};
-pub use source::SourceError;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
 pub use verify::Verified;

@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::archive::ArchiveError;
 use super::argument::TensorRef;
 use super::dtype::Dtype;
-use super::error::CaptureError;
+use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::legacy::sized_storage;
 use super::map::MappedFile;
-use super::object::{Locate, LocateError, Located, RebuildError, Tensor, TensorKind, storage_class};
+use super::object::{Locate, LocateError, Located, Tensor, TensorKind, storage_class};
 use super::pickle::{Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::Storage;

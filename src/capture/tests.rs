@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use super::error::{
+    ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, RebuildError, SourceError,
+};
 use super::testing::{TestPickle, file, torch_records, zip};
 use super::*;
 

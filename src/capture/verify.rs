@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::archive::{self, Archive, ArchiveError, Method, Record};
-use super::error::CaptureError;
+use super::archive::{self, Archive, Method, Record};
+use super::error::{ArchiveError, CaptureError};
 use super::map::{Access, MappedFile};
 use super::source::SourceFile;
 use super::walk::TorchFile;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::archive::{self, Archive, ArchiveError, Method, Record};
-use super::error::CaptureError;
+use super::archive::{self, Archive, Method, Record};
+use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::MappedFile;
-use super::object::{Claim, Locate, LocateError, Located, RebuildError, StorageClaim, claim, swap_width};
+use super::object::{Claim, Locate, LocateError, Located, StorageClaim, claim, swap_width};
 use super::pickle::{Document, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::error::CaptureError;
 use super::super::source::SourceFile;
-use super::ArchiveError;
+use crate::capture::error::{ArchiveError, CaptureError};
 
 const END: [u8; 4] = *b"PK\x05\x06";
 const END_BYTES: usize = 22;

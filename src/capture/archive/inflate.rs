@@ -4,9 +4,9 @@ use std::io::{self, Read};
 
 use flate2::read::DeflateDecoder;
 
-use super::super::error::CaptureError;
 use super::super::source::SourceFile;
-use super::{ArchiveError, Record};
+use super::Record;
+use crate::capture::error::{ArchiveError, CaptureError};
 
 /// Deflate gives at most 1032 bytes for one.
 const RATIO: u64 = 1032;

@@ -1,9 +1,9 @@
 //! Good archives of other writers are read, hostile ones refused by name.
 
-use super::super::error::CaptureErrorKind;
-use super::super::source::{SourceError, SourceFile};
+use super::super::source::SourceFile;
 use super::super::testing::{TestRecord, file, torch_records, zip};
 use super::*;
+use crate::capture::error::{ArchiveError, CaptureError, CaptureErrorKind, SourceError};
 
 fn open(bytes: &[u8]) -> Result<(SourceFile, Archive), CaptureError> {
     let (_dir, path) = file(bytes);

@@ -1,10 +1,10 @@
 //! Persistent ids: the names by which a pickle refers to storages outside it.
 
 use super::super::dtype::Dtype;
-use super::super::error::CaptureError;
 use super::super::pickle::{Document, Node, NodeId};
 use super::super::storage::Storage;
-use super::{RebuildError, Tensor, dtypes};
+use super::{Tensor, dtypes};
+use crate::capture::error::{CaptureError, RebuildError};
 
 /// A persistent id, read: `("storage", class, key, location, numel)`, with a sixth item in the format before 1.6.
 #[derive(Clone, Debug)]

@@ -7,9 +7,10 @@ use super::super::dtype::Dtype;
 use super::super::pickle::{Document, How, Node, NodeId, Object};
 use super::super::storage::{Encoding, Place, Storage};
 use super::super::tensor::{Layout, OutsideStorage};
+use super::dtypes;
 use super::persistent::{Locate, LocateError, Located};
 use super::tensor::{Quantizer, SparseLayout, Tensor, TensorClass, TensorKind};
-use super::{RebuildError, dtypes};
+use crate::capture::error::RebuildError;
 
 /// What all tensors of a file may take in memory here, in bytes: some 100,000 of them.
 const TENSORS_LIMIT: u64 = 64 << 20;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::document::{Document, Extra, How, NAME_BYTES, Node, NodeId, Object, PickleBytes, Span};
 use super::operand::Operands;
 use super::stack::{BOX, Stack};
-use super::{PickleError, PickleErrorKind, global, integer, text};
+use super::{PickleError, global, integer, text};
+use crate::capture::error::PickleErrorKind;
 
 /// The nodes that every document has: None, True, False, the empty tuple, and the integers of one byte. A pickle of a
 /// million of them takes no nodes.
