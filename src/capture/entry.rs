@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::argument::Argument;
 use super::bind::{Bound, ParameterOrder};
+use super::content::{Content, Payload};
 use super::convert::Converter;
 use super::error::{CaptureError, CaptureErrorKind, ConvertError, EntryError};
 use super::identity::{self, Digest, Identity};
@@ -13,7 +14,6 @@ use super::pickle::NodeId;
 use super::residency::Residency;
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
-use super::torch_file::{Content, Payload};
 use crate::bytes::ByteSize;
 
 /// The signature of the captured function.

@@ -5,10 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::content::Payload;
 use super::error::CaptureError;
 use super::map::MappedFile;
 use super::source::SourceFile;
-use super::torch_file::Payload;
 use crate::bytes::ByteSize;
 
 /// How much of an entry its [`Identity`] is asked to cover.

@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::content::{Content, Payload};
 use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::MappedFile;
 use super::object::{Claim, Locate, LocateError, Located, claim};
 use super::pickle::{self, Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Place, Storage};
-use super::torch_file::{Content, Payload};
 use crate::bytes::ByteSize;
 
 /// The number that starts such a file: 0x1950a86a20f9469cfc6c.

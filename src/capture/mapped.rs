@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use super::archive::{self, Method, Record};
 use super::argument::TensorRef;
+use super::checksum;
 use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::{Access, MappedFile};
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
 use super::tensor::TensorView;
-use super::verify;
 
 /// The storages of an entry, mapped from its file. Bytes are read when they are touched; only storages that are
 /// deflated or big-endian in the file are decoded into memory, each when it is first asked for.
@@ -103,7 +103,7 @@ impl MappedEntry {
         let storage = &self.storages[index];
         match storage.place {
             Place::File { offset, .. } if storage.crc32.is_some() => {
-                self.check_crc(index, verify::crc_of(&self.map, in_file(storage, offset)))
+                self.check_crc(index, checksum::crc_of(&self.map, in_file(storage, offset)))
             }
             _ => Ok(()),
         }

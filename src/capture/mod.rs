@@ -12,6 +12,8 @@ mod archive;
 mod argument;
 pub mod batch;
 mod bind;
+mod checksum;
+mod content;
 mod convert;
 mod dtype;
 mod elements;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::argument::TensorRef;
+use super::content::{Content, Payload};
 use super::dtype::Dtype;
 use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::legacy::sized_storage;
@@ -18,7 +19,6 @@ use super::pickle::{Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::Storage;
 use super::tensor::{Layout, OutsideStorage};
-use super::torch_file::{Content, Payload};
 
 const BLOCK: u64 = 512;
 

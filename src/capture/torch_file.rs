@@ -1,47 +1,10 @@
-//! [`Content`]: what is inside a file of torch.save, whatever its format.
+//! What is inside a file of torch.save, whatever its format.
 
-use std::ops::Range;
-
+use super::content::Content;
 use super::error::CaptureError;
-use super::object::{Locate, LocateError, Objects};
-use super::pickle::{self, Document, PickleBytes};
+use super::pickle::PickleBytes;
 use super::source::SourceFile;
-use super::storage::{Place, Storage};
 use super::{legacy, tar, zipped};
-
-/// What a file holds: its values, its tensors, and where its storages are.
-#[derive(Debug)]
-pub(super) struct Content {
-    pub(super) document: Document,
-    pub(super) objects: Objects,
-    /// The storages that the values refer to, in the order of first reference.
-    pub(super) storages: Vec<Storage>,
-    /// The bytes of the file that belong to storages.
-    pub(super) payloads: Vec<Payload>,
-}
-
-/// The bytes of one storage in the file.
-#[derive(Clone, Debug)]
-pub(super) struct Payload {
-    /// The name of the storage in the file.
-    pub(super) key: String,
-    pub(super) range: Range<u64>,
-    /// Whether the bytes around it tell its CRC.
-    pub(super) has_crc: bool,
-}
-
-impl Payload {
-    /// Those of `storages` in a format that knows no CRCs.
-    pub(super) fn without_crc(storages: &[Storage]) -> Vec<Self> {
-        let payload = |storage: &Storage| match storage.place {
-            Place::File { offset, .. } => {
-                Some(Self { key: storage.key.clone(), range: offset..offset + storage.bytes.bytes(), has_crc: false })
-            }
-            Place::Encoded { .. } => None,
-        };
-        storages.iter().filter_map(payload).collect()
-    }
-}
 
 impl Content {
     /// Reads the headers and the pickle of `source`.
@@ -59,35 +22,5 @@ impl Content {
             map.intact()?;
         }
         Ok(content)
-    }
-
-    /// Reads the pickle that starts at byte `start` of `bytes`, which are those of `record` or of the whole file.
-    pub(super) fn parse(
-        source: &SourceFile,
-        record: Option<&str>,
-        bytes: PickleBytes,
-        start: usize,
-    ) -> Result<Document, CaptureError> {
-        pickle::read(bytes, start).map_err(|error| place(source.error(error.kind).at(error.offset), record))
-    }
-
-    /// Rebuilds the tensors of `document`.
-    pub(super) fn objects(
-        source: &SourceFile,
-        record: Option<&str>,
-        document: &Document,
-        locate: &mut dyn Locate,
-    ) -> Result<Objects, CaptureError> {
-        Objects::read(document, locate).map_err(|error| match error.error {
-            LocateError::Rebuild(kind) => place(source.error(kind).at(error.offset), record),
-            LocateError::File(error) => error,
-        })
-    }
-}
-
-fn place(error: CaptureError, record: Option<&str>) -> CaptureError {
-    match record {
-        Some(record) => error.in_record(record),
-        None => error,
     }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::archive::{self, Archive, Method, Record};
+use super::checksum::{split, sum};
 use super::error::{ArchiveError, CaptureError};
 use super::map::{Access, MappedFile};
 use super::source::SourceFile;
@@ -23,9 +24,6 @@ pub struct Verified {
     /// The records for which the writer computed no CRC-32. The formats before PyTorch 1.6 have neither.
     pub without_crc: u64,
 }
-
-/// The bytes that a thread reads at a time, and that stay resident until it has.
-const CHUNK: usize = 4 << 20;
 
 impl TorchFile {
     /// Reads every record that has a CRC-32 and compares, with all threads and a few MiB of memory.
@@ -76,26 +74,4 @@ fn check(source: &SourceFile, record: &Record, sum: crc32fast::Hasher) -> Result
 
 fn payload(record: &Record) -> Range<usize> {
     record.offset as usize..(record.offset + record.compressed) as usize
-}
-
-/// The CRC-32 of `range` of `map`, which does not stay resident.
-pub(super) fn crc_of(map: &MappedFile, range: Range<usize>) -> u32 {
-    let chunks: Vec<_> = split(range).collect();
-    let summed: Vec<_> = chunks.into_par_iter().map(|range| sum(map, range)).collect();
-    let mut whole = crc32fast::Hasher::new();
-    summed.iter().for_each(|sum| whole.combine(sum));
-    whole.finalize()
-}
-
-/// `range` in chunks.
-fn split(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = range.end;
-    range.step_by(CHUNK).map(move |at| at..(at + CHUNK).min(end))
-}
-
-fn sum(map: &MappedFile, range: Range<usize>) -> crc32fast::Hasher {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&map[range.clone()]);
-    map.release_pages(range);
-    hasher
 }

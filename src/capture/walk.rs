@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::argument::TensorRef;
+use super::content::Content;
 use super::dtype::Dtype;
 use super::error::CaptureError;
 use super::mapped::MappedEntry;
@@ -16,7 +17,6 @@ use super::pickle::{Document, NodeId};
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
 use super::tensor::Layout;
-use super::torch_file::Content;
 use crate::bytes::ByteSize;
 
 /// A file of torch.save, entry or not: headers and pickle are read, storages are not.

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::archive::{self, Archive, Method, Record};
+use super::content::{Content, Payload};
 use super::error::{ArchiveError, CaptureError, RebuildError};
 use super::map::MappedFile;
 use super::object::{Claim, Locate, LocateError, Located, StorageClaim, claim, swap_width};
 use super::pickle::{Document, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
-use super::torch_file::{Content, Payload};
 use crate::bytes::{ByteSize, MIB};
 
 /// The record of the pickle.

@@ -5,25 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
-use super::document::EntryInspection;
+use super::document::{DigestFunction, EntryInspection};
 use super::error::InspectError;
 use super::listing::{Listing, hex};
 use crate::bytes::ByteSize;
 use crate::capture::{Access, CaptureError, Layout, MappedEntry, Place, TensorRef, TensorView, TorchFile};
-
-/// The functions that digests are computed with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DigestFunction {
-    /// SHA-256.
-    Sha256,
-    /// BLAKE3, with 256 bits.
-    Blake3,
-}
 
 /// A digest being computed.
 enum Hasher {

@@ -3,9 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::digest::DigestFunction;
 use crate::bytes::ByteSize;
 use crate::capture::{Dtype, Verified};
+
+/// The extensions of the files that are inspected in a folder.
+pub const EXTENSIONS: [&str; 4] = ["pt", "pth", "ckpt", "bin"];
+
+/// The functions that digests are computed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DigestFunction {
+    /// SHA-256.
+    Sha256,
+    /// BLAKE3, with 256 bits.
+    Blake3,
+}
 
 /// The value of `schema` in the documents that this version writes.
 pub const SCHEMA: &str = "plimsoll.inspect/1";

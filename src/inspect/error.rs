@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::document::ErrorReport;
-use super::folder::EXTENSIONS;
+use super::document::{EXTENSIONS, ErrorReport};
 use crate::bytes::ByteSize;
 use crate::capture::CaptureError;
 

@@ -4,15 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::digest::{DigestFunction, digest};
-use super::document::{EntryInspection, ErrorReport, Inspection, SCHEMA, Totals};
+use super::digest::digest;
+use super::document::{DigestFunction, EXTENSIONS, EntryInspection, ErrorReport, Inspection, SCHEMA, Totals};
 use super::error::InspectError;
 use super::listing::{Listing, list};
 use super::repeats::repeats;
 use crate::capture::TorchFile;
-
-/// The extensions of the files that are inspected in a folder.
-pub const EXTENSIONS: [&str; 4] = ["pt", "pth", "ckpt", "bin"];
 
 /// What is done beyond reading headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,10 +22,9 @@ pub mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use digest::DigestFunction;
 pub use document::{
-    EntryInspection, ErrorReport, Hex, Inspection, NonFinite, Number, Quantizer, Repeat, RepeatedStorage, SCHEMA,
-    Scalar, StorageInspection, TensorInspection, Totals, ValueInspection, ValueKind,
+    DigestFunction, EXTENSIONS, EntryInspection, ErrorReport, Hex, Inspection, NonFinite, Number, Quantizer, Repeat,
+    RepeatedStorage, SCHEMA, Scalar, StorageInspection, TensorInspection, Totals, ValueInspection, ValueKind,
 };
 pub use extract::{ExtractError, Extraction, Format};
-pub use folder::{EXTENSIONS, Options, inspect};
+pub use folder::{Options, inspect};

@@ -249,7 +249,7 @@ pub struct Inspect {
     #[arg(long, env = "PLIMSOLL_VERIFY")]
     pub verify: bool,
 
-    /// Take the tensor at this path out, such as '$["kwargs"]["weight"]'
+    /// Take the tensor at this path out, such as `$["kwargs"]["weight"]`
     #[arg(long, value_name = "PATH", requires = "out", conflicts_with_all = ["json", "digest", "verify"])]
     pub tensor: Option<String>,
 

@@ -1,10 +1,12 @@
 //! A skeleton as bytes. The format is described in the [module above](super).
 
-use super::scan::VERBATIM_LIMIT;
 use super::{Header, Skeleton, SkeletonError};
 
 /// The name and version of the format.
 pub(super) const NAME: &str = "plimsoll.skeleton/1";
+
+/// What may lie around the payloads, in bytes. Of real files it is the pickle and some hundred bytes a storage.
+pub(super) const VERBATIM_LIMIT: u64 = 256 << 20;
 
 /// The largest header, in bytes: some hundred thousand payloads.
 const HEADER_LIMIT: u64 = 64 << 20;

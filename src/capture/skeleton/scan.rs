@@ -3,17 +3,14 @@
 use std::io;
 use std::path::Path;
 
+use super::super::content::Content;
 use super::super::map::MappedFile;
 use super::super::source::SourceFile;
-use super::super::torch_file::Content;
 use super::{Header, Payload, Skeleton, SkeletonError, format};
 use crate::bytes::ByteSize;
 
 /// The bytes that are mapped at a time. Less, and threads wait for each other at the seams; more is only more memory.
 const WINDOW: ByteSize = ByteSize::mib(16);
-
-/// What may lie around the payloads, in bytes. Of real files it is the pickle and some hundred bytes a storage.
-pub(super) const VERBATIM_LIMIT: u64 = 256 << 20;
 
 impl Skeleton {
     /// The skeleton of the file at `path`, which is read once.
@@ -38,9 +35,9 @@ impl Skeleton {
         let payloads = payloads(&source)?;
         let held: u64 = payloads.iter().map(|payload| payload.bytes.bytes()).sum();
         let around = source.size() - held;
-        if around > VERBATIM_LIMIT {
+        if around > format::VERBATIM_LIMIT {
             let path = path.display().to_string();
-            return Err(SkeletonError::TooLarge { path, bytes: around, limit: VERBATIM_LIMIT });
+            return Err(SkeletonError::TooLarge { path, bytes: around, limit: format::VERBATIM_LIMIT });
         }
 
         let map = MappedFile::of(&source, 0, source.size())?;

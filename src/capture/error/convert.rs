@@ -1,0 +1,28 @@
+//! [`ConvertError`]: the errors of values that cannot be given to a kernel.
+
+/// The values that one call may hold. A file in which lists share lists can mean far more of them than it has bytes.
+pub(in crate::capture) const VALUES_LIMIT: usize = 1 << 20;
+
+/// The bytes of texts, byte strings and shapes that one call may hold.
+pub(in crate::capture) const TEXT_LIMIT: usize = 32 << 20;
+
+/// How deep the values of a call may be nested.
+pub(in crate::capture) const DEPTH_LIMIT: usize = 1000;
+
+/// A value that cannot be given to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// More than a million values.
+    #[error("the call holds more than {VALUES_LIMIT} values")]
+    TooMany,
+    /// Texts, byte strings and shapes beyond 32 MiB.
+    #[error("the texts and shapes of the call take more than {TEXT_LIMIT} bytes")]
+    TooLong,
+    /// Nested more than a thousand deep.
+    #[error("the values of the call are nested more than {DEPTH_LIMIT} deep")]
+    TooDeep,
+    /// A container that contains itself.
+    #[error("a container of the call contains itself")]
+    Cycle,
+}

@@ -1,0 +1,133 @@
+//! [`CaptureError`]: what is wrong with a file, and where.
+//!
+//! One file a layer of the reader, below all of them: every layer gives a [`CaptureError`] that says where, of a kind that is
+//! its own.
+
+mod archive;
+mod convert;
+mod entry;
+mod folder;
+mod pickle;
+mod rebuild;
+mod source;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use archive::ArchiveError;
+pub use convert::ConvertError;
+pub(super) use convert::{DEPTH_LIMIT, TEXT_LIMIT, VALUES_LIMIT};
+pub use entry::EntryError;
+pub use folder::FolderError;
+pub use pickle::PickleErrorKind;
+pub use rebuild::RebuildError;
+pub use source::SourceError;
+
+/// An error of reading a capture: which file, which record in it, at which byte, and what.
+///
+/// Its message reads *where: what and why; what to do next*.
+#[derive(Debug)]
+pub struct CaptureError {
+    /// The file, or the folder where the error is one of a folder.
+    pub file: Arc<Path>,
+    /// The record of the archive, such as `data.pkl` or `data/0`, where the error lies in one.
+    pub record: Option<String>,
+    /// The byte where it was found: within the record where there is one, else within the file.
+    pub offset: Option<u64>,
+    /// What it is.
+    pub kind: CaptureErrorKind,
+}
+
+/// What is wrong, by the layer that found it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureErrorKind {
+    /// The file cannot be read, or is no longer what it was.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The zip archive is malformed or refused.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The pickle is malformed or refused.
+    #[error(transparent)]
+    Pickle(#[from] PickleErrorKind),
+    /// A tensor or storage of the file is malformed.
+    #[error(transparent)]
+    Rebuild(#[from] RebuildError),
+    /// A value cannot be given to a kernel.
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
+    /// The file is no capture entry, or its call cannot be bound.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// The folder is no capture.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
+
+impl CaptureErrorKind {
+    /// A word for the layer that found it: `source`, `archive`, `pickle`, `tensor`, `value`, `entry` or `folder`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Source(_) => "source",
+            Self::Archive(_) => "archive",
+            Self::Pickle(_) => "pickle",
+            Self::Rebuild(_) => "tensor",
+            Self::Convert(_) => "value",
+            Self::Entry(_) => "entry",
+            Self::Folder(_) => "folder",
+        }
+    }
+
+    /// What to do next.
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Source(error) => error.advice(),
+            Self::Archive(error) => error.advice(),
+            Self::Pickle(error) => error.advice(),
+            Self::Rebuild(_) => "save the file again with torch.save",
+            Self::Convert(_) => "capture plain values and tensors only",
+            Self::Entry(error) => error.advice(),
+            Self::Folder(error) => error.advice(),
+        }
+    }
+}
+
+impl CaptureError {
+    /// An error of `file` as a whole.
+    pub(in crate::capture) fn new(file: &Arc<Path>, kind: impl Into<CaptureErrorKind>) -> Self {
+        Self { file: Arc::clone(file), record: None, offset: None, kind: kind.into() }
+    }
+
+    /// The same error, in `record`.
+    pub(in crate::capture) fn in_record(mut self, record: impl Into<String>) -> Self {
+        self.record = Some(record.into());
+        self
+    }
+
+    /// The same error, at byte `offset`.
+    pub(in crate::capture) fn at(mut self, offset: u64) -> Self {
+        self.offset = Some(offset);
+        self
+    }
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(record) = &self.record {
+            write!(f, ", record `{}`", record.escape_debug())?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, ", byte {offset}")?;
+        }
+        write!(f, ": {}; {}", self.kind, self.kind.advice())
+    }
+}
+
+impl std::error::Error for CaptureError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.kind)
+    }
+}
