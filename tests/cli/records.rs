@@ -105,6 +105,9 @@ fn the_report_is_what_its_snapshot_shows() {
             (r"( |^)/\S+", "$1[path]"),
             (r"machine .*", "machine [machine]"),
             (r"blake3:[0-9a-f]+", "[digest]"),
+            // Columns are as wide as their figures.
+            (r"─+", "─"),
+            (r" +", " "),
         ],
     }, {
         insta::assert_snapshot!("cli_check", out.lines().take(12).collect::<Vec<_>>().join("\n"));
