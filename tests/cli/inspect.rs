@@ -142,6 +142,14 @@ tensors = {
     "conj": z.conj(), "neg": z.clone().conj().imag, "empty": base[:0], "scalar": base[2, 2], "bool": base > 0,
     "int": torch.arange(-5, 300, dtype=torch.int16), "parameter": torch.nn.Parameter(torch.randn(3)),
 }
+numbers = {"f8": numpy.float64(1.5), "f4": numpy.float32(-0.1), "f2": numpy.float16(0.5), "i1": numpy.int8(-7),
+           "i8": numpy.int64(-2**63), "u8": numpy.uint64(2**64 - 1), "b": numpy.bool_(True)}
+torch.save(numbers, folder + "/numbers.pt")
+found = json.loads(subprocess.check_output([program, "inspect", folder + "/numbers.pt", "--json"]))
+found = {v["path"]: v for v in found["entries"][0]["values"]}
+for name, number in numbers.items():
+    told = found[f'$["{name}"]']["value"]
+    assert (int(told) if isinstance(told, str) else told) == number.item(), (name, told)
 file = folder + "/tensors.pt"
 torch.save(tensors, file)
 found = json.loads(subprocess.check_output([program, "inspect", file, "--json", "--digest", "sha256"]))

@@ -1,4 +1,4 @@
-//! What the nodes of a pickle mean: tensors, dtypes, devices, sets, NumPy arrays.
+//! What the nodes of a pickle mean: tensors, dtypes, devices, sets, NumPy's scalars.
 //!
 //! A fixed list of names is known ([`rebuild`] has those that make tensors, [`value`] the rest). What is not on it is an
 //! opaque value with the name of its class; it costs its neighbours nothing. Every layout is checked here against its
@@ -6,6 +6,7 @@
 
 mod children;
 mod dtypes;
+mod numpy;
 mod persistent;
 mod rebuild;
 mod repr;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::super::dtype::Dtype;
 use super::super::pickle::{Document, How, Node, NodeId, Object, Span};
 use super::dtypes;
+use super::numpy;
 use super::rebuild::{Objects, Stored, sequence};
 use super::tensor::Tensor;
 
@@ -103,18 +104,22 @@ fn object<'d>(document: &'d Document, objects: &'d Objects, id: NodeId, object: 
         ("builtins" | "__builtin__", "frozenset") => items(document, args).map(Value::FrozenSet),
         ("builtins" | "__builtin__", "bytearray" | "bytes") | ("_codecs", "encode") => bytes(document, args),
         ("collections", "OrderedDict" | "defaultdict" | "Counter") => dict(document, object, args),
+        (module, "scalar") if numpy::is_multiarray(module) => numpy::scalar(document, args),
         _ => None,
     };
     known.filter(|_| object.how() == How::Call).unwrap_or_else(opaque)
 }
 
-/// The class of what a call makes: what is called, or the class that `copyreg` is asked to make an instance of.
+/// The class of what a call makes: what is called, or the class that `copyreg` or NumPy is asked to make an instance of.
 fn opaque_class(document: &Document, objects: &Objects, object: &Object, args: &[NodeId]) -> String {
     if let Some(Stored::Inner(class)) = objects.stored(object.callable()) {
         return class_name(document, class);
     }
     match (document.as_global(object.callable()), args.first()) {
         (Some((module, _)), Some(&class)) if matches!(&*module, "copyreg" | "copy_reg") => class_name(document, class),
+        (Some((module, name)), Some(&class)) if numpy::is_multiarray(&module) && name == "_reconstruct" => {
+            class_name(document, class)
+        }
         _ => class_name(document, object.callable()),
     }
 }
@@ -147,7 +152,7 @@ fn items<'d>(document: &'d Document, args: &[NodeId]) -> Option<&'d [NodeId]> {
 }
 
 /// Bytes as protocols below 3 write them: `encode(text, "latin1")`, or a bytearray made from such a text.
-fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
+pub(super) fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
     let bytes = match args {
         [] => Cow::Borrowed(&[][..]),
         &[content] => match document.node(content) {

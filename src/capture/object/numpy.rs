@@ -1,0 +1,91 @@
+//! NumPy's scalars, as their pickles make them: `scalar(dtype, bytes)`.
+
+use half::f16;
+
+use super::super::pickle::{Document, Node, NodeId};
+use super::value::{Value, bytes};
+
+/// Whether `module` is where NumPy keeps its makers: `numpy.core` until 1.26, `numpy._core` since 2.0.
+pub(super) fn is_multiarray(module: &str) -> bool {
+    matches!(module, "numpy.core.multiarray" | "numpy._core.multiarray")
+}
+
+/// The number of a scalar: a bool, an integer, a float or a complex number, of whichever width. Other scalars (texts,
+/// dates, records, `longdouble`, whose width differs between machines) are left to be looked at as the objects they are.
+pub(super) fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
+    let &[dtype, content] = args else { return None };
+    let Some(Value::Bytes(content)) = bytes(document, &[content]) else { return None };
+    let (code, big_endian) = plain_dtype(document, dtype)?;
+    let mut bytes = content.into_owned();
+    let width = bytes.len();
+    let parts = if code.starts_with('c') { 2 } else { 1 };
+    if code.get(1..)?.parse() != Ok(width) || width == 0 {
+        return None;
+    }
+    if big_endian {
+        bytes.chunks_exact_mut((width / parts).max(1)).for_each(<[u8]>::reverse);
+    }
+    Some(match (code.as_bytes()[0], bytes.as_slice()) {
+        (b'b', &[byte @ (0 | 1)]) => Value::Bool(byte == 1),
+        (b'i', little) => Value::Int(signed(little)?),
+        (b'u', little) => match i64::try_from(unsigned(little)?) {
+            Ok(value) => Value::Int(value),
+            Err(_) => Value::BigInt(unsigned(little)?.to_string()),
+        },
+        (b'f', little) => Value::Float(float(little)?),
+        (b'c', little) => {
+            let (re, im) = little.split_at(little.len() / 2);
+            Value::Complex(float(re)?, float(im)?)
+        }
+        _ => return None,
+    })
+}
+
+/// The code of a dtype without fields (`f8`), and whether its numbers are big-endian.
+fn plain_dtype(document: &Document, id: NodeId) -> Option<(String, bool)> {
+    let Node::Object(object) = document.node(id) else { return None };
+    match document.as_global(object.callable()) {
+        Some((module, name)) if module == "numpy" && name == "dtype" => {}
+        _ => return None,
+    }
+    let code = document.as_name(*document.as_tuple(object.args())?.first()?)?;
+    // The state is (version, byte order, subdtype, names, fields, ..).
+    let order = object.state().and_then(|state| document.as_name(*document.as_tuple(state)?.get(1)?));
+    (code.is_ascii() && code.len() > 1).then(|| (code.into_owned(), order.as_deref() == Some(">")))
+}
+
+fn signed(little: &[u8]) -> Option<i64> {
+    let value = unsigned(little)?;
+    let unused = 64 - 8 * little.len() as u32;
+    Some(((value << unused) as i64) >> unused)
+}
+
+fn unsigned(little: &[u8]) -> Option<u64> {
+    matches!(little.len(), 1 | 2 | 4 | 8)
+        .then(|| little.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+fn float(little: &[u8]) -> Option<f64> {
+    match little.len() {
+        2 => Some(f64::from(f16::from_le_bytes(little.try_into().ok()?))),
+        4 => Some(f64::from(f32::from_le_bytes(little.try_into().ok()?))),
+        8 => Some(f64::from_le_bytes(little.try_into().ok()?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_width() {
+        assert_eq!(signed(&[0xf9, 0xff]), Some(-7));
+        assert_eq!(signed(&i64::MIN.to_le_bytes()), Some(i64::MIN));
+        assert_eq!(unsigned(&[0xff; 8]), Some(u64::MAX));
+        assert_eq!((unsigned(&[]), unsigned(&[1, 2, 3])), (None, None));
+        assert_eq!(float(&f16::from_f32(0.5).to_le_bytes()), Some(0.5));
+        assert_eq!(float(&(-2.5f32).to_le_bytes()), Some(-2.5));
+        assert_eq!(float(&[0; 16]), None);
+    }
+}
