@@ -2,7 +2,7 @@
 //!
 //! Bytes of both operands count. `read both` sums them and `bytes equal` compares them as bytes: the limits of the
 //! machine in the same run. `equal` has equal bytes on both sides, `near` differs at every element by a unit in the
-//! last place. `benches/compare.py` measures torch.allclose on the same tensors.
+//! last place. `benches/peers/allclose.py` measures torch.allclose on the same tensors.
 //!
 //!     cargo bench --bench compare
 
