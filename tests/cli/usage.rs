@@ -103,3 +103,30 @@ fn completions_and_schema_are_printed() {
     let schema: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(schema["properties"]["schema"]["const"], "plimsoll.record/1");
 }
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
+    let scene = Scene::new(2);
+    let check = || {
+        let mut command = scene.command("check");
+        command.args(["--kernel", "builtin:embedding", "--launches", "2"]);
+        command
+    };
+    let completions = || {
+        let mut command = plimsoll();
+        command.args(["completions", "bash"]);
+        command
+    };
+    for mut command in [check(), completions()] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(command.stdout(writer).status().unwrap().code(), Some(0));
+    }
+    for mut command in [check(), completions()] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command.stdout(full).stderr(std::process::Stdio::piped()).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(err.contains("standard output") && !err.contains("panicked"), "{err}");
+    }
+}

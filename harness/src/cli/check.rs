@@ -12,8 +12,8 @@ use plimsoll::report::terminal;
 use plimsoll::run::{self, Options};
 use plimsoll::timing::Protocol;
 
-use super::Failed;
 use super::args::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags};
+use super::{Failed, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
 use crate::supervisor::WorkerLauncher;
@@ -36,7 +36,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
     let capture = Capture::open(&check.capture)?;
     for other in capture.others() {
-        anstream::eprintln!("note: {} is left alone: its name is not entry_*.pt", other);
+        output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
     // The record's place is tried before hours of work, not after.
     let path = record_path(&check);
@@ -75,12 +75,7 @@ fn record_path(check: &Check) -> Option<PathBuf> {
 }
 
 fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {
-    if json {
-        println!("{}", serde_json::to_string_pretty(record)?);
-    } else {
-        anstream::print!("{}", terminal::record(record, path, &super::screen()));
-    }
-    Ok(())
+    if json { output::json(record) } else { output::text(&terminal::record(record, path, &super::screen())) }
 }
 
 fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -> Options {

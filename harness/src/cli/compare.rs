@@ -3,17 +3,17 @@
 use plimsoll::record::{Record, compare_records};
 use plimsoll::report::terminal;
 
-use super::Failed;
 use super::args::Compare;
+use super::{Failed, output};
 
 /// Shows the differences; 1 where the semantics differ.
 pub fn run(compare: &Compare) -> Result<u8, Failed> {
     let (a, b) = (Record::read(&compare.a)?, Record::read(&compare.b)?);
     let differences = compare_records(&a, &b);
     if compare.json {
-        println!("{}", serde_json::to_string_pretty(&differences)?);
+        output::json(&differences)?;
     } else {
-        anstream::print!("{}", terminal::differences(&differences, &super::screen()));
+        output::text(&terminal::differences(&differences, &super::screen()))?;
     }
     Ok(u8::from(differences.semantics_changed()))
 }

@@ -5,8 +5,8 @@ use plimsoll::capture::synthesize::{self, Plan, Preset};
 use plimsoll::capture::write::Options;
 use serde_json::json;
 
-use super::Failed;
 use super::args::{Generate, PresetName};
+use super::{Failed, output};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -25,7 +25,7 @@ pub fn run(generate: &Generate) -> Result<u8, Failed> {
     bar.finish_and_clear();
     match (written, cancel.signal()) {
         (Err(_), Some(signal)) => {
-            anstream::eprintln!("interrupted: nothing was left behind");
+            output::note(&"interrupted: nothing was left behind");
             Ok(128 + signal)
         }
         (written, _) => {
@@ -63,8 +63,7 @@ fn show(generate: &Generate, plan: &Plan, took: std::time::Duration) -> Result<(
             .collect();
         let document =
             json!({ "dir": dir.to_string(), "seed": generate.seed, "bytes": plan.total(), "entries": entries });
-        println!("{}", serde_json::to_string_pretty(&document)?);
-        return Ok(());
+        return output::json(&document);
     }
     let rate = ByteSize::new((plan.total().bytes() as f64 / took.as_secs_f64()) as u64);
     let mut tables: Vec<[u64; 2]> = Vec::new();
@@ -73,6 +72,5 @@ fn show(generate: &Generate, plan: &Plan, took: std::time::Duration) -> Result<(
             tables.push(entry.table());
         }
     }
-    println!("{dir}: {} entries, {}, tables {tables:?}, {rate}/s", plan.entries().len(), plan.total());
-    Ok(())
+    output::text(&format!("{dir}: {} entries, {}, tables {tables:?}, {rate}/s\n", plan.entries().len(), plan.total()))
 }

@@ -1,6 +1,5 @@
 //! `inspect`: what is inside files.
 
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use plimsoll::capture::TorchFile;
@@ -8,7 +7,7 @@ use plimsoll::inspect::{self, DigestFunction, Extraction, Inspection, Options};
 use plimsoll::report::terminal;
 
 use super::args::{DigestFunctionName, Inspect};
-use super::{Failed, USAGE};
+use super::{Failed, USAGE, output};
 
 /// Shows what was found, or takes a tensor out; 2 where something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
@@ -21,13 +20,9 @@ pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
     });
     let found = inspect::inspect(&inspect.path, Options { digest, verify: inspect.verify });
     if inspect.json {
-        // A document of many entries is written as it is made.
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        serde_json::to_writer_pretty(&mut out, &found)?;
-        writeln!(out)?;
-        out.flush()?;
+        output::json(&found)?;
     } else if found.entries.iter().any(|entry| entry.bytes.is_some()) {
-        anstream::print!("{}", terminal::inspection(&found, &super::screen()));
+        output::text(&terminal::inspection(&found, &super::screen()))?;
     }
     report(&found);
     Ok(if found.error.is_some() { USAGE } else { 0 })
@@ -45,6 +40,6 @@ fn extract(path: &Path, tensor: &str, out: &Path) -> Result<u8, Failed> {
     let extraction = Extraction::find(TorchFile::open(path)?, tensor)?;
     let bytes = extraction.write(out)?;
     let layout = extraction.layout();
-    println!("{}: {} {:?}, {bytes}", out.display(), layout.dtype, layout.shape);
+    output::text(&format!("{}: {} {:?}, {bytes}\n", out.display(), layout.dtype, layout.shape))?;
     Ok(0)
 }

@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod generate;
 mod inspect;
+mod output;
 mod schema;
 
 use std::process::ExitCode;
@@ -31,10 +32,7 @@ pub fn main() -> ExitCode {
         Command::Compare(compare) => compare::run(&compare),
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Schema(schema) => schema::run(&schema),
-        Command::Completions { shell } => {
-            schema::completions(shell);
-            Ok(0)
-        }
+        Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
     };
     match result {
@@ -72,5 +70,5 @@ fn report(error: &dyn std::error::Error) {
 fn report_message(text: &str) {
     let style = clap::builder::Styles::styled();
     let error = style.get_error();
-    anstream::eprintln!("{error}error:{error:#} {text}");
+    output::note(&format_args!("{error}error:{error:#} {text}"));
 }

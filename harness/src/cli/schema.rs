@@ -5,8 +5,8 @@ use clap_complete::Shell;
 use plimsoll::inspect;
 use plimsoll::record::schema;
 
-use super::Failed;
 use super::args::{Arguments, Document, Schema};
+use super::{Failed, output};
 
 /// Prints the JSON Schema of a document.
 pub fn run(which: &Schema) -> Result<u8, Failed> {
@@ -15,11 +15,14 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Differences => schema::differences(),
         Document::Inspect => inspect::schema::inspection(),
     };
-    println!("{}", serde_json::to_string_pretty(&schema)?);
+    output::json(&schema)?;
     Ok(0)
 }
 
 /// Prints completions for `shell`.
-pub fn completions(shell: Shell) {
-    clap_complete::generate(shell, &mut Arguments::command(), "plimsoll", &mut std::io::stdout());
+pub fn completions(shell: Shell) -> Result<u8, Failed> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "plimsoll", &mut script);
+    output::text(&String::from_utf8(script)?)?;
+    Ok(0)
 }

@@ -1,0 +1,35 @@
+//! What the command says. Standard output may be a pipe whose reader has seen enough, or a full disk: the first is no
+//! failure, the second one like any other.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use serde::Serialize;
+
+use super::Failed;
+
+/// Prints a text; a terminal shows its colours.
+pub fn text(text: &str) -> Result<(), Failed> {
+    let mut out = anstream::stdout().lock();
+    finished(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Prints a document as it is made, so that one of many entries is never held as text.
+pub fn json(document: &impl Serialize) -> Result<(), Failed> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
+    finished(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+}
+
+/// Prints a line on standard error. There is nowhere to say that this failed.
+pub fn note(line: &dyn Display) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+fn finished(written: io::Result<()>) -> Result<(), Failed> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(format!("cannot write to standard output: {error}").into()),
+        Ok(()) => Ok(()),
+    }
+}
