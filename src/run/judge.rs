@@ -1,5 +1,7 @@
 //! An entry's expected output against what the kernel gave, leaf by leaf.
 
+use std::ops::Range;
+
 use crate::capture::{Argument, Entry, Layout, MappedEntry, TensorView};
 use crate::compare::{Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with};
 use crate::record::Failure;
@@ -64,13 +66,7 @@ fn judge_leaf(
     let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());
     Ok(match (TensorView::new(&layout, &memory[at..]), expected_leaf) {
         (Ok(actual), Leaf::Tensor(expected)) => {
-            let mut released = 0;
-            compare_tensors_with(path, expected, actual, rule, &mut |done| {
-                if done.end - released >= RELEASE_EVERY {
-                    mapped.release_pages();
-                    released = done.end;
-                }
-            })
+            compare_tensors_with(path, expected, actual, rule, &mut releasing(&[mapped]))
         }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
         (Err(outside), _) => problem(path, expected, format!("the output lies outside of its memory: {outside}")),
@@ -89,6 +85,7 @@ pub fn blind_spots(
     rule: &Comparison,
 ) -> Result<Blindness, Failure> {
     let before = previous.map(|(entry, mapped)| (leaves_of(entry.output()), mapped));
+    let maps: Vec<&MappedEntry> = [mapped].into_iter().chain(previous.map(|(_, mapped)| mapped)).collect();
     let mut all: Option<Blindness> = None;
     for (path, expected) in leaves_of(entry.output()) {
         let leaf = match expected {
@@ -100,14 +97,7 @@ pub fn blind_spots(
                     })
                 });
                 // An output that tells nothing until its end is read whole, once more.
-                let mut released = 0;
-                blindness_with(mapped.view(tensor)?, earlier.transpose()?, rule, &mut |done| {
-                    if done.end - released >= RELEASE_EVERY {
-                        mapped.release_pages();
-                        before.iter().for_each(|(_, mapped)| mapped.release_pages());
-                        released = done.end;
-                    }
-                })
+                blindness_with(mapped.view(tensor)?, earlier.transpose()?, rule, &mut releasing(&maps))
             }
             _ => Blindness { zeros: false, nan: false, previous: before.is_some().then_some(false) },
         };
@@ -122,6 +112,17 @@ pub fn blind_spots(
     }
     mapped.intact()?;
     Ok(all.unwrap_or_default())
+}
+
+/// What a comparison calls as it goes, so that the pages it has read leave the resident memory.
+fn releasing<'a>(maps: &'a [&'a MappedEntry]) -> impl FnMut(Range<u64>) + 'a {
+    let mut released = 0;
+    move |done| {
+        if done.end - released >= RELEASE_EVERY {
+            maps.iter().for_each(|map| map.release_pages());
+            released = done.end;
+        }
+    }
 }
 
 fn leaves_of(value: &Argument) -> Vec<(String, &Argument)> {
