@@ -44,7 +44,7 @@ mod tree;
 mod watch;
 
 pub use activity::{Activity, ActivityScope};
-pub use cgroup::{CgroupLimits, CgroupVersion};
+pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use error::MeterError;
 pub use meminfo::SystemMemory;
 pub use metric::{Metric, ParseMetricError};

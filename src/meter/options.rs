@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cgroup::Cgroup;
 use super::watch::Watch;
 
 /// Whose swap [`Metric::SwapGrowth`](super::Metric::SwapGrowth) counts.
@@ -34,6 +35,9 @@ pub struct MeterOptions {
     pub mappings: bool,
     /// Whose swap counts as `swap_growth`.
     pub swap: SwapScope,
+    /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; where none is given, the
+    /// memory of the one that the root is in, and the stalls and kills of the system.
+    pub cgroup: Option<Cgroup>,
     /// Limits to look at in every sample.
     pub watches: Vec<Watch>,
 }
@@ -47,6 +51,7 @@ impl Default for MeterOptions {
             pss: true,
             mappings: false,
             swap: SwapScope::System,
+            cgroup: None,
             watches: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! What one pass over tree and system has read, and what each metric is in it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::meminfo::SystemMemory;
@@ -27,6 +28,8 @@ pub(crate) struct Pass {
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
     pub(crate) smaps: SmapsPass,
+    /// The memory of the control group, or why it cannot be read.
+    pub(crate) cgroup: Result<ByteSize, Arc<str>>,
 }
 
 /// What stood when a phase began.
@@ -89,7 +92,11 @@ impl Pass {
                 }
             },
             Metric::AvailableFloor => self.of_system(|system| system.available, "`/proc/meminfo` has no MemAvailable"),
-            Metric::PeakCgroup | Metric::GpuPeak | Metric::UnifiedPeak => Figure::Missing(NOT_ASKED_FOR),
+            Metric::PeakCgroup => match &self.cgroup {
+                Ok(bytes) => Figure::Bytes(*bytes),
+                Err(reason) => Figure::Missing(reason),
+            },
+            Metric::GpuPeak | Metric::UnifiedPeak => Figure::Missing(NOT_ASKED_FOR),
             Metric::PeakHeap | Metric::RetainedHeap => Figure::Missing(NO_ALLOCATOR),
             // What is left is known at the end alone.
             Metric::RetainedRss | Metric::RetainedAnon => Figure::NotTaken,

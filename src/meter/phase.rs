@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::activity::Counters;
+use super::cgroup::CgroupMark;
 use super::metric::Metric;
 use super::options::SwapScope;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
@@ -29,6 +30,8 @@ pub(crate) struct Beginning {
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
+    /// The mark of the control group.
+    pub(crate) cgroup: CgroupMark,
     /// What mappings held before, where that is known.
     pub(crate) mappings: Option<Arc<MappingTable>>,
 }
