@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::activity::Counters;
 use super::cgroup::CgroupReader;
 use super::metric::Metric;
-use super::pass::{NO_START, counter};
+use super::pass::{DEVICES, NO_START, counter};
 use super::phase::{Phase, source};
 use super::reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source};
 use super::smaps::growth;
@@ -109,6 +109,13 @@ impl Phase {
                 Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
             }
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
+            Metric::GpuPeak | Metric::UnifiedPeak => {
+                let reading = read(peak()?, self.taken(self.gpu_passes));
+                match self.baseline.first.devices {
+                    Some(_) => Reading { counter: DEVICES.to_owned(), ..reading },
+                    None => reading,
+                }
+            }
             _ => read(peak()?, sampled),
         })
     }
@@ -146,6 +153,7 @@ mod tests {
 
     use super::*;
     use crate::meter::cgroup::CgroupMark;
+    use crate::meter::gpu::GpuPass;
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::options::SwapScope;
     use crate::meter::pass::{Pass, ProcessSample};
@@ -196,6 +204,7 @@ mod tests {
                 }),
                 smaps: SmapsPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
                 cgroup: Ok(ByteSize::mib(90 + n as u64)),
+                gpu: GpuPass::Failed("it was not asked for".into()),
             };
             phase.start(&pass);
             phase.record(&pass);

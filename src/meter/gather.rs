@@ -12,6 +12,7 @@ use super::cgroup::{CgroupMark, CgroupReader};
 use super::children::NewestId;
 use super::error::MeterError;
 use super::finish::Ending;
+use super::gpu::{GpuPass, GpuReader};
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::{MeterOptions, SwapScope};
@@ -58,6 +59,8 @@ pub(crate) struct Gatherer {
     smaps: Option<SmapsReader>,
     /// Or why there is none to read.
     cgroup: Result<CgroupReader, Arc<str>>,
+    /// Or why there is none to read.
+    gpu: Result<GpuReader, Arc<str>>,
     watches: Watches,
     phase: Option<Phase>,
     /// What stood when the first phase began.
@@ -85,6 +88,7 @@ impl Gatherer {
             text: Vec::new(),
             smaps: (options.pss || options.mappings).then(|| SmapsReader::new(options.root, options.mappings)),
             cgroup: CgroupReader::new(options.cgroup.as_ref(), options.root),
+            gpu: if options.gpu { GpuReader::new() } else { Err(Arc::from(NOT_ASKED_FOR)) },
             watches: Watches::new(&options.watches, options.swap)?,
             phase: None,
             first: None,
@@ -209,7 +213,11 @@ impl Gatherer {
             },
             None => SmapsPass::Failed(NOT_ASKED_FOR.to_owned()),
         };
-        let pass = Pass { at: now, totals, system, smaps, cgroup };
+        let gpu = match &mut self.gpu {
+            Ok(gpu) => gpu.pass(now, self.tree.nodes(), edge),
+            Err(reason) => GpuPass::Failed(Arc::clone(reason)),
+        };
+        let pass = Pass { at: now, totals, system, smaps, cgroup, gpu };
         if let Some(phase) = &mut self.phase {
             phase.start(&pass);
         }

@@ -21,6 +21,7 @@ mod children;
 mod error;
 mod finish;
 mod gather;
+mod gpu;
 mod meminfo;
 mod metric;
 mod oom;

@@ -35,6 +35,9 @@ pub struct MeterOptions {
     pub mappings: bool,
     /// Whose swap counts as `swap_growth`.
     pub swap: SwapScope,
+    /// Whether memory on NVIDIA GPUs is read (NVML, loaded at run time), for at most 2 % of the time. The driver's library
+    /// takes some MiB of this process.
+    pub gpu: bool,
     /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; where none is given, the
     /// memory of the one that the root is in, and the stalls and kills of the system.
     pub cgroup: Option<Cgroup>,
@@ -51,6 +54,7 @@ impl Default for MeterOptions {
             pss: true,
             mappings: false,
             swap: SwapScope::System,
+            gpu: false,
             cgroup: None,
             watches: Vec::new(),
         }
