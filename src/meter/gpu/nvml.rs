@@ -29,23 +29,11 @@ impl Devices for NvmlDevices {
         let failed = |error: NvmlError| format!("NVML: {error}");
         let device = |index| -> Result<Device, NvmlError> {
             let device = self.0.device_by_index(index)?;
-            let used = match device.memory_info() {
-                Ok(memory) => Some(ByteSize::new(memory.used)),
-                Err(NvmlError::NotSupported) => None,
-                Err(error) => return Err(error),
-            };
-            // Drivers before R510 have the second form of the list alone.
-            let compute = match device.running_compute_processes() {
-                Err(NvmlError::FailedToLoadSymbol(_)) => device.running_compute_processes_v2(),
-                list => list,
-            };
-            let graphics = match device.running_graphics_processes() {
-                Err(NvmlError::FailedToLoadSymbol(_)) => device.running_graphics_processes_v2(),
-                list => list,
-            };
-            let processes = match (compute, graphics) {
-                (Err(NvmlError::NotSupported), Err(NvmlError::NotSupported)) => None,
-                (compute, graphics) => Some(merged(listed(compute)?, listed(graphics)?)),
+            let used = told(device.memory_info())?.map(|memory| ByteSize::new(memory.used));
+            let lists = (told(device.running_compute_processes())?, told(device.running_graphics_processes())?);
+            let processes = match lists {
+                (None, None) => None,
+                (compute, graphics) => Some(merged(compute.unwrap_or_default(), graphics.unwrap_or_default())),
             };
             Ok(Device { name: device.name().unwrap_or_default(), used, processes })
         };
@@ -53,10 +41,12 @@ impl Devices for NvmlDevices {
     }
 }
 
-fn listed(list: Result<Vec<ProcessInfo>, NvmlError>) -> Result<Vec<ProcessInfo>, NvmlError> {
-    match list {
-        Err(NvmlError::NotSupported) => Ok(Vec::new()),
-        list => list,
+/// `None` where the device, or a driver before R510, does not tell.
+fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
