@@ -61,7 +61,8 @@ impl CgroupStat {
 /// is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupEvents {
-    /// Allocations that met the limit (`max` of `memory.events`, `memory.failcnt`): most are helped by reclaim.
+    /// Allocations that met the limit: most are helped by reclaim (`max` of `memory.events`). In version 2 alone: Linux
+    /// 6.18 leaves `memory.failcnt` of version 1 at 0.
     pub limit_hits: Option<u64>,
     /// Times that reclaim did not help (`oom`); in version 2 alone.
     pub oom: Option<u64>,
@@ -82,9 +83,9 @@ impl CgroupEvents {
         }
     }
 
-    /// Of `memory.oom_control` and `memory.failcnt`.
-    pub(super) fn version_1(control: &[u8], failures: &[u8]) -> Self {
-        Self { limit_hits: number(failures.trim_ascii()), oom_kills: value(control, b"oom_kill"), ..Self::default() }
+    /// Of `memory.oom_control`.
+    pub(super) fn version_1(control: &[u8]) -> Self {
+        Self { oom_kills: value(control, b"oom_kill"), ..Self::default() }
     }
 }
 
@@ -118,9 +119,9 @@ mod tests {
         let expected =
             CgroupEvents { limit_hits: Some(17), oom: Some(2), oom_kills: Some(3), oom_group_kills: Some(1) };
         assert_eq!(events, expected);
-        let events = CgroupEvents::version_1(b"oom_kill_disable 0\nunder_oom 0\noom_kill 5\n", b"12\n");
-        assert_eq!((events.limit_hits, events.oom_kills, events.oom), (Some(12), Some(5), None));
-        assert_eq!(CgroupEvents::version_1(b"oom_kill_disable 0\nunder_oom 0\n", b""), CgroupEvents::default());
+        let events = CgroupEvents::version_1(b"oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
+        assert_eq!((events.limit_hits, events.oom_kills, events.oom), (None, Some(5), None));
+        assert_eq!(CgroupEvents::version_1(b"oom_kill_disable 0\nunder_oom 0\n"), CgroupEvents::default());
     }
 
     proptest! {
@@ -129,7 +130,7 @@ mod tests {
             CgroupStat::parse(CgroupVersion::V1, &text);
             CgroupStat::parse(CgroupVersion::V2, &text);
             CgroupEvents::version_2(&text);
-            CgroupEvents::version_1(&text, &text);
+            CgroupEvents::version_1(&text);
         }
     }
 }

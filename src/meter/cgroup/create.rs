@@ -162,6 +162,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_crash_left_behind_is_removed_once_it_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = file_name("own").unwrap();
+        for (name, minutes) in
+            [("plimsoll-4294967295-1-0-old", 20), ("plimsoll-4294967295-1-1-new", 0), (&own, 20), ("x", 20)]
+        {
+            fs::create_dir(dir.path().join(name)).unwrap();
+            let when = std::time::SystemTime::now() - Duration::from_secs(minutes * 60);
+            fs::File::open(dir.path().join(name)).unwrap().set_modified(when).unwrap();
+        }
+        remove_left_behind(dir.path());
+        let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        let mut expected = [own.as_str(), "plimsoll-4294967295-1-1-new", "x"];
+        expected.sort_unstable();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
     fn names_tell_who_made_a_group() {
         let name = file_name("a/b c").unwrap();
         assert!(name.ends_with("-a-b-c"), "{name}");

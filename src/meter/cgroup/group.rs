@@ -215,9 +215,7 @@ impl Cgroup {
     /// [`MeterError::Read`] where that cannot be read, as in the root group of version 2.
     pub fn events(&self) -> Result<CgroupEvents, MeterError> {
         Ok(match self.version() {
-            CgroupVersion::V1 => {
-                CgroupEvents::version_1(&self.read("memory.oom_control")?, &self.read("memory.failcnt")?)
-            }
+            CgroupVersion::V1 => CgroupEvents::version_1(&self.read("memory.oom_control")?),
             CgroupVersion::V2 => CgroupEvents::version_2(&self.read("memory.events")?),
         })
     }
