@@ -11,6 +11,7 @@ use super::gather::Gatherer;
 use super::options::MeterOptions;
 use super::reading::PhaseReadings;
 use super::watch::Breach;
+use crate::alloc::uncounted;
 
 /// Its buffers are on the heap but for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
@@ -74,7 +75,7 @@ impl Meter {
         let thread = std::thread::Builder::new()
             .name("memory-meter".to_owned())
             .stack_size(STACK)
-            .spawn(move || sample(&sampled, interval))
+            .spawn(move || uncounted(|| sample(&sampled, interval)))
             .map_err(refused("thread"))?;
         Ok(Self { shared, signal, thread: Some(thread) })
     }
@@ -83,6 +84,11 @@ impl Meter {
     /// reset, so that its peak is exact in every phase.
     pub fn phase(&self, name: &str) {
         self.shared.lock().begin_phase(name);
+    }
+
+    /// Takes a sample now.
+    pub(crate) fn sample(&self) {
+        self.shared.lock().pass(false);
     }
 
     /// Gives a process of the tree a name for the readings (`worker 1`) in place of its command's.
