@@ -1,6 +1,6 @@
 //! [`Meter`]: samples the memory of a process tree and of the system, in phases.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -72,11 +72,20 @@ impl Meter {
         let signal = gatherer.signal().try_clone_to_owned().map_err(refused("descriptor"))?;
         let shared = Arc::new(Shared { gatherer: Mutex::new(gatherer), wake: Condvar::new() });
         let sampled = Arc::clone(&shared);
+        let begun = Arc::new(Barrier::new(2));
+        let begins = Arc::clone(&begun);
         let thread = std::thread::Builder::new()
             .name("memory-meter".to_owned())
             .stack_size(STACK)
-            .spawn(move || uncounted(|| sample(&sampled, interval)))
+            .spawn(move || {
+                uncounted(|| {
+                    begins.wait();
+                    sample(&sampled, interval);
+                });
+            })
             .map_err(refused("thread"))?;
+        // What the thread allocates to begin with is none of what is measured.
+        begun.wait();
         Ok(Self { shared, signal, thread: Some(thread) })
     }
 
