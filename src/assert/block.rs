@@ -62,8 +62,14 @@ impl Block {
         let meter = turn.as_ref().map(|_| {
             // An outer block learns what the mark has reached before it is reset for this one.
             METERED.with_borrow(|outer| outer.iter().for_each(|block| block.mark_is_reset()));
-            let pss = limits.ceilings.get(Metric::PeakPss).is_some();
-            let options = MeterOptions { pss, mappings: true, swap: SwapScope::Tree, ..MeterOptions::default() };
+            let limited = |metric| limits.ceilings.get(metric).is_some();
+            let options = MeterOptions {
+                pss: limited(Metric::PeakPss),
+                mappings: true,
+                swap: SwapScope::Tree,
+                gpu: limited(Metric::GpuPeak) || limited(Metric::UnifiedPeak),
+                ..MeterOptions::default()
+            };
             let meter = Meter::start_with(options).map_err(|error| error.to_string())?;
             meter.phase(FIRST_PHASE);
             Ok(meter)

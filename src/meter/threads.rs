@@ -33,6 +33,11 @@ pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
 }
 
+/// Whether no thread of this process has this id any more.
+pub(crate) fn is_gone(id: u32) -> bool {
+    !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
+}
+
 /// The name and the minor faults of a thread's `stat`. The faults of a process that it has reaped are not among them.
 fn parse(text: &[u8]) -> Option<(String, u64)> {
     // The name stands in parentheses and may hold any byte but NUL: only the last one closes it.
@@ -66,6 +71,7 @@ mod tests {
         assert!(after.minor_faults > before.minor_faults, "{before:?} {after:?}");
         assert!(after.processor > before.processor && processor_time(id) >= after.processor);
         assert_eq!((touched.len(), processor_time(u32::MAX)), (8 << 20, None));
+        assert!(is_gone(u32::MAX) && !is_gone(id));
     }
 
     proptest! {
