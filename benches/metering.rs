@@ -15,8 +15,8 @@ use plimsoll::meter::{Meter, MeterOptions, ProcessMemory, SystemMemory};
 
 const STAYS: usize = 256 << 20;
 const BLOCK: usize = 48 << 20;
-const BLOCKS: usize = 24;
-const RUNS: usize = 41;
+const BLOCKS: usize = 10;
+const RUNS: usize = 21;
 
 /// One run of the loop over the buffer that stays.
 fn churn(stays: &[u8]) -> u64 {
