@@ -11,6 +11,7 @@ mod block;
 mod counted;
 mod failure;
 mod guard;
+pub mod isolated;
 mod limits;
 mod macros;
 pub mod metrics;
