@@ -33,6 +33,7 @@ mod residency;
 pub mod skeleton;
 mod source;
 mod storage;
+pub mod store;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 pub mod synthesize;
