@@ -74,7 +74,9 @@ impl MappedFile {
         }
         match source.run(offset, bytes)? {
             Bytes::Plain(object, at, run) if run == bytes => Self::plain(&object, at, bytes),
-            _ if bytes > READ_LIMIT => Err(source.error(SourceError::Scattered { bytes, limit: READ_LIMIT }).at(offset)),
+            _ if bytes > READ_LIMIT => {
+                Err(source.error(SourceError::Scattered { bytes, limit: READ_LIMIT }).at(offset))
+            }
             _ => {
                 let memory = Memory::Read(source.read_at(offset, bytes)?);
                 Ok(Self { guard: None, memory, source: source.clone() })
@@ -104,11 +106,6 @@ impl MappedFile {
             .map_err(fail)?
             .ok_or_else(|| source.error(SourceError::TooManyMaps(guard::CAPACITY)))?;
         Ok(Self { guard: Some(guard), memory: Memory::Mapped(map), source })
-    }
-
-    /// The file that is mapped; of an entry of a store that of the object.
-    pub(super) fn source(&self) -> &SourceFile {
-        &self.source
     }
 
     /// Whether every byte read so far was the file's own, and the file is still as it was when it was opened.

@@ -54,8 +54,8 @@ pub use bind::{Bound, OrderSource, ParameterOrder};
 pub use dtype::{Dtype, DtypeKind, ParseDtypeError};
 pub use entry::{Entry, Signature};
 pub use error::{
-    ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PickleErrorKind, RebuildError,
-    SourceError,
+    ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PackedError, PickleErrorKind,
+    RebuildError, SourceError,
 };
 pub use folder::Capture;
 pub use identity::{Digest, Identity};

@@ -42,6 +42,9 @@ fn move_to_object(storage: &mut Storage, packed: &Packed) -> Result<(), PackedEr
     let found = packed.place(offset, stored.bytes()).ok_or_else(|| PackedError::Cut(storage.key.clone()))?;
     let path = found.object.path.clone();
     let zstd = found.object.compressed.then_some(ByteSize::new(found.object.stored));
+    if zstd.is_some() && encoding.is_some_and(|encoding| encoding.deflated.is_some()) {
+        return Err(PackedError::Twice(storage.key.clone()));
+    }
     storage.place = match (encoding, zstd) {
         (None, None) => Place::File { path, offset: found.at },
         (encoding, zstd) => {

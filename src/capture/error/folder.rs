@@ -11,7 +11,7 @@ pub enum FolderError {
         others: usize,
     },
     /// A store of several captures, or of none.
-    #[error("the store holds {} captures: {}", captures.len(), if captures.is_empty() { "none" } else { "" }.to_owned() + &captures.join(", "))]
+    #[error("the store holds {} captures ({})", captures.len(), captures.join(", "))]
     SeveralCaptures {
         /// Their names.
         captures: Vec<String>,

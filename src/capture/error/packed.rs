@@ -70,6 +70,9 @@ pub enum PackedError {
         /// The system's answer.
         source: io::Error,
     },
+    /// A storage is encoded in its file, and compressed in the store on top of it.
+    #[error("storage {0:?} is deflated within a compressed object")]
+    Twice(String),
     /// A storage lies in no payload as a whole.
     #[error("storage {0:?} is cut into pieces by the recipe")]
     Cut(String),
@@ -80,7 +83,7 @@ impl PackedError {
         match self {
             Self::NoStore => "give the entry in its store",
             Self::Io { .. } => "check permissions, limits and the disk",
-            Self::TooLarge { .. } | Self::Cut(_) => "unpack the entry and use the file",
+            Self::TooLarge { .. } | Self::Cut(_) | Self::Twice(_) => "unpack the entry and use the file",
             _ => "`plimsoll verify` names every entry that is hurt; pack them again from a good copy",
         }
     }

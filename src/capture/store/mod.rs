@@ -8,12 +8,34 @@
 //! Invariants: what has its final name is whole and on the disk; an object never changes; a reference is written after
 //! everything that it leads to.
 
-mod object;
+mod batch;
+mod collect;
+mod error;
+mod incoming;
+mod known;
+pub(super) mod object;
 mod object_id;
+mod open;
+mod pack;
 pub(super) mod packed;
+mod payloads;
 pub(super) mod places;
 mod recipe;
 pub(super) mod reference;
+mod selection;
+mod survey;
+mod unpack;
+mod verified;
+mod verify;
+mod whole;
 
+pub use collect::Garbage;
+pub use error::StoreError;
 pub use object_id::{ObjectId, ParseObjectIdError};
+pub use open::{EntryName, Store};
+pub use pack::{PackOptions, PackReport, PackStatus, PackedEntry};
 pub use recipe::{Modified, PayloadPlace, Recipe};
+pub use survey::{CaptureSurvey, EntrySurvey, Survey};
+pub use unpack::{UnpackOptions, UnpackReport, UnpackedFile};
+pub use verified::{ObjectVerifier, VerifyObjects};
+pub use verify::{Problem, VerifyOptions, VerifyReport};

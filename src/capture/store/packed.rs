@@ -190,7 +190,10 @@ impl Packed {
                 }
                 Run::Payload(InObject { object, at, bytes }) => {
                     let (part, rest) = buffer.split_at_mut(bytes as usize);
-                    object.reader_at(at).and_then(|mut reader| reader.read_exact(part)).map_err(|e| object.failed(e))?;
+                    object
+                        .reader_at(at)
+                        .and_then(|mut reader| reader.read_exact(part))
+                        .map_err(|e| object.failed(e))?;
                     (part, rest)
                 }
             };

@@ -122,7 +122,11 @@ impl Recipe {
     pub fn agree(&self, skeleton: &Skeleton) -> Result<(), &'static str> {
         let payloads = skeleton.payloads();
         let same = self.payloads.len() == payloads.len()
-            && self.payloads.iter().zip(payloads).all(|(a, b)| a.key == b.key && a.offset == b.offset && a.bytes == b.bytes);
+            && self
+                .payloads
+                .iter()
+                .zip(payloads)
+                .all(|(a, b)| a.key == b.key && a.offset == b.offset && a.bytes == b.bytes);
         if !same {
             return Err("its payloads are others than those of the recipe");
         }
