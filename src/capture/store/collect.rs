@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::error::StoreError;
 use super::object_id::ObjectId;
 use super::open::Store;
-use super::packed::Packed;
 use super::verified;
 use crate::bytes::ByteSize;
 
@@ -71,11 +70,8 @@ impl Store {
         let mut live = HashSet::new();
         for name in self.entries()? {
             // Its reference may have been removed meanwhile.
-            let Some(id) = self.recipe_of(&name)? else { continue };
-            if live.insert(id) {
-                let recipe = Packed::recipe(&self.places, id);
-                let path = self.reference(&name);
-                live.extend(recipe.map_err(|error| StoreError::Object { path, error })?.objects());
+            if let Some((id, recipe)) = self.read_recipe(&name)? {
+                live.extend(recipe.objects().chain([id]));
             }
         }
         Ok(live)

@@ -4,7 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::error::StoreError;
+use super::object_id::ObjectId;
 use super::open::{EntryName, Store};
+use super::packed::Packed;
+use super::recipe::Recipe;
+use crate::bytes::ByteSize;
 
 impl Store {
     /// The entries that `names` name: `CAPTURE`, `CAPTURE/ENTRY`, or `ENTRY` of every capture that has it; all entries
@@ -26,5 +30,25 @@ impl Store {
             return Err(StoreError::NoSuch { name: none.to_string_lossy().into_owned() });
         }
         Ok(all.into_iter().filter(|entry| names.iter().any(|name| fits(name, entry))).collect())
+    }
+
+    /// The bytes of the files of the entries that `names` name.
+    ///
+    /// # Errors
+    /// As [`Store::select`]; where a recipe cannot be read.
+    pub fn file_bytes(&self, names: &[OsString]) -> Result<ByteSize, StoreError> {
+        let mut bytes = ByteSize::ZERO;
+        for name in self.select(names)? {
+            bytes += self.read_recipe(&name)?.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// The recipe of an entry; `None` where there is no such entry.
+    pub(super) fn read_recipe(&self, name: &EntryName) -> Result<Option<(ObjectId, Recipe)>, StoreError> {
+        let Some(id) = self.recipe_of(name)? else { return Ok(None) };
+        let recipe = Packed::recipe(&self.places, id);
+        let path = self.reference(name);
+        recipe.map(|recipe| Some((id, recipe))).map_err(|error| StoreError::Object { path, error })
     }
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::error::StoreError;
 use super::object_id::ObjectId;
 use super::open::Store;
-use super::packed::Packed;
 use crate::bytes::ByteSize;
 
 /// What a store holds.
@@ -78,9 +77,7 @@ impl Store {
             let mut entries = Vec::new();
             for entry in self.entries_of(&capture)? {
                 let name = super::EntryName { capture: capture.clone(), entry };
-                let Some(id) = self.recipe_of(&name)? else { continue };
-                let path = self.reference(&name);
-                let recipe = Packed::recipe(&self.places, id).map_err(|error| StoreError::Object { path, error })?;
+                let Some((id, recipe)) = self.read_recipe(&name)? else { continue };
                 let needed: HashSet<_> = recipe.objects().chain([id]).collect();
                 needed.iter().for_each(|&id| *by_entry.entry(id).or_default() += 1);
                 of_capture.extend(&needed);

@@ -15,7 +15,6 @@ use super::error::StoreError;
 use super::object::Object;
 use super::object_id::ObjectId;
 use super::open::{EntryName, Store, is_entry};
-use super::packed::Packed;
 use super::recipe::Recipe;
 use super::{verified, whole};
 use crate::bytes::ByteSize;
@@ -172,10 +171,7 @@ impl Verification<'_> {
     }
 
     fn recipe(&self, name: &EntryName) -> Result<(ObjectId, Recipe), StoreError> {
-        let id = self.store.recipe_of(name)?.ok_or_else(|| StoreError::NoSuch { name: name.to_string() })?;
-        let recipe = Packed::recipe(&self.store.places, id);
-        let path = self.store.reference(name);
-        recipe.map(|recipe| (id, recipe)).map_err(|error| StoreError::Object { path, error })
+        self.store.read_recipe(name)?.ok_or_else(|| StoreError::NoSuch { name: name.to_string() })
     }
 
     fn problem<'n>(
