@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::super::map::for_each_window;
 use super::super::source::SourceFile;
 use super::error::StoreError;
+use super::incoming::write_in_runs;
 use super::open::{EntryName, Store};
 use super::recipe::Modified;
 use super::whole::{self, WINDOW};
@@ -122,7 +122,7 @@ impl Store {
             if written.is_err() || options.cancel.load(Ordering::Relaxed) {
                 return;
             }
-            written = rayon::join(|| hasher.update_rayon(window), || file.write_all(window)).1;
+            written = rayon::join(|| hasher.update_rayon(window), || write_in_runs(&mut file, window)).1;
             (options.progress)(ByteSize::new(window.len() as u64));
         })?;
         written.map_err(fail())?;
