@@ -6,5 +6,6 @@ mod generate;
 mod inspect;
 mod python;
 mod records;
+mod store;
 mod support;
 mod usage;

@@ -24,6 +24,8 @@ mod recipe;
 pub(super) mod reference;
 mod selection;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod unpack;
 mod verified;
 mod verify;

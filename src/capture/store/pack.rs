@@ -127,6 +127,7 @@ impl Store {
     /// Where the store cannot be written, or it was cancelled: entries packed before are kept. What is wrong with one
     /// entry alone is in [`PackReport::errors`], and the others are packed all the same.
     pub fn pack(&self, folder: &Path, options: &PackOptions<'_>) -> Result<PackReport, StoreError> {
+        let (files, others) = list(folder)?;
         let capture = match &options.name {
             Some(name) => name.clone(),
             None => {
@@ -136,7 +137,6 @@ impl Store {
         if !is_name(&capture) {
             return Err(StoreError::Name { name: capture.to_string_lossy().into_owned() });
         }
-        let (files, others) = list(folder)?;
         let _lock = self.lock_to_write()?;
         let report = PackReport { capture, entries: Vec::new(), others, errors: Vec::new() };
         let known = Known::of(&self.places);
