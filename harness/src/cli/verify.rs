@@ -16,7 +16,8 @@ pub fn run(verify: &Verify) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let store = Store::open(&verify.store)?;
     // Recipes that cannot be read are found by verifying, not by the bar.
-    let bar = progress::bytes("verify", store.file_bytes(&verify.entries).unwrap_or_default());
+    let bytes = store.file_bytes(&verify.entries).unwrap_or_default();
+    let bar = progress::bytes("verify", if verify.against.is_some() { bytes + bytes } else { bytes });
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = VerifyOptions {
         against: verify.against.as_deref(),

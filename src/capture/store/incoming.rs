@@ -1,7 +1,7 @@
 //! Objects being written.
 
 use std::fs::{File, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use tempfile::{NamedTempFile, TempPath};
 use super::object::WINDOW_LOG;
 use super::object_id::ObjectId;
 use super::places::Places;
+use super::share::{share, write_at};
 
 /// Below this, handing work to another thread takes longer than doing it.
 const PARALLEL: usize = 256 << 10;
@@ -23,20 +24,13 @@ const TRIAL: usize = 128 << 10;
 /// The level of zstd: beyond it, weights take much longer and become hardly smaller.
 const LEVEL: i32 = 3;
 
-/// What is written at a time. A file that was written in runs of 2 MiB lies in the page cache in pages of that size, and a
-/// kernel that touches a byte of one has all of it mapped: a few rows of a table would count as the whole.
-const RUN: usize = 512 << 10;
-
-/// Writes `piece` in runs that leave the page cache with small pages.
-pub fn write_in_runs(file: &mut impl Write, piece: &[u8]) -> io::Result<()> {
-    piece.chunks(RUN).try_for_each(|run| file.write_all(run))
-}
-
 /// An object that is being written, under a temporary name.
 pub struct Incoming {
     file: NamedTempFile,
     hasher: blake3::Hasher,
     bytes: u64,
+    /// Whether the system has copied all bytes already, so that only their digest is made.
+    shared: bool,
 }
 
 /// An object that is written and not yet named. It is gone when this is dropped.
@@ -53,7 +47,7 @@ pub struct Staged {
 impl Incoming {
     /// A new one.
     pub fn new(places: &Places) -> io::Result<Self> {
-        Ok(Self { file: temporary(&places.incoming())?, hasher: blake3::Hasher::new(), bytes: 0 })
+        Ok(Self { file: temporary(&places.incoming())?, hasher: blake3::Hasher::new(), bytes: 0, shared: false })
     }
 
     /// The bytes that were written so far.
@@ -61,14 +55,22 @@ impl Incoming {
         self.bytes
     }
 
+    /// Has the system copy the whole object from `from`, where it can share blocks. The bytes are to be appended all the
+    /// same, for their digest.
+    pub fn share(&mut self, from: &File, at: u64, bytes: u64) {
+        self.shared = share(from, at, self.file.as_file(), 0, bytes);
+    }
+
     /// Appends `piece`.
     pub fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        let (file, at, shared) = (self.file.as_file(), self.bytes, self.shared);
+        let write = || if shared { Ok(()) } else { write_at(file, at, piece) };
         if piece.len() < PARALLEL {
             self.hasher.update(piece);
-            self.file.write_all(piece)?;
+            write()?;
         } else {
-            let (hasher, file) = (&mut self.hasher, &mut self.file);
-            rayon::join(|| hasher.update_rayon(piece), || write_in_runs(file, piece)).1?;
+            let hasher = &mut self.hasher;
+            rayon::join(|| hasher.update_rayon(piece), write).1?;
         }
         self.bytes += piece.len() as u64;
         Ok(())

@@ -23,6 +23,7 @@ pub(super) mod places;
 mod recipe;
 pub(super) mod reference;
 mod selection;
+mod share;
 mod survey;
 #[cfg(test)]
 mod tests;

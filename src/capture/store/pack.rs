@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -205,8 +205,8 @@ impl Packer<'_> {
     /// Takes a file apart, into the batch.
     fn take(&mut self, path: &Path, name: &EntryName) -> Result<PackedEntry, StoreError> {
         let (store, options) = (self.store, self.options);
-        let before = modified(path)?;
-        let mut payloads = Payloads::new(&store.places, &self.batch, &mut self.known, options.compress);
+        let (before, file) = modified(path)?;
+        let mut payloads = Payloads::new(&store.places, &self.batch, &mut self.known, options.compress, file);
         let skeleton = Skeleton::scan(path, &mut |payload, piece| {
             if options.cancel.load(Ordering::Relaxed) {
                 return Err(std::io::Error::other("it was asked to stop"));
@@ -223,7 +223,7 @@ impl Packer<'_> {
         let fail = |error| StoreError::io(&store.places.incoming(), "write to it")(error);
         let skeleton_id = payloads.keep_bytes(&skeleton.to_bytes()).map_err(fail)?;
         let mut recipe = Recipe::new(&skeleton, skeleton_id, before, &places);
-        if modified(path)? != before {
+        if modified(path)?.0 != before {
             return Err(StoreError::Changed { path: path.to_owned() });
         }
         let there = match store.recipe_of(name) {
@@ -267,14 +267,15 @@ impl Packer<'_> {
     }
 }
 
-/// When a file was modified; of an entry of another store, the file that was packed.
-fn modified(path: &Path) -> Result<Modified, StoreError> {
+/// When a file was modified, and the file; of an entry of another store, when the file that was packed was, and no file.
+fn modified(path: &Path) -> Result<(Modified, Option<File>), StoreError> {
     if let Some(packed) = SourceFile::open(path)?.packed() {
-        return Ok(packed.the_recipe().modified);
+        return Ok((packed.the_recipe().modified, None));
     }
-    let found = fs::metadata(path).map_err(StoreError::io(path, "look at it"))?;
+    let file = File::open(path).map_err(StoreError::io(path, "open it"))?;
+    let found = file.metadata().map_err(StoreError::io(path, "look at it"))?;
     // Between 0 and a second.
-    Ok(Modified(found.mtime(), found.mtime_nsec() as u32))
+    Ok((Modified(found.mtime(), found.mtime_nsec() as u32), Some(file)))
 }
 
 /// Deletes an original, after the store gave its bytes back and the original still has them.

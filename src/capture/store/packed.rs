@@ -9,7 +9,7 @@ use super::super::skeleton::{self, Skeleton};
 use super::object::Object;
 use super::object_id::ObjectId;
 use super::places::Places;
-use super::recipe::{self, Recipe};
+use super::recipe::{self, PayloadPlace, Recipe};
 
 /// A file that lies in a store. Of the file, everything but the storages is in memory.
 #[derive(Debug)]
@@ -122,6 +122,11 @@ impl Packed {
     /// The recipe of the file.
     pub fn the_recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// The payloads, each with its object, in the order of the file.
+    pub fn payloads(&self) -> impl Iterator<Item = (&PayloadPlace, &Object)> {
+        self.recipe.payloads.iter().zip(self.parts.iter().map(|part| &part.object))
     }
 
     /// The objects of the payloads, each once.

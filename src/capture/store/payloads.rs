@@ -1,5 +1,6 @@
 //! [`Payloads`]: the storages of one file on their way into the store.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -28,6 +29,8 @@ pub struct Payloads<'a, 'b> {
     batch: &'a Batch<'b>,
     known: &'a mut Known,
     compress: bool,
+    /// The file, where blocks can be shared with it: one that lies in no store.
+    file: Option<File>,
     /// Objects that are in neither the store nor the batch.
     new: Vec<Staged>,
     /// Where each payload is: `None` until it is known.
@@ -66,8 +69,14 @@ enum Sink {
 }
 
 impl<'a, 'b> Payloads<'a, 'b> {
-    pub fn new(places: &'a Places, batch: &'a Batch<'b>, known: &'a mut Known, compress: bool) -> Self {
-        Self { places, batch, known, compress, new: Vec::new(), found: Vec::new(), pool: None, open: None }
+    pub fn new(
+        places: &'a Places,
+        batch: &'a Batch<'b>,
+        known: &'a mut Known,
+        compress: bool,
+        file: Option<File>,
+    ) -> Self {
+        Self { places, batch, known, compress, file, new: Vec::new(), found: Vec::new(), pool: None, open: None }
     }
 
     /// Takes the next piece of `payload`.
@@ -105,7 +114,11 @@ impl<'a, 'b> Payloads<'a, 'b> {
             Sink::Digest(Box::default())
         } else {
             self.known.add(bytes, piece);
-            Sink::Object(Box::new(Incoming::new(self.places)?))
+            let mut incoming = Incoming::new(self.places)?;
+            if let Some(file) = &self.file {
+                incoming.share(file, offset, bytes);
+            }
+            Sink::Object(Box::new(incoming))
         };
         Ok(Open { offset, bytes, seen: 0, into })
     }

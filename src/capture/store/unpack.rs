@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -10,9 +11,10 @@ use std::time::{Duration, SystemTime};
 use super::super::map::for_each_window;
 use super::super::source::SourceFile;
 use super::error::StoreError;
-use super::incoming::write_in_runs;
 use super::open::{EntryName, Store};
+use super::packed::Packed;
 use super::recipe::Modified;
+use super::share::{share, write_at};
 use super::whole::{self, WINDOW};
 use crate::bytes::ByteSize;
 
@@ -111,18 +113,23 @@ impl Store {
             };
         }
         let fail = || StoreError::io(&path, "write it");
-        let mut file = tempfile::Builder::new()
+        let file = tempfile::Builder::new()
             .prefix(".plimsoll-")
             .permissions(permissions())
             .tempfile_in(folder)
             .map_err(fail())?;
+        let shared = share_payloads(packed, file.as_file());
         let mut hasher = blake3::Hasher::new();
-        let mut written = Ok(());
+        let (mut written, mut at) = (Ok(()), 0);
         for_each_window(&source, WINDOW, |window| {
             if written.is_err() || options.cancel.load(Ordering::Relaxed) {
                 return;
             }
-            written = rayon::join(|| hasher.update_rayon(window), || write_in_runs(&mut file, window)).1;
+            // A window lies within one payload, or in none.
+            let is_shared = shared.iter().any(|range| range.contains(&at));
+            let write = || if is_shared { Ok(()) } else { write_at(file.as_file(), at, window) };
+            written = rayon::join(|| hasher.update_rayon(window), write).1;
+            at += window.len() as u64;
             (options.progress)(ByteSize::new(window.len() as u64));
         })?;
         written.map_err(fail())?;
@@ -143,6 +150,18 @@ impl Store {
 /// Those that a new file has: what the process's mask leaves of reading and writing.
 fn permissions() -> fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
+}
+
+/// Has the system put payloads into their places in `file`, where it can share blocks; gives those where it did.
+fn share_payloads(packed: &Packed, file: &File) -> Vec<Range<u64>> {
+    let mut shared = Vec::new();
+    for (payload, object) in packed.payloads().filter(|(_, object)| !object.compressed) {
+        let (offset, bytes) = (payload.offset, payload.bytes.bytes());
+        if object.open().is_ok_and(|from| share(&from, payload.at, file, offset, bytes)) {
+            shared.push(offset..offset + bytes);
+        }
+    }
+    shared
 }
 
 fn set_modified(file: &File, Modified(seconds, nanoseconds): Modified) -> std::io::Result<()> {

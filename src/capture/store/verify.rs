@@ -32,7 +32,7 @@ pub struct VerifyOptions<'a> {
     pub threads: Option<NonZeroUsize>,
     /// Set by another thread to stop.
     pub cancel: &'a AtomicBool,
-    /// Told the bytes that have been read since the last call.
+    /// Told the bytes of files that have been put together, and compared, since the last call.
     pub progress: &'a (dyn Fn(ByteSize) + Sync),
 }
 
@@ -197,7 +197,6 @@ impl Verification<'_> {
         let check = |object: &Object| {
             self.cancelled()?;
             let found = verified::digest(object).and_then(|actual| object.compare(actual));
-            (self.options.progress)(ByteSize::new(object.stored));
             let path = object.path.to_path_buf();
             Ok((object.id, found.map_err(|error| StoreError::Object { path, error })))
         };
