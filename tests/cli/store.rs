@@ -120,18 +120,19 @@ fn a_run_from_the_store_means_the_same_as_one_from_the_folder() {
 }
 
 #[test]
-fn python_kernels_run_from_a_store() {
+fn python_kernels_run_from_a_store_and_cannot_change_it() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(3);
     let store = pack(&scene);
-    let mut command = plimsoll();
-    command.arg("check").arg(&store).arg("--python").arg(python).args([
-        "--kernel",
-        &kernel("embedding"),
-        "--no-record",
-    ]);
-    let (code, out, err) = run(command.args(["--launches", "2"]));
+    let check = |name: &str| {
+        let mut command = plimsoll();
+        command.arg("check").arg(&store).args(["--kernel", &kernel(name), "--no-record", "--launches", "2"]);
+        run(command.arg("--python").arg(&python))
+    };
+    let (code, out, err) = check("torch_embedding");
     assert_eq!(code, 0, "{out}{err}");
+    check("mutates_inputs");
+    ok(&[Path::new("verify"), &store, Path::new("--against"), &scene.capture()]);
 }
 
 #[test]
