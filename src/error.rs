@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use crate::bytes::ParseByteSizeError;
 use crate::capture::batch::BatchError;
+use crate::capture::store::StoreError;
 use crate::capture::synthesize::SynthesizeError;
 use crate::capture::write::WriteError;
 use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
@@ -35,6 +36,8 @@ pub enum Error {
     Synthesize(#[from] SynthesizeError),
     #[error(transparent)]
     Batch(#[from] BatchError<Infallible>),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error(transparent)]
     Extract(#[from] ExtractError),
     #[error(transparent)]

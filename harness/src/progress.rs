@@ -9,12 +9,12 @@ use plimsoll::run::{Observer, Phase};
 
 use crate::signals::Cancel;
 
-/// A bar over an amount of bytes.
-pub fn bytes(total: ByteSize) -> ProgressBar {
+/// A bar over an amount of bytes, under the name of what is done.
+pub fn bytes(what: &'static str, total: ByteSize) -> ProgressBar {
     let style = "{msg:>10} [{bar:32}] {binary_bytes}/{binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
     ProgressBar::with_draw_target(Some(total.bytes()), ProgressDrawTarget::stderr())
         .with_style(ProgressStyle::with_template(style).expect("a template that parses"))
-        .with_message("generate")
+        .with_message(what)
 }
 
 /// Shows how a run goes.

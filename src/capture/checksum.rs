@@ -11,11 +11,16 @@ const CHUNK: usize = 4 << 20;
 
 /// The CRC-32 of `range` of `map`, which does not stay resident.
 pub(super) fn crc_of(map: &MappedFile, range: Range<usize>) -> u32 {
+    hasher_of(map, range).finalize()
+}
+
+/// The same, to be combined or finished.
+pub(super) fn hasher_of(map: &MappedFile, range: Range<usize>) -> crc32fast::Hasher {
     let chunks: Vec<_> = split(range).collect();
     let summed: Vec<_> = chunks.into_par_iter().map(|range| sum(map, range)).collect();
     let mut whole = crc32fast::Hasher::new();
     summed.iter().for_each(|sum| whole.combine(sum));
-    whole.finalize()
+    whole
 }
 
 /// `range` in chunks.

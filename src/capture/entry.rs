@@ -14,6 +14,8 @@ use super::pickle::NodeId;
 use super::residency::Residency;
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
+use super::store::object::Object;
+use super::store::packed::Packed;
 use crate::bytes::ByteSize;
 
 /// The signature of the captured function.
@@ -38,6 +40,8 @@ pub struct Entry {
     signature: Option<Signature>,
     storages: Vec<Storage>,
     payloads: Vec<Payload>,
+    /// The objects of its storages, of an entry of a store.
+    objects: Option<Vec<Object>>,
 }
 
 impl Entry {
@@ -53,7 +57,8 @@ impl Entry {
         let file = source.known().clone();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Content { storages, payloads, .. } = content;
-        Ok(Self { file, name, function_name, args, kwargs, output, signature, storages, payloads })
+        let objects = source.packed().map(Packed::objects);
+        Ok(Self { file, name, function_name, args, kwargs, output, signature, storages, payloads, objects })
     }
 
     /// The file's name, such as `entry_000000.pt`.
@@ -66,7 +71,17 @@ impl Entry {
         self.file.path()
     }
 
-    /// The size of the file when it was opened.
+    /// Whether it lies in a store.
+    pub fn is_packed(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    /// The objects of its storages; none where it lies in no store.
+    pub(super) fn objects(&self) -> &[Object] {
+        self.objects.as_deref().unwrap_or_default()
+    }
+
+    /// The size of the file when it was opened; of an entry of a store, that of the file that was packed.
     pub fn file_size(&self) -> ByteSize {
         ByteSize::new(self.file.size())
     }

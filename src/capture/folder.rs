@@ -10,8 +10,10 @@ use std::sync::Arc;
 use super::bind::{OrderBuilder, ParameterOrder};
 use super::entry::Entry;
 use super::error::{CaptureError, FolderError, SourceError};
+use super::store::places::Places;
 
-/// The calls of one operator, captured into a folder of `entry_*.pt` files, or a single such file.
+/// The calls of one operator, captured into a folder of `entry_*.pt` files, or a single such file; or such a folder or
+/// file of a [store](super::store).
 ///
 /// Entries are opened one at a time: a capture keeps their names and the order of their parameters.
 ///
@@ -31,13 +33,15 @@ pub struct Capture {
     folder: PathBuf,
     names: Vec<String>,
     files: Vec<OsString>,
+    in_store: bool,
     others: Vec<String>,
     function_name: String,
     order: ParameterOrder,
 }
 
 impl Capture {
-    /// Opens the folder `path`, or the single entry `path`. Every entry's headers are read once.
+    /// Opens the folder `path`, or the single entry `path`. Every entry's headers are read once. Of a store that holds
+    /// one capture, its folder opens that; of one that holds several, `STORE/captures/NAME` opens one.
     ///
     /// # Errors
     /// Where there is no such folder, no entry in it, an entry that cannot be read, or entries of two functions.
@@ -51,8 +55,9 @@ impl Capture {
             CaptureError::new(&shown, kind)
         };
         let (folder, files, others) = if fs::metadata(path).map_err(fail)?.is_dir() {
-            let (files, others) = list(path).map_err(fail)?;
-            (path.to_owned(), files, others)
+            let folder = if Places::are_at(path) { only_capture(path, &shown)? } else { path.to_owned() };
+            let (files, others) = list(&folder).map_err(fail)?;
+            (folder, files, others)
         } else {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             (folder, path.file_name().map(OsString::from).into_iter().collect(), Vec::new())
@@ -66,6 +71,7 @@ impl Capture {
             folder,
             names,
             files,
+            in_store: false,
             others,
             function_name: String::new(),
             order: ParameterOrder::default(),
@@ -77,8 +83,10 @@ impl Capture {
     fn read_order(&mut self) -> Result<(), CaptureError> {
         let mut order = OrderBuilder::default();
         let mut function: Option<String> = None;
+        let mut in_store = false;
         for entry in self.entries() {
             let entry = entry?;
+            in_store |= entry.is_packed();
             let expected = function.get_or_insert_with(|| entry.function_name().to_owned());
             if entry.function_name() != expected {
                 let error = FolderError::OtherFunction {
@@ -90,6 +98,7 @@ impl Capture {
             }
             order.add(&entry);
         }
+        self.in_store = in_store;
         (self.function_name, self.order) = (function.unwrap_or_default(), order.finish());
         Ok(())
     }
@@ -97,6 +106,11 @@ impl Capture {
     /// The folder, or the single file, that was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether entries lie in a store.
+    pub fn is_in_store(&self) -> bool {
+        self.in_store
     }
 
     /// The file names of the entries, in order.
@@ -139,6 +153,23 @@ impl Capture {
     /// Opens the entries one after the other.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = Result<Entry, CaptureError>> + '_ {
         (0..self.files.len()).map(|index| self.entry(index))
+    }
+}
+
+/// The folder of the one capture of the store at `root`.
+fn only_capture(root: &Path, shown: &Arc<Path>) -> Result<PathBuf, CaptureError> {
+    let fail = |source| CaptureError::new(shown, SourceError::Io { operation: "list its captures", source });
+    let items = fs::read_dir(Places::new(root).captures()).and_then(|items| items.collect::<io::Result<Vec<_>>>());
+    let mut captures: Vec<_> =
+        items.map_err(fail)?.into_iter().map(|item| item.path()).filter(|c| c.is_dir()).collect();
+    captures.sort();
+    match &mut captures[..] {
+        [only] => Ok(std::mem::take(only)),
+        several => {
+            let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let captures = several.iter().map(name).collect();
+            Err(CaptureError::new(shown, FolderError::SeveralCaptures { captures }))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::Payload;
 use super::error::CaptureError;
-use super::map::MappedFile;
+use super::map::for_each_window;
 use super::source::SourceFile;
 use crate::bytes::ByteSize;
 
@@ -70,12 +70,10 @@ pub(super) fn of(source: &SourceFile, payloads: &[Payload], digest: Digest) -> R
 }
 
 fn whole(source: &SourceFile) -> Result<blake3::Hash, CaptureError> {
-    let map = MappedFile::of(source, 0, source.size())?;
     let mut hasher = blake3::Hasher::new();
-    map.for_each_window(WINDOW, |window| {
+    for_each_window(source, WINDOW, |window| {
         hasher.update_rayon(window);
-    });
-    map.intact()?;
+    })?;
     Ok(hasher.finalize())
 }
 

@@ -24,7 +24,7 @@ pub(super) const PICKLES_LIMIT: u64 = 1 << 30;
 
 /// Reads the pickles; of the storages only their sizes are read.
 pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
-    let map = Arc::new(MappedFile::of(source, 0, source.size().min(PICKLES_LIMIT))?);
+    let map = Arc::new(MappedFile::front(source, PICKLES_LIMIT)?);
     let parse = |start| Content::parse(source, None, PickleBytes::Mapped(Arc::clone(&map)), start);
 
     let not_torch = || source.error(ArchiveError::NotTorch);

@@ -7,7 +7,7 @@ use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 
 use super::error::{CaptureError, SourceError};
 use super::guard::{self, Guard};
-use super::source::SourceFile;
+use super::source::{Bytes, SourceFile};
 use crate::bytes::ByteSize;
 
 /// How a map will be read, which decides how far the kernel reads ahead.
@@ -39,10 +39,20 @@ pub enum Access {
 pub struct MappedFile {
     /// Declared before `map`, so that the guard is gone before its addresses are unmapped.
     guard: Option<Guard>,
-    /// `None` for an empty range, which cannot be mapped.
-    map: Option<Mmap>,
+    memory: Memory,
     source: SourceFile,
 }
+
+/// Where the bytes of a map are.
+#[derive(Debug)]
+enum Memory {
+    Mapped(Mmap),
+    /// Read, because they lie in several places of a store; none, of an empty range, which cannot be mapped.
+    Read(Vec<u8>),
+}
+
+/// What may be read because it cannot be mapped, in bytes.
+const READ_LIMIT: u64 = 256 << 20;
 
 impl MappedFile {
     /// Maps `bytes` bytes of the file at `path`, from byte `offset` on, which need not be aligned.
@@ -53,13 +63,40 @@ impl MappedFile {
         Self::of(&SourceFile::open(path)?, offset, bytes)
     }
 
-    /// Maps a range of an open file.
+    /// Maps a range of an open file. Of an entry of a store, a range that does not lie in one object is read.
     pub(super) fn of(source: &SourceFile, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
         source.check_range(offset, bytes)?;
-        let source = source.clone();
         if bytes == 0 {
-            return Ok(Self { guard: None, map: None, source });
+            return Ok(Self { guard: None, memory: Memory::Read(Vec::new()), source: source.clone() });
         }
+        if source.packed().is_none() {
+            return Self::plain(source, offset, bytes);
+        }
+        match source.run(offset, bytes)? {
+            Bytes::Plain(object, at, run) if run == bytes => Self::plain(&object, at, bytes),
+            _ if bytes > READ_LIMIT => {
+                Err(source.error(SourceError::Scattered { bytes, limit: READ_LIMIT }).at(offset))
+            }
+            _ => {
+                let memory = Memory::Read(source.read_at(offset, bytes)?);
+                Ok(Self { guard: None, memory, source: source.clone() })
+            }
+        }
+    }
+
+    /// Maps the front of an open file: at most `bytes` bytes, and of an entry of a store those before its first storage.
+    pub(super) fn front(source: &SourceFile, bytes: u64) -> Result<Self, CaptureError> {
+        let bytes = bytes.min(source.size());
+        match source.run(0, bytes)? {
+            Bytes::Here(run) => Self::of(source, 0, run.len() as u64),
+            _ => Self::of(source, 0, bytes),
+        }
+    }
+
+    /// Maps a range, not empty, of a file that is no entry of a store.
+    fn plain(source: &SourceFile, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
+        let source = source.clone();
+        source.check_range(offset, bytes)?;
         let fail = |error| source.error(SourceError::Io { operation: "map it", source: error }).at(offset);
         // SAFETY: the map is read-only and shared. Another process can change or cut the file under it, which no
         // reader of files can rule out: every byte value is valid for u8, no reader keeps an invariant about values
@@ -68,7 +105,7 @@ impl MappedFile {
         let guard = Guard::new(pages(&map))
             .map_err(fail)?
             .ok_or_else(|| source.error(SourceError::TooManyMaps(guard::CAPACITY)))?;
-        Ok(Self { guard: Some(guard), map: Some(map), source })
+        Ok(Self { guard: Some(guard), memory: Memory::Mapped(map), source })
     }
 
     /// Whether every byte read so far was the file's own, and the file is still as it was when it was opened.
@@ -85,7 +122,7 @@ impl MappedFile {
 
     /// Tells the kernel how the map will be read. A hint: a kernel that refuses it is left alone.
     pub fn advise(&self, access: Access) {
-        if let Some(map) = &self.map {
+        if let Memory::Mapped(map) = &self.memory {
             let advice = match access {
                 Access::Random => Advice::Random,
                 Access::Sequential => Advice::Sequential,
@@ -100,7 +137,7 @@ impl MappedFile {
     /// Where `range` reaches beyond the map.
     pub fn read_ahead(&self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
-        if let Some(map) = &self.map {
+        if let Memory::Mapped(map) = &self.memory {
             let _ = map.advise_range(Advice::WillNeed, range.start, range.len());
         }
     }
@@ -112,7 +149,7 @@ impl MappedFile {
     /// Where `range` reaches beyond the map.
     pub fn release_pages(&self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
-        let Some(map) = &self.map else { return };
+        let Memory::Mapped(map) = &self.memory else { return };
         let page = guard::page_size();
         // Pages shared with bytes outside the range stay, except at the map's own ends.
         let base = map.as_ptr() as usize;
@@ -138,11 +175,43 @@ impl MappedFile {
     }
 }
 
+/// Calls `visit` with all bytes of `source` from front to back, at most `window` bytes at a time, keeping no more than
+/// that resident. What was seen is the file's own where this returns `Ok`.
+pub(super) fn for_each_window(
+    source: &SourceFile,
+    window: ByteSize,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<(), CaptureError> {
+    let mut at = 0;
+    while at < source.size() {
+        at += match source.run(at, source.size() - at)? {
+            Bytes::Here(bytes) => {
+                visit(bytes);
+                bytes.len() as u64
+            }
+            Bytes::Plain(file, offset, bytes) => {
+                let map = MappedFile::plain(&file, offset, bytes)?;
+                map.for_each_window(window, &mut visit);
+                map.intact()?;
+                bytes
+            }
+            Bytes::Compressed(found) => {
+                found.for_each_piece(&mut visit).map_err(|error| source.error(error).at(at))?;
+                found.bytes
+            }
+        };
+    }
+    source.unchanged()
+}
+
 impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or_default()
+        match &self.memory {
+            Memory::Mapped(map) => map,
+            Memory::Read(bytes) => bytes,
+        }
     }
 }
 

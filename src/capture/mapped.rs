@@ -1,6 +1,7 @@
 //! [`MappedEntry`]: the storages of an entry as bytes.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -21,18 +22,29 @@ use super::tensor::TensorView;
 #[derive(Debug)]
 pub struct MappedEntry {
     source: SourceFile,
-    map: MappedFile,
+    /// One map for the whole file: it takes addresses, not memory, and an entry may have more storages than a process
+    /// may have maps. Of an entry of a store, one for each object that storages lie in as they are.
+    maps: Vec<MappedFile>,
+    /// The map of each storage.
+    which: Vec<usize>,
     storages: Vec<Storage>,
     decoded: Vec<OnceLock<Vec<u8>>>,
 }
 
 impl MappedEntry {
     pub(super) fn of(source: &SourceFile, storages: &[Storage]) -> Result<Self, CaptureError> {
-        // One map for the whole file: it takes addresses, not memory, and an entry may have more storages than a
-        // process may have maps.
-        let map = MappedFile::of(source, 0, source.size())?;
+        let (maps, which) = if source.packed().is_some() {
+            map_objects(storages)?
+        } else {
+            (vec![MappedFile::of(source, 0, source.size())?], vec![0; storages.len()])
+        };
         let decoded = storages.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { source: source.clone(), map, storages: storages.to_vec(), decoded })
+        Ok(Self { source: source.clone(), maps, which, storages: storages.to_vec(), decoded })
+    }
+
+    /// The bytes of a storage that lies in its file as it is.
+    fn in_place(&self, index: usize, offset: u64) -> &[u8] {
+        &self.maps[self.which[index]][in_file(&self.storages[index], offset)]
     }
 
     /// The bytes of storage `index` of [`Entry::storages`](super::Entry::storages), little-endian.
@@ -45,13 +57,13 @@ impl MappedEntry {
     pub fn storage(&self, index: usize) -> Result<&[u8], CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { offset, .. } => Ok(&self.map[in_file(storage, *offset)]),
+            Place::File { offset, .. } => Ok(self.in_place(index, *offset)),
             Place::Encoded { offset, encoding, .. } => {
                 let cell = &self.decoded[index];
                 if let Some(bytes) = cell.get() {
                     return Ok(bytes);
                 }
-                let bytes = self.decode(storage, *offset, *encoding)?;
+                let bytes = self.decode(index, *offset, *encoding)?;
                 Ok(cell.get_or_init(|| bytes))
             }
         }
@@ -67,8 +79,8 @@ impl MappedEntry {
     pub fn read_storage(&self, index: usize) -> Result<Cow<'_, [u8]>, CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { offset, .. } => Ok(Cow::Borrowed(&self.map[in_file(storage, *offset)])),
-            Place::Encoded { offset, encoding, .. } => self.decode(storage, *offset, *encoding).map(Cow::Owned),
+            Place::File { offset, .. } => Ok(Cow::Borrowed(self.in_place(index, *offset))),
+            Place::Encoded { offset, encoding, .. } => self.decode(index, *offset, *encoding).map(Cow::Owned),
         }
     }
 
@@ -103,13 +115,14 @@ impl MappedEntry {
         let storage = &self.storages[index];
         match storage.place {
             Place::File { offset, .. } if storage.crc32.is_some() => {
-                self.check_crc(index, checksum::crc_of(&self.map, in_file(storage, offset)))
+                self.check_crc(index, checksum::crc_of(&self.maps[self.which[index]], in_file(storage, offset)))
             }
             _ => Ok(()),
         }
     }
 
-    fn decode(&self, storage: &Storage, offset: u64, encoding: Encoding) -> Result<Vec<u8>, CaptureError> {
+    fn decode(&self, index: usize, offset: u64, encoding: Encoding) -> Result<Vec<u8>, CaptureError> {
+        let storage = &self.storages[index];
         let bytes = storage.bytes.bytes();
         let record = Record {
             name: format!("data/{}", storage.key),
@@ -119,7 +132,16 @@ impl MappedEntry {
             bytes,
             offset,
         };
-        let mut content = archive::content(&self.source, &record, bytes)?;
+        let mut content = match (self.source.packed(), &storage.place) {
+            (Some(packed), Place::Encoded { path, .. }) if encoding.zstd.is_some() => {
+                let content = packed.decompressed(path, offset, record.compressed);
+                let content = content.map_err(|error| self.source.error(error).in_record(&record.name))?;
+                archive::check_crc(&self.source, &record, &content)?;
+                content
+            }
+            (Some(_), Place::Encoded { path, .. }) => archive::content(&SourceFile::open_plain(path)?, &record, bytes)?,
+            _ => archive::content(&self.source, &record, bytes)?,
+        };
         if let Some(width) = encoding.swapped.filter(|&width| width > 1) {
             content.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
@@ -141,12 +163,13 @@ impl MappedEntry {
     /// # Errors
     /// Where the file shrank or changed.
     pub fn intact(&self) -> Result<(), CaptureError> {
-        self.map.intact()
+        self.maps.iter().try_for_each(MappedFile::intact)?;
+        self.source.unchanged()
     }
 
     /// Tells the kernel how storages will be read.
     pub fn advise(&self, access: Access) {
-        self.map.advise(access);
+        self.maps.iter().for_each(|map| map.advise(access));
     }
 
     /// Takes the whole pages within `range` of storage `index` out of the process's resident memory; nothing, where the
@@ -160,14 +183,35 @@ impl MappedEntry {
             let whole = in_file(storage, offset);
             let part = whole.start + range.start..whole.start + range.end;
             assert!(range.start <= range.end && part.end <= whole.end, "the range lies within the storage");
-            self.map.release_pages(part);
+            self.maps[self.which[index]].release_pages(part);
         }
     }
 
     /// Takes all mapped pages out of the process's resident memory; what is touched again comes back.
     pub fn release_pages(&self) {
-        self.map.release_pages(0..self.map.len());
+        self.maps.iter().for_each(|map| map.release_pages(0..map.len()));
     }
+}
+
+/// The maps of the objects that `storages` lie in, and which of them each lies in.
+fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), CaptureError> {
+    let (mut maps, mut which, mut known) = (Vec::new(), Vec::new(), HashMap::new());
+    for storage in storages {
+        which.push(match &storage.place {
+            Place::File { path, .. } => match known.get(path) {
+                Some(&index) => index,
+                None => {
+                    let object = SourceFile::open_plain(path)?;
+                    maps.push(MappedFile::of(&object, 0, object.size())?);
+                    known.insert(path, maps.len() - 1);
+                    maps.len() - 1
+                }
+            },
+            // It is decoded, and never looked up.
+            Place::Encoded { .. } => 0,
+        });
+    }
+    Ok((maps, which))
 }
 
 /// The bytes of `storage` in its file, checked when the file was read.

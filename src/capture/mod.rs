@@ -33,6 +33,7 @@ mod residency;
 pub mod skeleton;
 mod source;
 mod storage;
+pub mod store;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
 pub mod synthesize;
@@ -53,8 +54,8 @@ pub use bind::{Bound, OrderSource, ParameterOrder};
 pub use dtype::{Dtype, DtypeKind, ParseDtypeError};
 pub use entry::{Entry, Signature};
 pub use error::{
-    ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PickleErrorKind, RebuildError,
-    SourceError,
+    ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PackedError, PickleErrorKind,
+    RebuildError, SourceError,
 };
 pub use folder::Capture;
 pub use identity::{Digest, Identity};

@@ -1,6 +1,12 @@
 //! [`SourceFile`]: an open file, its size when it was opened, and reads that never go beyond it.
+//!
+//! A file may be an entry of a store: a reference, which is opened as the file that was packed. Sizes and offsets are
+//! those of that file; its bytes lie in objects.
 
-use super::error::{CaptureError, SourceError};
+use super::error::{CaptureError, PackedError, SourceError};
+use super::store::packed::{InObject, Packed, Run};
+use super::store::places::Places;
+use super::store::reference;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -28,7 +34,9 @@ impl Stamp {
 /// A regular file, open for reading.
 #[derive(Clone, Debug)]
 pub(super) struct SourceFile {
+    /// The file, or the reference of an entry of a store.
     file: Arc<File>,
+    packed: Option<Arc<Packed>>,
     known: KnownFile,
 }
 
@@ -36,7 +44,19 @@ pub(super) struct SourceFile {
 #[derive(Clone, Debug)]
 pub(super) struct KnownFile {
     path: Arc<Path>,
+    /// That of the reference, of an entry of a store.
     stamp: Stamp,
+    size: u64,
+}
+
+/// Where a run of bytes of a file is.
+pub(super) enum Bytes<'a> {
+    /// In memory.
+    Here(&'a [u8]),
+    /// In this file, from this byte on, so many.
+    Plain(SourceFile, u64, u64),
+    /// In an object that is compressed.
+    Compressed(InObject<'a>),
 }
 
 impl KnownFile {
@@ -46,7 +66,7 @@ impl KnownFile {
 
     /// The size in bytes when the file was opened.
     pub(super) fn size(&self) -> u64 {
-        self.stamp.size
+        self.size
     }
 
     /// Opens the file again; it must be the same file in the same state.
@@ -57,8 +77,27 @@ impl KnownFile {
 }
 
 impl SourceFile {
-    /// Opens `path` and notes its size.
+    /// Opens `path` and notes its size. A reference of a store is opened as the file that it stands for.
     pub(super) fn open(path: &Path) -> Result<Self, CaptureError> {
+        let source = Self::open_plain(path)?;
+        if source.size() != reference::BYTES {
+            return Ok(source);
+        }
+        let text = source.read_at(0, reference::BYTES)?;
+        if reference::is_one(&text) { source.unpacked(&text) } else { Ok(source) }
+    }
+
+    /// The file that a reference, with this text, stands for.
+    fn unpacked(self, text: &[u8]) -> Result<Self, CaptureError> {
+        let recipe = reference::read(text).map_err(|found| self.error(PackedError::Reference(found)))?;
+        let places = Places::of_reference(self.path()).ok_or_else(|| self.error(PackedError::NoStore))?;
+        let packed = Packed::open(&places, recipe).map_err(|error| self.error(error))?;
+        let known = KnownFile { size: packed.size(), ..self.known };
+        Ok(Self { file: self.file, packed: Some(Arc::new(packed)), known })
+    }
+
+    /// Opens the file `path` as it is.
+    pub(super) fn open_plain(path: &Path) -> Result<Self, CaptureError> {
         let path: Arc<Path> = path.into();
         let fail = |operation, source: io::Error| {
             let kind = match source.kind() {
@@ -75,11 +114,27 @@ impl SourceFile {
             return Err(CaptureError::new(&path, SourceError::NotAFile));
         }
         let stamp = Stamp::of(&metadata);
-        Ok(Self { file: Arc::new(file), known: KnownFile { path, stamp } })
+        Ok(Self { file: Arc::new(file), packed: None, known: KnownFile { path, stamp, size: stamp.size } })
     }
 
+    /// The file itself, which for an entry of a store is its reference.
     pub(super) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The entry of a store that this file is, where it is one.
+    pub(super) fn packed(&self) -> Option<&Packed> {
+        self.packed.as_deref()
+    }
+
+    /// The longest run of at most `bytes` bytes from `offset` on that lies in one place. The range lies within the file.
+    pub(super) fn run(&self, offset: u64, bytes: u64) -> Result<Bytes<'_>, CaptureError> {
+        let Some(packed) = &self.packed else { return Ok(Bytes::Plain(self.clone(), offset, bytes)) };
+        Ok(match packed.run(offset, bytes) {
+            Run::Verbatim(bytes, _) => Bytes::Here(bytes),
+            Run::Payload(found) if found.object.compressed => Bytes::Compressed(found),
+            Run::Payload(InObject { object, at, bytes }) => Bytes::Plain(Self::open_plain(&object.path)?, at, bytes),
+        })
     }
 
     pub(super) fn path(&self) -> &Arc<Path> {
@@ -88,7 +143,7 @@ impl SourceFile {
 
     /// The size in bytes when the file was opened.
     pub(super) fn size(&self) -> u64 {
-        self.known.stamp.size
+        self.known.size
     }
 
     pub(super) fn known(&self) -> &KnownFile {
@@ -103,9 +158,9 @@ impl SourceFile {
     /// Refuses a range that reaches beyond the file.
     pub(super) fn check_range(&self, offset: u64, bytes: u64) -> Result<(), CaptureError> {
         match offset.checked_add(bytes) {
-            Some(end) if end <= self.known.stamp.size => Ok(()),
+            Some(end) if end <= self.size() => Ok(()),
             end => Err(self
-                .error(SourceError::Truncated { needed: end.unwrap_or(u64::MAX), size: self.known.stamp.size })
+                .error(SourceError::Truncated { needed: end.unwrap_or(u64::MAX), size: self.size() })
                 .at(offset)),
         }
     }
@@ -113,6 +168,9 @@ impl SourceFile {
     /// Fills `buffer` with the bytes from `offset` on.
     pub(super) fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), CaptureError> {
         self.check_range(offset, buffer.len() as u64)?;
+        if let Some(packed) = &self.packed {
+            return packed.read(offset, buffer).map_err(|error| self.error(error).at(offset));
+        }
         self.file.read_exact_at(buffer, offset).map_err(|source| {
             let kind = match source.kind() {
                 io::ErrorKind::UnexpectedEof => SourceError::Changed,

@@ -8,7 +8,7 @@ use crate::bytes::ByteSize;
 /// Where the bytes of a [`Storage`] are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the file as they are.
+    /// In the file as they are. Of an entry of a store the file is an object, which entries share.
     File {
         /// The file.
         path: Arc<Path>,
@@ -27,8 +27,11 @@ pub enum Place {
 }
 
 /// How the bytes of a storage differ from those in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
+    /// The bytes of the file where it is a compressed object of a store. Offset and other encodings are those of its
+    /// content.
+    pub zstd: Option<ByteSize>,
     /// The bytes in the file where they are deflated.
     pub deflated: Option<ByteSize>,
     /// The bytes of one number where their order is to be turned, because a big-endian machine wrote them. A complex

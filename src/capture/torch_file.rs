@@ -1,10 +1,13 @@
 //! What is inside a file of torch.save, whatever its format.
 
 use super::content::Content;
-use super::error::CaptureError;
+use super::error::{CaptureError, PackedError};
 use super::pickle::PickleBytes;
 use super::source::SourceFile;
+use super::storage::{Encoding, Place, Storage};
+use super::store::packed::Packed;
 use super::{legacy, tar, zipped};
+use crate::bytes::ByteSize;
 
 impl Content {
     /// Reads the headers and the pickle of `source`.
@@ -13,7 +16,7 @@ impl Content {
         if source.size() >= 4 {
             source.read_exact_at(0, &mut magic)?;
         }
-        let content = match &magic {
+        let mut content = match &magic {
             b"PK\x03\x04" => zipped::read(source)?,
             _ if tar::is_tar(source)? => tar::read(source)?,
             _ => legacy::read(source)?,
@@ -21,6 +24,33 @@ impl Content {
         if let PickleBytes::Mapped(map) = content.document.source() {
             map.intact()?;
         }
+        if let Some(packed) = source.packed() {
+            let moved = content.storages.iter_mut().try_for_each(|storage| move_to_object(storage, packed));
+            moved.map_err(|error| source.error(error))?;
+        }
         Ok(content)
     }
+}
+
+/// Turns the place of `storage` in the file that was packed into its place in the store.
+fn move_to_object(storage: &mut Storage, packed: &Packed) -> Result<(), PackedError> {
+    let (offset, encoding) = match &storage.place {
+        Place::File { offset, .. } => (*offset, None),
+        Place::Encoded { offset, encoding, .. } => (*offset, Some(*encoding)),
+    };
+    let stored = encoding.and_then(|encoding| encoding.deflated).unwrap_or(storage.bytes);
+    let found = packed.place(offset, stored.bytes()).ok_or_else(|| PackedError::Cut(storage.key.clone()))?;
+    let path = found.object.path.clone();
+    let zstd = found.object.compressed.then_some(ByteSize::new(found.object.stored));
+    if zstd.is_some() && encoding.is_some_and(|encoding| encoding.deflated.is_some()) {
+        return Err(PackedError::Twice(storage.key.clone()));
+    }
+    storage.place = match (encoding, zstd) {
+        (None, None) => Place::File { path, offset: found.at },
+        (encoding, zstd) => {
+            let Encoding { deflated, swapped, .. } = encoding.unwrap_or_default();
+            Place::Encoded { path, offset: found.at, encoding: Encoding { deflated, swapped, zstd } }
+        }
+    };
+    Ok(())
 }

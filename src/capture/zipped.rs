@@ -119,7 +119,7 @@ impl Records<'_> {
         let swapped = self.big_endian.then(|| claim.dtype.map_or(1, swap_width));
         match (deflated, swapped) {
             (None, None) => Place::File { path, offset },
-            _ => Place::Encoded { path, offset, encoding: Encoding { deflated, swapped } },
+            _ => Place::Encoded { path, offset, encoding: Encoding { deflated, swapped, zstd: None } },
         }
     }
 }

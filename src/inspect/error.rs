@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::document::{EXTENSIONS, ErrorReport};
 use crate::bytes::ByteSize;
 use crate::capture::CaptureError;
+use crate::capture::store::StoreError;
 
 /// Why a file or a folder cannot be inspected, or not as a whole.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,14 @@ pub(super) enum InspectError {
     /// A file is malformed or cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// The store cannot be listed.
+    #[error("{error}")]
+    Store {
+        /// The store.
+        path: PathBuf,
+        /// Why.
+        error: StoreError,
+    },
     /// The folder cannot be listed.
     #[error("{}: cannot be listed: {source}; check the path and its permissions", path.display())]
     Folder {
@@ -69,6 +78,7 @@ impl InspectError {
                     message: error.to_string(),
                 };
             }
+            Self::Store { path, .. } => (path, "store"),
             Self::Folder { path, .. } | Self::NoFiles { path } => (path, "folder"),
             Self::Listing { path, .. } => (path, "listing"),
             Self::Digests { path, .. } => (path, "digest"),

@@ -10,6 +10,7 @@ use super::error::InspectError;
 use super::listing::{Listing, list};
 use super::repeats::repeats;
 use crate::capture::TorchFile;
+use crate::capture::store::Store;
 
 /// What is done beyond reading headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub struct Options {
     pub verify: bool,
 }
 
-/// Inspects the file `path`, or the files of the folder `path` that have one of the [`EXTENSIONS`].
+/// Inspects the file `path`, the files of the folder `path` that have one of the [`EXTENSIONS`], or the entries of the store
+/// `path`.
 ///
 /// Errors are part of the document: one of a file costs the others nothing.
 ///
@@ -68,11 +70,15 @@ fn document(path: &Path, options: Options, entries: Vec<EntryInspection>, error:
     }
 }
 
-/// The file itself, or those of a folder, in the byte order of their names.
+/// The file itself, those of a folder, or the entries of a store, in the byte order of their names.
 fn files(path: &Path) -> Result<Vec<PathBuf>, InspectError> {
     // What cannot be looked at is left to opening it, which says why.
     if !fs::metadata(path).is_ok_and(|found| found.is_dir()) {
         return Ok(vec![path.to_owned()]);
+    }
+    if let Ok(store) = Store::open(path) {
+        let entries = store.entries().map_err(|error| InspectError::Store { path: path.to_owned(), error })?;
+        return Ok(entries.iter().map(|entry| store.reference(entry)).collect());
     }
     let wanted = |file: &Path| {
         let extension = file.extension().and_then(|extension| extension.to_str());

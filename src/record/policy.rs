@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::{self, OverCap};
+use crate::capture::store::VerifyObjects;
 use crate::ceiling::Ceilings;
 
 /// How memory was managed.
@@ -72,6 +73,9 @@ pub struct CaptureSource {
     pub kind: SourceKind,
     /// Its path as given.
     pub path: String,
+    /// How often the objects of a store were verified; absent for a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyObjects>,
 }
 
 /// What a capture was read from.

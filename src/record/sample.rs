@@ -81,7 +81,7 @@ pub(crate) fn capture_policy(record: &mut Record) -> &mut CapturePolicy {
 
 pub(crate) fn policy() -> Policy {
     Policy::Capture(CapturePolicy {
-        source: CaptureSource { kind: SourceKind::Folder, path: "captures/gemma4-e2b-gb10".to_owned() },
+        source: CaptureSource { kind: SourceKind::Folder, path: "captures/gemma4-e2b-gb10".to_owned(), verify: None },
         batching: Some(Batching {
             cap: Some(ByteSize::gib(1)),
             over_cap: OverCap::Alone,

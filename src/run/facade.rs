@@ -1,6 +1,7 @@
 //! [`Validation`]: a validation in a line or two of a test.
 
 use crate::capture::Capture;
+use crate::capture::store::VerifyObjects;
 use crate::compare::Comparison;
 use crate::kernel::Kernel;
 use crate::meter::Meter;
@@ -37,6 +38,12 @@ impl<'a> Validation<'a> {
     /// Compares by `rule`.
     pub fn comparison(mut self, rule: Comparison) -> Self {
         self.options.comparison = Some(rule);
+        self
+    }
+
+    /// Verifies the objects of a store as often as `verify` says.
+    pub fn verify(mut self, verify: VerifyObjects) -> Self {
+        self.options.verify = verify;
         self
     }
 

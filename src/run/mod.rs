@@ -8,6 +8,7 @@
 //! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
 //! entry: there is a result for every entry of the capture in every record.
 
+mod entries;
 mod facade;
 mod in_process;
 mod judge;

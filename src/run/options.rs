@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::OverCap;
+use crate::capture::store::VerifyObjects;
 use crate::ceiling::Ceilings;
 use crate::compare::Comparison;
 use crate::timing::Protocol;
@@ -32,6 +33,8 @@ pub struct Options {
     pub fail_fast: bool,
     /// What the digests of entries cover.
     pub digest: Digest,
+    /// How often the objects of a store are verified before kernels are given their bytes.
+    pub verify: VerifyObjects,
     /// Limits on memory, judged at the end; the launcher's supervisor stops a worker that breaks one.
     pub ceilings: Ceilings,
     /// The longest that a launch may take, for the record; the launcher enforces it.
@@ -55,6 +58,7 @@ impl Default for Options {
             recycle_rss: None,
             fail_fast: false,
             digest: Digest::Skeleton,
+            verify: VerifyObjects::default(),
             ceilings: Ceilings::default(),
             timeout: None,
             sampling_interval: Duration::from_millis(10),

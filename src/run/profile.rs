@@ -1,10 +1,11 @@
 //! Profiling: batches capped by bytes, each entry timed by itself.
 
 use crate::capture::batch::Batch;
-use crate::capture::{Bound, Capture, Entry};
+use crate::capture::{Bound, Entry};
 use crate::record::{EntryResult, Failure, FailureKind, Profile};
 use crate::timing::Samples;
 
+use super::entries::Entries;
 use super::launcher::{Job, Launcher};
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -13,7 +14,7 @@ use super::validate::{CANCELLED, FAIL_FAST};
 /// Times every entry of every batch, writing into `results`. An entry that was not validated is not timed: the time of a
 /// wrong answer is none.
 pub(super) fn profile(
-    capture: &Capture,
+    entries: &mut Entries<'_>,
     batches: &[Batch],
     launcher: &mut dyn Launcher,
     options: &Options,
@@ -29,9 +30,9 @@ pub(super) fn profile(
             }
             match stopped.map(str::to_owned).or_else(|| not_validated(&results[index])) {
                 Some(reason) => results[index].profile = Some(Profile::not_run(reason)),
-                None => match open(capture, index) {
+                None => match entries.open(index) {
                     Ok((entry, bound)) => loaded.push((index, entry, bound)),
-                    Err(failure) => results[index].profile = Some(Profile::failed(failure)),
+                    Err(error) => results[index].profile = Some(Profile::failed(error.into())),
                 },
             }
             if let Some(profile) = &results[index].profile {
@@ -66,12 +67,6 @@ pub(super) fn profile(
 fn not_validated(result: &EntryResult) -> Option<String> {
     let validation = result.validation.as_ref()?;
     (!validation.passed()).then(|| "it did not pass its validation".to_owned())
-}
-
-fn open(capture: &Capture, index: usize) -> Result<(Entry, Bound), Failure> {
-    let entry = capture.entry(index)?;
-    let bound = entry.bind(capture.order())?;
-    Ok((entry, bound))
 }
 
 fn profiled(timed: Result<Samples, Failure>, batch: usize) -> Profile {

@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use crate::bytes::ByteSize;
 use crate::capture::Capture;
 use crate::capture::batch::{self, Batch, BatchError, ByteBudget};
+use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
@@ -16,6 +16,7 @@ use crate::record::{
     exit_code, timestamp,
 };
 
+use super::entries::Entries;
 use super::launcher::Launcher;
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
@@ -64,11 +65,13 @@ pub fn run(
     let batches = if options.profile { plan(&planned, options)? } else { Vec::new() };
     let semantics = semantics(capture, launcher, &planned, options);
     let mut results = no_results(&planned);
+    let mut verifier = ObjectVerifier::new(options.verify);
 
     if options.validate {
         observer.phase(Phase::Validate, planned.len());
         let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
-        validate::validate(capture, &planned, rule, launcher, options, observer, &mut results);
+        let mut entries = Entries { capture, verifier: &mut verifier };
+        validate::validate(&mut entries, &planned, rule, launcher, options, observer, &mut results);
         meter.phase(Phase::Release.name());
         observer.phase(Phase::Release, 0);
         launcher.recycle(if options.profile { ReleaseReason::BeforeProfiling } else { ReleaseReason::Finished });
@@ -78,7 +81,8 @@ pub fn run(
             meter.phase(Phase::Profile.name());
         }
         observer.phase(Phase::Profile, planned.len());
-        profile::profile(capture, &batches, launcher, options, observer, &mut results);
+        let mut entries = Entries { capture, verifier: &mut verifier };
+        profile::profile(&mut entries, &batches, launcher, options, observer, &mut results);
         launcher.recycle(ReleaseReason::Finished);
     }
     let phases = meter.finish();
@@ -157,7 +161,7 @@ fn ceiling_verdicts(phases: &[PhaseReadings], options: &Options) -> Vec<Verdict>
 
 fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> CapturePolicy {
     CapturePolicy {
-        source: CaptureSource { kind: SourceKind::Folder, path: display(capture.path()) },
+        source: source(capture, options),
         batching: options.profile.then(|| Batching {
             cap: Some(options.batch_bytes),
             over_cap: options.over_cap,
@@ -172,6 +176,10 @@ fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> CaptureP
     }
 }
 
-fn display(path: &Path) -> String {
-    path.display().to_string()
+fn source(capture: &Capture, options: &Options) -> CaptureSource {
+    let path = capture.path().display().to_string();
+    match capture.is_in_store() {
+        true => CaptureSource { kind: SourceKind::Store, path, verify: Some(options.verify) },
+        false => CaptureSource { kind: SourceKind::Folder, path, verify: None },
+    }
 }

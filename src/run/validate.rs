@@ -1,10 +1,11 @@
 //! Validation: every entry launched once, one resident at a time, and judged.
 
 use crate::bytes::ByteSize;
-use crate::capture::{Capture, CaptureError, Entry, MappedEntry, Residency};
+use crate::capture::{CaptureError, Entry, MappedEntry, Residency};
 use crate::compare::Comparison;
 use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
 
+use super::entries::Entries;
 use super::judge::{blind_spots, judge};
 use super::launcher::{Job, Launcher};
 use super::manifest::Planned;
@@ -18,7 +19,7 @@ pub(super) const CANCELLED: &str = "the run was interrupted before it";
 
 /// Launches and judges every entry of `planned`, writing into `results`.
 pub(super) fn validate(
-    capture: &Capture,
+    entries: &mut Entries<'_>,
     planned: &[Planned],
     rule: &Comparison,
     launcher: &mut dyn Launcher,
@@ -38,7 +39,7 @@ pub(super) fn validate(
             None => {
                 let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
                 given = recycle_when_due(launcher, options, given, size) + size;
-                validate_entry(capture, index, rule, launcher, &mut previous)
+                validate_entry(entries, index, rule, launcher, &mut previous)
             }
         };
         let cancelled = validation.error.as_ref().is_some_and(|e| e.kind == FailureKind::Cancelled);
@@ -68,15 +69,14 @@ fn recycle_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteS
 }
 
 fn validate_entry(
-    capture: &Capture,
+    entries: &mut Entries<'_>,
     index: usize,
     rule: &Comparison,
     launcher: &mut dyn Launcher,
     previous: &mut Option<(Entry, MappedEntry)>,
 ) -> Validation {
     let mut attempt = || -> Result<(Validation, Entry, MappedEntry), Failure> {
-        let entry = capture.entry(index)?;
-        let bound = entry.bind(capture.order())?;
+        let (entry, bound) = entries.open(index)?;
         let launched = launcher.launch(Job { entry: &entry, bound: &bound })?;
         let mapped = entry.map()?;
         let leaves = judge(&entry, &mapped, &launched, rule)?;

@@ -7,5 +7,6 @@ mod inspect;
 mod python;
 mod records;
 mod run;
+mod store;
 mod support;
 mod usage;

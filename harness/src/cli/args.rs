@@ -1,5 +1,6 @@
 //! The arguments of every command.
 
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,6 +36,14 @@ pub enum Command {
     Compare(Compare),
     /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
     Inspect(Inspect),
+    /// Keep the entries of a folder in a store, each storage once
+    Pack(Pack),
+    /// Write entries of a store as the files that they were, byte for byte
+    Unpack(Unpack),
+    /// Prove that a store gives every file back, without writing; exit 1 where it does not
+    Verify(Verify),
+    /// Look into a store, or collect its garbage
+    Store(StoreArguments),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -49,7 +58,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Check {
-    /// The capture: a folder of `entry_*.pt`, or one such file
+    /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
     /// What to check: `builtin:embedding`, or `py:FILE.py[:FUNCTION]` (function `launch` where none is named)
@@ -71,6 +80,10 @@ pub struct Check {
     /// What the digest of an entry covers: everything but its storages, whose CRCs are covered, or every byte
     #[arg(long, value_name = "WHAT", env = "PLIMSOLL_DIGEST", default_value = "skeleton")]
     pub digest: DigestMode,
+
+    /// How often the objects of a store are verified before a kernel is given their bytes
+    #[arg(long, value_name = "WHEN", env = "PLIMSOLL_VERIFY_OBJECTS", default_value = "once")]
+    pub verify: VerifyMode,
 
     #[command(flatten)]
     pub comparison: ComparisonFlags,
@@ -238,7 +251,7 @@ pub struct Compare {
 
 #[derive(Args)]
 pub struct Inspect {
-    /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected
+    /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected; a store, or STORE/captures/NAME
     pub path: PathBuf,
 
     /// Compute the digest of each tensor's elements: row-major, little-endian, conj and neg resolved
@@ -258,6 +271,108 @@ pub struct Inspect {
     pub out: Option<PathBuf>,
 
     /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Pack {
+    /// The folder of `entry_*.pt`
+    pub dir: PathBuf,
+
+    /// The store; it is made where there is none
+    #[arg(long, value_name = "STORE", env = "PLIMSOLL_STORE")]
+    pub out: PathBuf,
+
+    /// The name of the capture in the store [default: that of the folder]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<OsString>,
+
+    /// Delete each original, after its bytes were put together from the store and compared
+    #[arg(long = "move")]
+    pub remove: bool,
+
+    /// Replace entries that the store has with other content
+    #[arg(long)]
+    pub replace: bool,
+
+    /// Compress storages with zstd where that saves a tenth; they are decompressed whenever they are used
+    #[arg(long, env = "PLIMSOLL_COMPRESS")]
+    pub compress: bool,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+
+    /// Print what was done as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Unpack {
+    /// The store
+    pub store: PathBuf,
+
+    /// The folder that the files go to; entries of several captures each into a folder of its own there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// What to unpack: CAPTURE, CAPTURE/ENTRY or ENTRY [default: everything]
+    pub entries: Vec<OsString>,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+
+    /// Print what was done as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Verify {
+    /// The store
+    pub store: PathBuf,
+
+    /// What to verify: CAPTURE, CAPTURE/ENTRY or ENTRY [default: everything]
+    pub entries: Vec<OsString>,
+
+    /// Compare the entries with the files of this folder as well
+    #[arg(long, value_name = "DIR")]
+    pub against: Option<PathBuf>,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct StoreArguments {
+    #[command(subcommand)]
+    pub command: StoreCommand,
+}
+
+#[derive(Subcommand)]
+pub enum StoreCommand {
+    /// List captures and their entries
+    Ls(StorePlace),
+    /// Show what the store holds and what it saves
+    Stat(StorePlace),
+    /// Remove objects that no entry needs, and what writers left unfinished
+    Gc(StorePlace),
+}
+
+#[derive(Args)]
+pub struct StorePlace {
+    /// The store
+    pub store: PathBuf,
+
+    /// Print it as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
 }
@@ -293,6 +408,16 @@ pub enum DigestMode {
     Skeleton,
     /// Every byte
     Full,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum VerifyMode {
+    /// Before every use
+    Always,
+    /// Once a run, and again where its file is another
+    Once,
+    /// Not at all
+    Never,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

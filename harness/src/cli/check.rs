@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll::capture::batch::OverCap;
+use plimsoll::capture::store::VerifyObjects;
 use plimsoll::capture::{Capture, Digest};
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::Comparison;
@@ -12,7 +13,9 @@ use plimsoll::report::terminal;
 use plimsoll::run::{self, Options};
 use plimsoll::timing::Protocol;
 
-use super::args::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags};
+use super::args::{
+    Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode,
+};
 use super::{Failed, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
@@ -95,6 +98,11 @@ fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -
         digest: match check.digest {
             DigestMode::Skeleton => Digest::Skeleton,
             DigestMode::Full => Digest::Full,
+        },
+        verify: match check.verify {
+            VerifyMode::Always => VerifyObjects::Always,
+            VerifyMode::Once => VerifyObjects::Once,
+            VerifyMode::Never => VerifyObjects::Never,
         },
         ceilings,
         timeout: Some(check.timeout),

@@ -17,7 +17,7 @@ const EMBEDDING_ENTRIES: u64 = 8;
 pub fn run(generate: &Generate) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let plan = preset(generate).plan()?;
-    let bar = progress::bytes(plan.total());
+    let bar = progress::bytes("generate", plan.total());
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = Options { threads: generate.threads, cancel: cancel.flag(), progress: &progress };
     let started = std::time::Instant::now();

@@ -6,7 +6,11 @@ mod compare;
 mod generate;
 mod inspect;
 mod output;
+mod pack;
 mod schema;
+mod store;
+mod unpack;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -31,6 +35,10 @@ pub fn main() -> ExitCode {
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Pack(pack) => pack::run(&pack),
+        Command::Unpack(unpack) => unpack::run(&unpack),
+        Command::Verify(verify) => verify::run(&verify),
+        Command::Store(store) => store::run(&store),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use memmap2::MmapMut;
@@ -66,27 +67,56 @@ impl Outputs {
     }
 }
 
-/// The inputs of a call, mapped: each file once, from the first storage to the last, for a call may have more storages
-/// than a process may have maps.
+/// The files of the calls of a batch, each mapped once, from the first storage in it to the last: a call may have more
+/// storages than a process may have maps, and calls that share a storage of a store share its pages.
+struct Files<'a> {
+    ranges: BTreeMap<&'a Path, Range<u64>>,
+    mapped: BTreeMap<&'a Path, (u64, Arc<MappedFile>)>,
+}
+
+impl<'a> Files<'a> {
+    fn of(calls: &'a [CallMessage]) -> Self {
+        Self { ranges: ranges(calls.iter().flat_map(|call| &call.storages)), mapped: BTreeMap::new() }
+    }
+
+    /// A map that holds `range` of the file at `path`, and where in the file it starts.
+    fn map(&mut self, path: &'a Path, range: &Range<u64>) -> Result<(u64, Arc<MappedFile>), CaptureError> {
+        if let Some((start, map)) = self.mapped.get(path) {
+            return Ok((*start, Arc::clone(map)));
+        }
+        let open = |range: &Range<u64>| MappedFile::open(path, range.start, range.end - range.start);
+        // Where what another call needs of the file is not there, this one may still have what it needs.
+        let Some((start, map)) = self.ranges.get(path).and_then(|all| Some((all.start, open(all).ok()?))) else {
+            return Ok((range.start, Arc::new(open(range)?)));
+        };
+        let map = Arc::new(map);
+        self.mapped.insert(path, (start, Arc::clone(&map)));
+        Ok((start, map))
+    }
+}
+
+/// What storages take of each file, from the first to the last.
+fn ranges<'a>(storages: impl Iterator<Item = &'a StorageRange>) -> BTreeMap<&'a Path, Range<u64>> {
+    let mut ranges: BTreeMap<&Path, Range<u64>> = BTreeMap::new();
+    for StorageRange { path, offset, bytes } in storages {
+        let end = offset.saturating_add(*bytes);
+        let range = ranges.entry(path).or_insert(*offset..end);
+        *range = range.start.min(*offset)..range.end.max(end);
+    }
+    ranges
+}
+
+/// The inputs of a call, mapped.
 pub struct Inputs {
-    files: Vec<(PathBuf, u64, MappedFile)>,
+    files: Vec<(PathBuf, u64, Arc<MappedFile>)>,
     args: Vec<Argument>,
 }
 
 impl Inputs {
-    fn map(call: &CallMessage) -> Result<Self, CaptureError> {
-        let mut ranges: BTreeMap<&Path, Range<u64>> = BTreeMap::new();
-        for StorageRange { path, offset, bytes } in &call.storages {
-            let end = offset.saturating_add(*bytes);
-            let range = ranges.entry(path).or_insert(*offset..end);
-            *range = range.start.min(*offset)..range.end.max(end);
-        }
-        let files = ranges
+    fn map<'a>(call: &'a CallMessage, files: &mut Files<'a>) -> Result<Self, CaptureError> {
+        let files = ranges(call.storages.iter())
             .into_iter()
-            .map(|(path, range)| {
-                let map = MappedFile::open(path, range.start, range.end - range.start)?;
-                Ok((path.to_owned(), range.start, map))
-            })
+            .map(|(path, range)| files.map(path, &range).map(|(start, map)| (path.to_owned(), start, map)))
             .collect::<Result<_, CaptureError>>()?;
         Ok(Self { files, args: call.args.iter().map(|value| value.0.clone()).collect() })
     }
@@ -132,7 +162,7 @@ impl Inputs {
 /// Launches `kernel` once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
 /// the supervisor judges.
 pub fn launch(kernel: &dyn Kernel, id: u64, call: &CallMessage, outputs: &mut Outputs) -> (Reply, Option<Inputs>) {
-    match Inputs::map(call) {
+    match Inputs::map(call, &mut Files::of(std::slice::from_ref(call))) {
         Ok(inputs) => {
             let reply = launched(kernel, id, call, &inputs, outputs);
             (reply.unwrap_or_else(|error| error.reply(id, None)), Some(inputs))
@@ -172,7 +202,9 @@ pub fn profile(
     protocol: Protocol,
     say: &mut dyn FnMut(Reply) -> io::Result<()>,
 ) -> io::Result<()> {
-    let batch: Vec<_> = calls.iter().map(Inputs::map).collect();
+    let mut files = Files::of(calls);
+    let batch: Vec<_> = calls.iter().map(|call| Inputs::map(call, &mut files)).collect();
+    drop(files);
     for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
         let timed = inputs.map_err(CallError::from).and_then(|inputs| {
             inputs.with(kernel, call, |bound| {

@@ -10,6 +10,12 @@ pub enum FolderError {
         /// The number of other files.
         others: usize,
     },
+    /// A store of several captures, or of none.
+    #[error("the store holds {} captures ({})", captures.len(), captures.join(", "))]
+    SeveralCaptures {
+        /// Their names.
+        captures: Vec<String>,
+    },
     /// Entries of two functions.
     #[error("it calls {found:?} while {first:?} calls {expected:?}")]
     OtherFunction {
@@ -26,6 +32,7 @@ impl FolderError {
     pub(in crate::capture) fn advice(&self) -> &'static str {
         match self {
             Self::Empty { .. } => "give the folder that the entries were captured into",
+            Self::SeveralCaptures { .. } => "give one of them: STORE/captures/NAME",
             Self::OtherFunction { .. } => "keep the entries of each operator in a folder of their own",
         }
     }

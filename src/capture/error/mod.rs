@@ -7,6 +7,7 @@ mod archive;
 mod convert;
 mod entry;
 mod folder;
+mod packed;
 mod pickle;
 mod rebuild;
 mod source;
@@ -20,6 +21,7 @@ pub use convert::ConvertError;
 pub(super) use convert::{DEPTH_LIMIT, TEXT_LIMIT, VALUES_LIMIT};
 pub use entry::EntryError;
 pub use folder::FolderError;
+pub use packed::PackedError;
 pub use pickle::PickleErrorKind;
 pub use rebuild::RebuildError;
 pub use source::SourceError;
@@ -64,10 +66,13 @@ pub enum CaptureErrorKind {
     /// The folder is no capture.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The entry of a store cannot be put together.
+    #[error(transparent)]
+    Packed(#[from] PackedError),
 }
 
 impl CaptureErrorKind {
-    /// A word for the layer that found it: `source`, `archive`, `pickle`, `tensor`, `value`, `entry` or `folder`.
+    /// A word for the layer that found it: `source`, `archive`, `pickle`, `tensor`, `value`, `entry`, `folder` or `store`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Source(_) => "source",
@@ -77,6 +82,7 @@ impl CaptureErrorKind {
             Self::Convert(_) => "value",
             Self::Entry(_) => "entry",
             Self::Folder(_) => "folder",
+            Self::Packed(_) => "store",
         }
     }
 
@@ -90,6 +96,7 @@ impl CaptureErrorKind {
             Self::Convert(_) => "capture plain values and tensors only",
             Self::Entry(error) => error.advice(),
             Self::Folder(error) => error.advice(),
+            Self::Packed(error) => error.advice(),
         }
     }
 }

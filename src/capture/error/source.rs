@@ -34,6 +34,14 @@ pub enum SourceError {
     /// The file shrank, or its disk failed, under a map of it.
     #[error("mapped bytes of the file were lost: it shrank, or its disk failed, while it was being read")]
     Lost,
+    /// Bytes of an entry of a store are asked for in one piece, and lie in several objects.
+    #[error("{bytes} bytes lie scattered over the store, and at most {limit} are read into memory")]
+    Scattered {
+        /// The bytes that were asked for.
+        bytes: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// More files are mapped at a time than can be guarded.
     #[error("more than {0} files are mapped at a time")]
     TooManyMaps(usize),
@@ -47,6 +55,7 @@ impl SourceError {
             Self::Io { .. } => "check permissions, limits and the disk",
             Self::Truncated { .. } => "copy or capture the file again",
             Self::Changed | Self::Lost => "run again when nothing writes to it",
+            Self::Scattered { .. } => "unpack the entry and use the file",
             Self::TooManyMaps(_) => "keep fewer entries mapped",
         }
     }

@@ -11,6 +11,9 @@ pub(super) const VERBATIM_LIMIT: u64 = 256 << 20;
 /// The largest header, in bytes: some hundred thousand payloads.
 const HEADER_LIMIT: u64 = 64 << 20;
 
+/// The largest skeleton, in bytes.
+pub const LIMIT: u64 = 8 + HEADER_LIMIT + VERBATIM_LIMIT;
+
 impl Skeleton {
     /// The skeleton as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -29,6 +29,7 @@ mod rebuild;
 mod scan;
 
 pub use error::SkeletonError;
+pub(in crate::capture) use format::LIMIT;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,11 @@ impl Skeleton {
     /// The payloads, in the order of the file.
     pub fn payloads(&self) -> &[Payload] {
         &self.header.payloads
+    }
+
+    /// The bytes around the payloads.
+    pub(super) fn verbatim(&self) -> &[u8] {
+        &self.verbatim
     }
 }
 

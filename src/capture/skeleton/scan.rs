@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::super::content::Content;
-use super::super::map::MappedFile;
+use super::super::map::for_each_window;
 use super::super::source::SourceFile;
 use super::{Header, Payload, Skeleton, SkeletonError, format};
 use crate::bytes::ByteSize;
@@ -40,18 +40,16 @@ impl Skeleton {
             return Err(SkeletonError::TooLarge { path, bytes: around, limit: format::VERBATIM_LIMIT });
         }
 
-        let map = MappedFile::of(&source, 0, source.size())?;
         let mut hasher = blake3::Hasher::new();
         let mut split = Split { payloads: &payloads, at: 0, verbatim: Vec::with_capacity(around as usize) };
         let mut outcome = Ok(());
-        map.for_each_window(WINDOW, |window| {
+        for_each_window(&source, WINDOW, |window| {
             if outcome.is_ok() {
                 hasher.update_rayon(window);
                 outcome = split.window(window, sink);
             }
-        });
+        })?;
         outcome?;
-        map.intact()?;
         let verbatim = split.verbatim;
         let blake3 = hasher.finalize().to_hex().to_string();
         let bytes = ByteSize::new(source.size());

@@ -1,0 +1,86 @@
+//! `pack`: a folder of entries into a store.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plimsoll::ByteSize;
+use plimsoll::capture::store::{PackOptions, PackReport, PackStatus, Store, StoreError};
+use serde_json::json;
+
+use super::args::Pack;
+use super::{Failed, USAGE, output};
+use crate::progress;
+use crate::signals::Cancel;
+
+/// Packs; 2 where an entry was left out, the signal's code where it was interrupted.
+pub fn run(pack: &Pack) -> Result<u8, Failed> {
+    let cancel = Cancel::install()?;
+    let started = Instant::now();
+    let bar = progress::bytes("pack", size_of(&pack.dir));
+    let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
+    let options = PackOptions {
+        name: pack.name.clone(),
+        replace: pack.replace,
+        compress: pack.compress,
+        remove_originals: pack.remove,
+        threads: pack.jobs,
+        cancel: cancel.flag(),
+        progress: &progress,
+    };
+    let packed = Store::create(&pack.out).and_then(|store| store.pack(&pack.dir, &options));
+    bar.finish_and_clear();
+    let report = match (packed, cancel.signal()) {
+        (Err(error @ StoreError::Cancelled), Some(signal)) => {
+            output::note(&error);
+            return Ok(128 + signal);
+        }
+        (packed, _) => packed?,
+    };
+    for other in &report.others {
+        output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
+    }
+    show(pack, &report, started.elapsed())?;
+    report.errors.iter().for_each(|error| super::report(error));
+    Ok(if report.errors.is_empty() { 0 } else { USAGE })
+}
+
+/// The bytes of the files of a folder, for the bar.
+fn size_of(folder: &Path) -> ByteSize {
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    items.filter_map(|item| item.metadata().ok()).map(|found| ByteSize::new(found.len())).sum()
+}
+
+fn show(pack: &Pack, report: &PackReport, took: Duration) -> Result<(), Failed> {
+    let capture = report.capture.to_string_lossy();
+    if pack.json {
+        let errors: Vec<_> = report.errors.iter().map(ToString::to_string).collect();
+        return output::json(&json!({
+            "store": pack.out.to_string_lossy(),
+            "capture": capture,
+            "bytes": report.bytes(),
+            "added_bytes": report.added(),
+            "entries": report.entries,
+            "others": report.others,
+            "errors": errors,
+        }));
+    }
+    let count = |status| report.entries.iter().filter(|entry| entry.status == status).count();
+    let mut text = format!(
+        "{}/captures/{capture}: {} entries, {}, {} added to the store",
+        pack.out.display(),
+        report.entries.len(),
+        report.bytes(),
+        report.added(),
+    );
+    for (status, what) in [(PackStatus::Unchanged, "were there already"), (PackStatus::Replaced, "replaced")] {
+        if count(status) > 0 {
+            text.push_str(&format!(", {} {what}", count(status)));
+        }
+    }
+    let removed = report.entries.iter().filter(|entry| entry.removed).count();
+    if removed > 0 {
+        text.push_str(&format!(", {removed} originals deleted"));
+    }
+    let rate = ByteSize::new((report.bytes().bytes() as f64 / took.as_secs_f64()) as u64);
+    output::text(&format!("{text}, {rate}/s\n"))
+}

@@ -1,0 +1,88 @@
+//! `store ls`, `store stat`, `store gc`.
+
+use plimsoll::capture::store::{Store, Survey};
+
+use super::args::{StoreArguments, StoreCommand, StorePlace};
+use super::{Failed, USAGE, output};
+
+/// Shows the store, or collects its garbage.
+pub fn run(arguments: &StoreArguments) -> Result<u8, Failed> {
+    match &arguments.command {
+        StoreCommand::Ls(place) => list(place),
+        StoreCommand::Stat(place) => stat(place),
+        StoreCommand::Gc(place) => collect(place),
+    }
+}
+
+fn list(place: &StorePlace) -> Result<u8, Failed> {
+    let survey = Store::open(&place.store)?.survey()?;
+    if place.json {
+        output::json(&survey.captures)?;
+    } else {
+        output::text(&names(&survey))?;
+    }
+    let mut entries = survey.captures.iter().flat_map(|capture| &capture.entries);
+    Ok(if entries.any(|entry| entry.error.is_some()) { USAGE } else { 0 })
+}
+
+fn names(survey: &Survey) -> String {
+    let mut text = String::new();
+    for capture in &survey.captures {
+        for entry in &capture.entries {
+            let error = entry.error.as_ref().map_or_else(String::new, |error| format!("  ✗ {error}"));
+            let size = entry.bytes.to_string();
+            text.push_str(&format!("{size:>12}  {}/{}{error}\n", capture.name, entry.name));
+        }
+    }
+    text
+}
+
+fn stat(place: &StorePlace) -> Result<u8, Failed> {
+    let survey = Store::open(&place.store)?.survey()?;
+    if place.json {
+        output::json(&survey)?;
+        return Ok(0);
+    }
+    let entries: usize = survey.captures.iter().map(|capture| capture.entries.len()).sum();
+    let mut text = format!(
+        "{}: {} captures, {entries} entries, {} in {} objects of {}",
+        place.store.display(),
+        survey.captures.len(),
+        survey.file_bytes,
+        survey.objects,
+        survey.object_bytes,
+    );
+    if survey.compressed > 0 {
+        text.push_str(&format!(", {} compressed", survey.compressed));
+    }
+    text.push('\n');
+    for capture in &survey.captures {
+        let (name, entries) = (&capture.name, capture.entries.len());
+        let (files, own, shared) = (capture.file_bytes, capture.own_bytes, capture.shared_bytes);
+        text.push_str(&format!("  {name}: {entries} entries, {files} in {own} of its own and {shared} shared\n"));
+    }
+    if survey.unneeded > 0 {
+        let (objects, bytes) = (survey.unneeded, survey.unneeded_bytes);
+        text.push_str(&format!(
+            "  {objects} objects of {bytes} that no entry needs: `plimsoll store gc` removes them\n"
+        ));
+    }
+    output::text(&text)?;
+    Ok(0)
+}
+
+fn collect(place: &StorePlace) -> Result<u8, Failed> {
+    let garbage = Store::open(&place.store)?.collect_garbage()?;
+    if place.json {
+        output::json(&garbage)?;
+    } else {
+        output::text(&format!(
+            "{}: {} objects and {} unfinished files removed, {}\n",
+            place.store.display(),
+            garbage.objects,
+            garbage.unfinished,
+            garbage.bytes,
+        ))?;
+    }
+    Ok(0)
+}

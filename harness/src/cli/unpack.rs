@@ -1,0 +1,53 @@
+//! `unpack`: entries of a store as files.
+
+use plimsoll::ByteSize;
+use plimsoll::capture::store::{Store, StoreError, UnpackOptions, UnpackReport};
+use serde_json::json;
+
+use super::args::Unpack;
+use super::{Failed, USAGE, output};
+use crate::progress;
+use crate::signals::Cancel;
+
+/// Unpacks; 2 where an entry was left out, the signal's code where it was interrupted.
+pub fn run(unpack: &Unpack) -> Result<u8, Failed> {
+    let cancel = Cancel::install()?;
+    let store = Store::open(&unpack.store)?;
+    let bar = progress::bytes("unpack", store.file_bytes(&unpack.entries)?);
+    let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
+    let options = UnpackOptions {
+        entries: unpack.entries.clone(),
+        threads: unpack.jobs,
+        cancel: cancel.flag(),
+        progress: &progress,
+    };
+    let unpacked = store.unpack(&unpack.out, &options);
+    bar.finish_and_clear();
+    let report = match (unpacked, cancel.signal()) {
+        (Err(error @ StoreError::Cancelled), Some(signal)) => {
+            output::note(&error);
+            return Ok(128 + signal);
+        }
+        (unpacked, _) => unpacked?,
+    };
+    show(unpack, &report)?;
+    report.errors.iter().for_each(|error| super::report(error));
+    Ok(if report.errors.is_empty() { 0 } else { USAGE })
+}
+
+fn show(unpack: &Unpack, report: &UnpackReport) -> Result<(), Failed> {
+    let bytes: ByteSize = report.files.iter().map(|file| file.bytes).sum();
+    if unpack.json {
+        let file = |file: &plimsoll::capture::store::UnpackedFile| json!({ "path": file.path.to_string_lossy(), "bytes": file.bytes, "was_there": file.was_there });
+        let errors: Vec<_> = report.errors.iter().map(ToString::to_string).collect();
+        return output::json(&json!({
+            "store": unpack.store.to_string_lossy(),
+            "bytes": bytes,
+            "files": report.files.iter().map(file).collect::<Vec<_>>(),
+            "errors": errors,
+        }));
+    }
+    let there = report.files.iter().filter(|file| file.was_there).count();
+    let there = if there > 0 { format!(", {there} were there already") } else { String::new() };
+    output::text(&format!("{}: {} files, {bytes}{there}\n", unpack.out.display(), report.files.len()))
+}

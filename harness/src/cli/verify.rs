@@ -1,0 +1,63 @@
+//! `verify`: proof that a store gives every file back.
+
+use plimsoll::ByteSize;
+use plimsoll::capture::store::{Store, StoreError, VerifyOptions, VerifyReport};
+
+use super::args::Verify;
+use super::{Failed, output};
+use crate::progress;
+use crate::signals::Cancel;
+
+/// Something is damaged, missing or different.
+const DAMAGED: u8 = 1;
+
+/// Verifies; 1 where something is wrong, the signal's code where it was interrupted.
+pub fn run(verify: &Verify) -> Result<u8, Failed> {
+    let cancel = Cancel::install()?;
+    let store = Store::open(&verify.store)?;
+    // Recipes that cannot be read are found by verifying, not by the bar.
+    let bytes = store.file_bytes(&verify.entries).unwrap_or_default();
+    let bar = progress::bytes("verify", if verify.against.is_some() { bytes + bytes } else { bytes });
+    let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
+    let options = VerifyOptions {
+        against: verify.against.as_deref(),
+        entries: verify.entries.clone(),
+        threads: verify.jobs,
+        cancel: cancel.flag(),
+        progress: &progress,
+    };
+    let verified = store.verify(&options);
+    bar.finish_and_clear();
+    let report = match (verified, cancel.signal()) {
+        (Err(error @ StoreError::Cancelled), Some(signal)) => {
+            output::note(&error);
+            return Ok(128 + signal);
+        }
+        (verified, _) => verified?,
+    };
+    show(verify, &report)?;
+    Ok(if report.holds() { 0 } else { DAMAGED })
+}
+
+fn show(verify: &Verify, report: &VerifyReport) -> Result<(), Failed> {
+    if verify.json {
+        return output::json(report);
+    }
+    let mut text = format!(
+        "{}: {} objects, {}; {} entries, {}",
+        verify.store.display(),
+        report.objects,
+        report.object_bytes,
+        report.entries,
+        report.file_bytes,
+    );
+    if let (Some(compared), Some(folder)) = (report.compared, &verify.against) {
+        text.push_str(&format!("; {compared} equal those of {}", folder.display()));
+    }
+    text.push_str(if report.holds() { ": everything holds\n" } else { "\n" });
+    for problem in &report.problems {
+        text.push_str(&format!(" ✗ {}\n", problem.message));
+        problem.entries.iter().for_each(|entry| text.push_str(&format!("   hurts {entry}\n")));
+    }
+    output::text(&text)
+}

@@ -1,0 +1,106 @@
+//! [`Batch`]: objects and references that are made durable together, in the order that a crash cannot hurt.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::error::StoreError;
+use super::incoming::Staged;
+use super::object::Object;
+use super::object_id::ObjectId;
+use super::open::{EntryName, Store, put, sync_folder};
+use super::reference;
+
+/// Objects and references that are not yet named.
+pub struct Batch<'a> {
+    store: &'a Store,
+    staged: HashMap<ObjectId, Staged>,
+    /// The folders of all objects that references of this batch lead to.
+    folders: BTreeSet<PathBuf>,
+    references: Vec<(EntryName, ObjectId)>,
+}
+
+impl<'a> Batch<'a> {
+    pub fn new(store: &'a Store) -> Self {
+        Self { store, staged: HashMap::new(), folders: BTreeSet::new(), references: Vec::new() }
+    }
+
+    /// Whether the object is in the store or in this batch. One in the store that has another size than `bytes` is
+    /// damaged, and is not there.
+    pub fn has(&self, id: ObjectId, bytes: u64) -> bool {
+        self.staged.contains_key(&id) || is_there(self.store, id, bytes)
+    }
+
+    /// Adds what an entry needs: its new objects, and the names of all.
+    pub fn add(&mut self, entry: EntryName, recipe: ObjectId, new: Vec<Staged>, all: impl Iterator<Item = ObjectId>) {
+        self.folders.extend(all.chain([recipe]).map(|id| self.store.places.object_folder(id)));
+        self.staged.extend(new.into_iter().map(|staged| (staged.id, staged)));
+        self.references.push((entry, recipe));
+    }
+
+    /// Makes everything durable: objects, their names, references, their names. What fails leaves no reference to what
+    /// is not there.
+    ///
+    /// # Errors
+    /// Where the disk is full, read-only or failing.
+    pub fn commit(self) -> Result<(), StoreError> {
+        let places = &self.store.places;
+        let staged: Vec<Staged> = self.staged.into_values().collect();
+        let sync = |staged: &Staged| {
+            let synced = File::open(&staged.path).and_then(|file| file.sync_all());
+            synced.map_err(StoreError::io(&staged.path, "write it to the disk"))
+        };
+        staged.par_iter().map(sync).collect::<Result<(), _>>()?;
+        for staged in staged {
+            let folder = places.object_folder(staged.id);
+            fs::create_dir_all(&folder).map_err(StoreError::io(&folder, "make it"))?;
+            let (path, bytes) = match staged.compressed {
+                Some(bytes) => (places.compressed(staged.id), bytes),
+                None => (places.object(staged.id), staged.bytes),
+            };
+            name(staged, &path, bytes).map_err(StoreError::io(&path, "name it"))?;
+        }
+        self.folders.par_iter().map(|folder| sync_folder(folder)).collect::<Result<(), _>>()?;
+        sync_folder(&places.objects())?;
+
+        let captures: BTreeSet<_> = self.references.iter().map(|(name, _)| places.capture(&name.capture)).collect();
+        for folder in &captures {
+            fs::create_dir_all(folder).map_err(StoreError::io(folder, "make it"))?;
+        }
+        let refer = |(name, recipe): &(EntryName, ObjectId)| {
+            put(&places.incoming(), &self.store.reference(name), reference::write(*recipe).as_bytes())
+        };
+        self.references.par_iter().map(refer).collect::<Result<(), _>>()?;
+        captures.iter().try_for_each(|folder| sync_folder(folder))?;
+        sync_folder(&places.captures())
+    }
+}
+
+/// Whether the store has the object, of the size that it should have.
+fn is_there(store: &Store, id: ObjectId, bytes: u64) -> bool {
+    Object::find(&store.places, id).is_ok_and(|object| object.compressed || object.stored == bytes)
+}
+
+/// Gives an object its name. One that is there already is the same, and stays: whoever has it mapped keeps the file that
+/// they know. One of another size is damaged, and is replaced.
+fn name(staged: Staged, path: &Path, bytes: u64) -> io::Result<()> {
+    match renameat_with(CWD, &*staged.path, CWD, path, RenameFlags::NOREPLACE) {
+        Ok(()) => {
+            // The file has left its temporary name.
+            let _ = staged.path.keep();
+            Ok(())
+        }
+        Err(rustix::io::Errno::EXIST) if fs::metadata(path)?.len() == bytes => Ok(()),
+        Err(rustix::io::Errno::EXIST) => staged.path.persist(path).map_err(|error| error.error),
+        // A file system without that flag.
+        Err(rustix::io::Errno::INVAL) => match fs::hard_link(&staged.path, path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,66 @@
+//! [`Known`]: a guess whether a storage is in the store already, from its size and its first bytes.
+//!
+//! A guess saves writing gigabytes that turn out to be there. What decides is the digest of every byte.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::Read;
+
+use super::object::Object;
+use super::object_id::ObjectId;
+use super::places::Places;
+
+/// Storages smaller than this are written without a guess, in bytes.
+pub const GUESS_FROM: u64 = 1 << 20;
+
+/// The first bytes that are compared.
+const HEAD: usize = 4096;
+
+/// What is known of the large objects of a store.
+pub struct Known {
+    /// Objects that were there at the start and were not looked into yet, by size.
+    unread: HashMap<u64, Vec<ObjectId>>,
+    heads: HashSet<(u64, [u8; 32])>,
+}
+
+impl Known {
+    /// Of the objects that are in the store now.
+    pub fn of(places: &Places) -> Self {
+        let mut unread: HashMap<u64, Vec<ObjectId>> = HashMap::new();
+        // What cannot be listed is not guessed.
+        let folders = fs::read_dir(places.objects()).into_iter().flatten().flatten();
+        for item in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
+            let size = item.metadata().map_or(0, |found| found.len());
+            let id = item.file_name().to_str().and_then(|name| name.parse().ok());
+            if let Some(id) = id.filter(|_| size >= GUESS_FROM) {
+                unread.entry(size).or_default().push(id);
+            }
+        }
+        Self { unread, heads: HashSet::new() }
+    }
+
+    /// Whether an object of `bytes` bytes that begins with `piece` is there, probably.
+    pub fn probably(&mut self, places: &Places, bytes: u64, piece: &[u8]) -> bool {
+        for id in self.unread.remove(&bytes).unwrap_or_default() {
+            let mut head = Vec::new();
+            let read = Object::find(places, id).ok().and_then(|object| {
+                object.reader().and_then(|reader| reader.take(HEAD as u64).read_to_end(&mut head)).ok()
+            });
+            if read == Some(HEAD) {
+                self.heads.insert((bytes, digest(&head)));
+            }
+        }
+        piece.len() >= HEAD && self.heads.contains(&(bytes, digest(&piece[..HEAD])))
+    }
+
+    /// Remembers an object that begins with `piece`.
+    pub fn add(&mut self, bytes: u64, piece: &[u8]) {
+        if bytes >= GUESS_FROM && piece.len() >= HEAD {
+            self.heads.insert((bytes, digest(&piece[..HEAD])));
+        }
+    }
+}
+
+fn digest(head: &[u8]) -> [u8; 32] {
+    *blake3::hash(head).as_bytes()
+}

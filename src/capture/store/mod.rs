@@ -1,0 +1,44 @@
+//! The store: entries of any number of captures, each storage once.
+//!
+//! `docs/store-format.md` is the format, `plimsoll.store/1`. An entry is a reference to a recipe, which says how its file
+//! is put together from a [skeleton](super::skeleton) and the bytes of storages, all of them objects under the name of
+//! their digest. Whatever opens a file of torch.save opens such a reference as well: its values come from the skeleton,
+//! its storages are mapped where they lie, and entries that share a storage share an object.
+//!
+//! Invariants: what has its final name is whole and on the disk; an object never changes; a reference is written after
+//! everything that it leads to.
+
+mod batch;
+mod collect;
+mod error;
+mod incoming;
+mod known;
+pub(super) mod object;
+mod object_id;
+mod open;
+mod pack;
+pub(super) mod packed;
+mod payloads;
+pub(super) mod places;
+mod recipe;
+pub(super) mod reference;
+mod selection;
+mod share;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod unpack;
+mod verified;
+mod verify;
+mod whole;
+
+pub use collect::Garbage;
+pub use error::StoreError;
+pub use object_id::{ObjectId, ParseObjectIdError};
+pub use open::{EntryName, Store};
+pub use pack::{PackOptions, PackReport, PackStatus, PackedEntry};
+pub use recipe::{Modified, PayloadPlace, Recipe};
+pub use survey::{CaptureSurvey, EntrySurvey, Survey};
+pub use unpack::{UnpackOptions, UnpackReport, UnpackedFile};
+pub use verified::{ObjectVerifier, VerifyObjects};
+pub use verify::{Problem, VerifyOptions, VerifyReport};

@@ -1,0 +1,138 @@
+//! [`Object`]: one object of a store, to be read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::error::PackedError;
+use super::object_id::ObjectId;
+use super::places::Places;
+
+/// The largest window of a compressed object: decompressing takes this much memory (2 to this power, in bytes).
+pub const WINDOW_LOG: u32 = 23;
+
+/// An object, as it lies in the store.
+#[derive(Clone, Debug)]
+pub struct Object {
+    pub id: ObjectId,
+    pub path: Arc<Path>,
+    /// The bytes of its file.
+    pub stored: u64,
+    /// Whether it is compressed, so that its content is not the bytes of its file.
+    pub compressed: bool,
+}
+
+/// What tells a file that was checked from another one.
+pub type Stamp = (u64, u64, u64, i64, i64);
+
+impl Object {
+    /// The object `id`, plain or compressed.
+    ///
+    /// # Errors
+    /// Where it is missing, or cannot be looked at.
+    pub fn find(places: &Places, id: ObjectId) -> Result<Self, PackedError> {
+        for (path, compressed) in [(places.object(id), false), (places.compressed(id), true)] {
+            match fs::metadata(&path) {
+                Ok(found) if found.is_file() => {
+                    return Ok(Self { id, path: path.into(), stored: found.len(), compressed });
+                }
+                Ok(_) => return Err(failed(id, io::Error::other("it is no regular file"))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(id, error)),
+            }
+        }
+        Err(PackedError::Missing { object: id.to_string() })
+    }
+
+    /// The content of the object `id`, a recipe or a skeleton, which is never compressed and at most `limit` bytes; its
+    /// digest is checked.
+    ///
+    /// # Errors
+    /// Where it is missing, too large or damaged.
+    pub fn content(places: &Places, id: ObjectId, limit: u64) -> Result<Vec<u8>, PackedError> {
+        let object = Self::find(places, id)?;
+        if object.compressed {
+            return Err(failed(id, io::Error::other("it is compressed, which no recipe or skeleton is")));
+        }
+        if object.stored > limit {
+            return Err(PackedError::TooLarge { object: id.to_string(), bytes: object.stored, limit });
+        }
+        let mut content = Vec::new();
+        object.open().and_then(|file| file.take(limit).read_to_end(&mut content)).map_err(|e| failed(id, e))?;
+        object.compare(blake3::hash(&content))?;
+        Ok(content)
+    }
+
+    /// Refuses another digest than the object's name.
+    ///
+    /// # Errors
+    /// [`PackedError::Damaged`].
+    pub fn compare(&self, actual: blake3::Hash) -> Result<(), PackedError> {
+        if ObjectId::from(actual) == self.id {
+            return Ok(());
+        }
+        Err(PackedError::Damaged { object: self.id.to_string(), actual: actual.to_hex().to_string() })
+    }
+
+    /// Its file.
+    pub fn open(&self) -> io::Result<File> {
+        // Without O_NONBLOCK a named pipe would be waited for, for ever.
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    }
+
+    /// Its content from the front.
+    pub fn reader(&self) -> io::Result<Box<dyn Read>> {
+        let file = self.open()?;
+        if !self.compressed {
+            return Ok(Box::new(file));
+        }
+        let mut decoder = zstd::Decoder::with_buffer(BufReader::with_capacity(128 << 10, file))?.single_frame();
+        decoder.window_log_max(WINDOW_LOG)?;
+        Ok(Box::new(decoder))
+    }
+
+    /// Its content from byte `at` on.
+    pub fn reader_at(&self, at: u64) -> io::Result<Box<dyn Read>> {
+        let mut reader = self.reader()?;
+        if !self.compressed {
+            let file = self.open()?;
+            return Ok(Box::new(At { file, at }));
+        }
+        if io::copy(&mut reader.by_ref().take(at), &mut io::sink())? < at {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(reader)
+    }
+
+    /// What tells its file from another, or from itself after a change.
+    pub fn stamp(&self) -> io::Result<Stamp> {
+        let found = fs::metadata(&self.path)?;
+        Ok((found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+    }
+
+    /// An error of reading it.
+    pub fn failed(&self, source: io::Error) -> PackedError {
+        failed(self.id, source)
+    }
+}
+
+fn failed(id: ObjectId, source: io::Error) -> PackedError {
+    PackedError::Io { object: id.to_string(), source }
+}
+
+/// A file from a byte on.
+struct At {
+    file: File,
+    at: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}

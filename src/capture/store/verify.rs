@@ -1,0 +1,257 @@
+//! [`Store::verify`]: every object by its digest, every file put together, and, where that is asked for, both against
+//! the originals.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::error::StoreError;
+use super::object::Object;
+use super::object_id::ObjectId;
+use super::open::{EntryName, Store, is_entry};
+use super::recipe::Recipe;
+use super::{verified, whole};
+use crate::bytes::ByteSize;
+
+/// Objects below this are verified side by side, one a thread; larger ones one after the other, by all threads.
+const LARGE: u64 = 4 << 20;
+
+/// How to verify.
+pub struct VerifyOptions<'a> {
+    /// A folder whose entries should be those of the one capture named, or of the only one.
+    pub against: Option<&'a Path>,
+    /// What to verify, as [`Store::select`] takes it; everything, where nothing is named.
+    pub entries: Vec<OsString>,
+    /// The threads that hash; `None` takes one a processor.
+    pub threads: Option<NonZeroUsize>,
+    /// Set by another thread to stop.
+    pub cancel: &'a AtomicBool,
+    /// Told the bytes of files that have been put together, and compared, since the last call.
+    pub progress: &'a (dyn Fn(ByteSize) + Sync),
+}
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl Default for VerifyOptions<'_> {
+    fn default() -> Self {
+        Self { against: None, entries: Vec::new(), threads: None, cancel: &NEVER, progress: &|_| () }
+    }
+}
+
+impl std::fmt::Debug for VerifyOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VerifyOptions").field("against", &self.against).finish_non_exhaustive()
+    }
+}
+
+/// What was verified, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// The objects that were read.
+    pub objects: u64,
+    /// Their bytes in the store.
+    pub object_bytes: ByteSize,
+    /// The entries that were put together.
+    pub entries: u64,
+    /// The bytes of their files.
+    pub file_bytes: ByteSize,
+    /// The files of the folder that equal their entry; absent where no folder was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<u64>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is wrong with a store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The object that is damaged; absent where it is an entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectId>,
+    /// What is wrong.
+    pub message: String,
+    /// The entries that it hurts, as `CAPTURE/ENTRY`.
+    pub entries: Vec<String>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn holds(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl Store {
+    /// Reads every object of the entries named, or of all and whatever else the store holds, and compares it with its
+    /// name; then puts every file together, without writing it, and compares its digest. Nothing is written.
+    ///
+    /// # Errors
+    /// Where the store cannot be listed, or it was cancelled. What is wrong with objects and entries is in the report.
+    pub fn verify(&self, options: &VerifyOptions<'_>) -> Result<VerifyReport, StoreError> {
+        whole::with_threads(options.threads, || {
+            Verification { store: self, options, report: VerifyReport::default() }.run()
+        })
+    }
+
+    /// All objects that lie in the store, in order.
+    pub(super) fn all_objects(&self) -> Result<BTreeMap<ObjectId, Object>, StoreError> {
+        let folder = self.places.objects();
+        let fail = || StoreError::io(&folder, "list it");
+        let mut objects = BTreeMap::new();
+        for fan in fs::read_dir(&folder).map_err(fail())? {
+            let fan = fan.map_err(fail())?.path();
+            if !fan.is_dir() {
+                continue;
+            }
+            for item in fs::read_dir(&fan).map_err(StoreError::io(&fan, "list it"))? {
+                let name = item.map_err(StoreError::io(&fan, "list it"))?.file_name();
+                let name = name.to_str().unwrap_or_default();
+                let id = name.strip_suffix(".zst").unwrap_or(name).parse();
+                // An object may have been collected meanwhile.
+                if let Some(object) = id.ok().and_then(|id| Object::find(&self.places, id).ok()) {
+                    objects.insert(object.id, object);
+                }
+            }
+        }
+        Ok(objects)
+    }
+}
+
+struct Verification<'a> {
+    store: &'a Store,
+    options: &'a VerifyOptions<'a>,
+    report: VerifyReport,
+}
+
+impl Verification<'_> {
+    fn run(mut self) -> Result<VerifyReport, StoreError> {
+        let names = self.store.select(&self.options.entries)?;
+        let mut users: BTreeMap<ObjectId, BTreeSet<&EntryName>> = BTreeMap::new();
+        let mut recipes: Vec<(&EntryName, Recipe)> = Vec::new();
+        for name in &names {
+            match self.recipe(name) {
+                Ok((id, recipe)) => {
+                    for object in recipe.objects().chain([id]) {
+                        users.entry(object).or_default().insert(name);
+                    }
+                    recipes.push((name, recipe));
+                }
+                Err(error) => self.problem(None, &error, [name]),
+            }
+        }
+        let mut objects = self.store.all_objects()?;
+        if !self.options.entries.is_empty() {
+            objects.retain(|id, _| users.contains_key(id));
+        }
+        let damaged = self.objects(&objects, &users)?;
+        for (name, recipe) in &recipes {
+            if recipe.objects().any(|object| damaged.contains(&object)) {
+                continue;
+            }
+            self.cancelled()?;
+            match whole::check(&self.store.reference(name)) {
+                Ok(_) => {
+                    self.report.entries += 1;
+                    self.report.file_bytes += recipe.bytes;
+                    (self.options.progress)(recipe.bytes);
+                }
+                Err(error) => self.problem(None, &error, [*name]),
+            }
+        }
+        if let Some(folder) = self.options.against {
+            self.compare(folder, &recipes)?;
+        }
+        Ok(self.report)
+    }
+
+    fn recipe(&self, name: &EntryName) -> Result<(ObjectId, Recipe), StoreError> {
+        self.store.read_recipe(name)?.ok_or_else(|| StoreError::NoSuch { name: name.to_string() })
+    }
+
+    fn problem<'n>(
+        &mut self,
+        object: Option<ObjectId>,
+        error: &StoreError,
+        entries: impl IntoIterator<Item = &'n EntryName>,
+    ) {
+        let entries = entries.into_iter().map(EntryName::to_string).collect();
+        self.report.problems.push(Problem { object, message: error.to_string(), entries });
+    }
+
+    fn cancelled(&self) -> Result<(), StoreError> {
+        if self.options.cancel.load(Ordering::Relaxed) { Err(StoreError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Verifies objects; gives those that are damaged.
+    fn objects(
+        &mut self,
+        objects: &BTreeMap<ObjectId, Object>,
+        users: &BTreeMap<ObjectId, BTreeSet<&EntryName>>,
+    ) -> Result<BTreeSet<ObjectId>, StoreError> {
+        let check = |object: &Object| {
+            self.cancelled()?;
+            let found = verified::digest(object).and_then(|actual| object.compare(actual));
+            let path = object.path.to_path_buf();
+            Ok((object.id, found.map_err(|error| StoreError::Object { path, error })))
+        };
+        let (small, large): (Vec<_>, Vec<_>) = objects.values().partition(|object| object.stored < LARGE);
+        let mut checked = small.into_par_iter().map(check).collect::<Result<Vec<_>, StoreError>>()?;
+        for object in large {
+            checked.push(check(object)?);
+        }
+        self.report.objects = objects.len() as u64;
+        self.report.object_bytes = objects.values().map(|object| ByteSize::new(object.stored)).sum();
+        let mut damaged = BTreeSet::new();
+        checked.sort_by_key(|(id, _)| *id);
+        for (id, found) in checked {
+            if let Err(error) = found {
+                damaged.insert(id);
+                self.problem(Some(id), &error, users.get(&id).into_iter().flatten().copied());
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Compares the files of a folder with the entries of the same names.
+    fn compare(&mut self, folder: &Path, recipes: &[(&EntryName, Recipe)]) -> Result<(), StoreError> {
+        let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>());
+        let items = items.map_err(StoreError::io(folder, "list it"))?;
+        let mut files: BTreeMap<OsString, PathBuf> = items
+            .into_iter()
+            .filter(|item| is_entry(&item.file_name()))
+            .map(|item| (item.file_name(), item.path()))
+            .collect();
+        let mut compared = 0;
+        for (name, recipe) in recipes {
+            self.cancelled()?;
+            let Some(path) = files.remove(&name.entry) else {
+                let message = format!("{}: the folder has no {}", folder.display(), name.entry.to_string_lossy());
+                let entries = vec![name.to_string()];
+                self.report.problems.push(Problem { object: None, message, entries });
+                continue;
+            };
+            let expected = recipe.blake3;
+            match whole::digest(&path) {
+                Ok(actual) if actual == expected => compared += 1,
+                Ok(actual) => {
+                    let (expected, actual) = (expected.to_string(), actual.to_string());
+                    self.problem(None, &StoreError::Digest { path, expected, actual }, [*name]);
+                }
+                Err(error) => self.problem(None, &error.into(), [*name]),
+            }
+            (self.options.progress)(recipe.bytes);
+        }
+        for path in files.into_values() {
+            let message = format!("{}: it is not in the store", path.display());
+            self.report.problems.push(Problem { object: None, message, entries: Vec::new() });
+        }
+        self.report.compared = Some(compared);
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! [`Entries`]: the entries of a run, opened and verified one at a time.
+
+use crate::capture::store::ObjectVerifier;
+use crate::capture::{Bound, Capture, CaptureError, Entry};
+
+/// Opens the entries of a capture.
+pub(super) struct Entries<'a> {
+    pub(super) capture: &'a Capture,
+    pub(super) verifier: &'a mut ObjectVerifier,
+}
+
+impl Entries<'_> {
+    /// Entry `index`, its objects verified where it lies in a store, and its arguments bound.
+    pub(super) fn open(&mut self, index: usize) -> Result<(Entry, Bound), CaptureError> {
+        let entry = self.capture.entry(index)?;
+        self.verifier.verify(&entry)?;
+        let bound = entry.bind(self.capture.order())?;
+        Ok((entry, bound))
+    }
+}

@@ -1,0 +1,311 @@
+//! `pack`, `unpack`, `verify`, `store`, and runs straight from a store.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use plimsoll::record::{Record, SourceKind};
+
+use super::support::{Scene, kernel, plimsoll, run, torch_python};
+
+fn ok(arguments: &[&Path]) -> String {
+    let (code, out, err) = run(plimsoll().args(arguments));
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    out
+}
+
+fn arguments<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a Path> {
+    words.iter().map(Path::new)
+}
+
+fn pack(scene: &Scene) -> PathBuf {
+    let store = scene.path("store");
+    let mut words: Vec<_> = arguments(&["pack"]).collect();
+    let capture = scene.capture();
+    words.extend([capture.as_path(), Path::new("--out"), &store]);
+    ok(&words);
+    store
+}
+
+fn same(a: &Path, b: &Path) {
+    for item in std::fs::read_dir(a).unwrap() {
+        let name = item.unwrap().file_name();
+        assert!(std::fs::read(a.join(&name)).unwrap() == std::fs::read(b.join(&name)).unwrap(), "{name:?}");
+    }
+}
+
+/// What changes from run to run: paths and speeds.
+fn steady(scene: &Scene, text: &str) -> String {
+    let text = text.replace(scene.path("").to_str().unwrap(), "");
+    let line = |line: &str| match line.rfind(", ").filter(|_| line.ends_with("/s")) {
+        Some(at) => line[..at].to_owned(),
+        None => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+#[test]
+fn a_capture_is_packed_shown_verified_and_unpacked() {
+    let scene = Scene::new(4);
+    let (capture, store, out) = (scene.capture(), scene.path("store"), scene.path("out"));
+    let path = Path::new;
+    let mut text = String::new();
+    for words in [
+        vec![path("pack"), &capture, path("--out"), &store],
+        vec![path("pack"), &capture, path("--out"), &store],
+        vec![path("store"), path("stat"), &store],
+        vec![path("store"), path("ls"), &store],
+        vec![path("verify"), &store, path("--against"), &capture],
+        vec![path("unpack"), &store, path("--out"), &out],
+        vec![path("store"), path("gc"), &store],
+    ] {
+        text.push_str(&steady(&scene, &ok(&words)));
+    }
+    same(&capture, &out);
+    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("cli_store", text);
+    });
+}
+
+#[test]
+fn every_command_speaks_json() {
+    let scene = Scene::new(2);
+    let (capture, store, out) = (scene.capture(), scene.path("store"), scene.path("out"));
+    let path = Path::new;
+    let json = |words: &[&Path]| -> serde_json::Value {
+        let text = ok(&[words, &[path("--json")]].concat());
+        serde_json::from_str(&text).unwrap()
+    };
+    let packed = json(&[path("pack"), &capture, path("--out"), &store]);
+    assert_eq!((packed["capture"].as_str(), packed["entries"][0]["status"].as_str()), (Some("capture"), Some("new")));
+    assert!(packed["added_bytes"].as_u64() < packed["bytes"].as_u64());
+    assert_eq!(json(&[path("unpack"), &store, path("--out"), &out])["files"].as_array().unwrap().len(), 2);
+    assert_eq!(json(&[path("verify"), &store])["problems"], serde_json::json!([]));
+    assert_eq!(json(&[path("store"), path("ls"), &store])[0]["entries"][1]["name"], "entry_000001.pt");
+    assert_eq!(json(&[path("store"), path("stat"), &store])["file_bytes"], packed["bytes"]);
+    assert_eq!(json(&[path("store"), path("gc"), &store])["objects"], 0);
+}
+
+#[test]
+fn a_run_from_the_store_means_the_same_as_one_from_the_folder() {
+    let scene = Scene::new(4);
+    let store = pack(&scene);
+    let mut command = scene.command("check");
+    let (code, plain) = scene.run(command.args(["--kernel", "builtin:embedding", "--launches", "2"]));
+    assert_eq!(code, 0);
+    let record = scene.path("from-store.json");
+    let mut command = plimsoll();
+    command.arg("check").arg(&store).args(["--kernel", "builtin:embedding", "--launches", "2", "--verify", "always"]);
+    let (code, out, err) = run(command.arg("--record").arg(&record));
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let packed = Record::read(&record).unwrap();
+    assert_eq!((&plain.semantics, &plain.semantics_digest), (&packed.semantics, &packed.semantics_digest));
+    let (a, b) = (plain.policy.capture().unwrap(), packed.policy.capture().unwrap());
+    assert_eq!((a.source.kind, b.source.kind), (SourceKind::Folder, SourceKind::Store));
+    let resident =
+        |policy: &plimsoll::record::CapturePolicy| policy.batching.as_ref().unwrap().batches[0].bytes.bytes();
+    let table = 512 * 64 * 2;
+    assert_eq!(resident(a) - resident(b), 3 * table, "four entries of one table count it once");
+
+    let differences = plimsoll::record::compare_records(&plain, &packed);
+    assert!(!differences.semantics_changed());
+    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false}, {
+        let source = serde_json::to_value(&b.source).unwrap();
+        let source = serde_json::json!({"kind": source["kind"], "verify": source["verify"]});
+        insta::assert_json_snapshot!("cli_store_semantics", serde_json::json!({
+            "semantics_digest": { "folder": plain.semantics_digest, "store": packed.semantics_digest },
+            "policy_source": source,
+        }));
+    });
+}
+
+#[test]
+fn python_kernels_run_from_a_store_and_cannot_change_it() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(3);
+    let store = pack(&scene);
+    let check = |name: &str| {
+        let mut command = plimsoll();
+        command.arg("check").arg(&store).args(["--kernel", &kernel(name), "--no-record", "--launches", "2"]);
+        run(command.arg("--python").arg(&python))
+    };
+    let (code, out, err) = check("torch_embedding");
+    assert_eq!(code, 0, "{out}{err}");
+    check("mutates_inputs");
+    ok(&[Path::new("verify"), &store, Path::new("--against"), &scene.capture()]);
+}
+
+#[test]
+fn a_damaged_object_fails_the_entries_that_it_hurts_and_no_other() {
+    let scene = Scene::new(3);
+    let store = pack(&scene);
+    let (_, text, _) = run(plimsoll().arg("inspect").arg(store.join("captures/capture/entry_000001.pt")).arg("--json"));
+    assert!(text.contains("\"storages\""), "{text}");
+    let reference = std::fs::read_to_string(store.join("captures/capture/entry_000001.pt")).unwrap();
+    let recipe = reference.split_whitespace().nth(1).unwrap();
+    let recipe = std::fs::read(store.join("objects").join(&recipe[..2]).join(recipe)).unwrap();
+    let recipe: serde_json::Value = serde_json::from_slice(&recipe).unwrap();
+    // The table is shared; the other storages are the entry's own.
+    let table =
+        recipe["payloads"].as_array().unwrap().iter().max_by_key(|p| p["bytes"].as_u64()).unwrap()["object"].clone();
+    let own = recipe["payloads"].as_array().unwrap().iter().find(|p| p["object"] != table).unwrap()["object"].clone();
+    let own = own.as_str().unwrap();
+    let path = store.join("objects").join(&own[..2]).join(own);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[7] ^= 1;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+
+    let (code, out, _) = run(plimsoll().arg("verify").arg(&store));
+    assert_eq!(code, 1);
+    assert!(
+        out.contains(own) && out.contains("hurts capture/entry_000001.pt") && !out.contains("entry_000000"),
+        "{out}"
+    );
+    let mut command = plimsoll();
+    command.arg("validate").arg(&store).args(["--kernel", "builtin:embedding", "--json"]);
+    let (code, out, _) = run(&mut command);
+    assert_eq!(code, 1);
+    let record: Record = serde_json::from_str(&out).unwrap();
+    let failed: Vec<_> = record.results.entries.iter().filter(|e| !e.validation.as_ref().unwrap().passed()).collect();
+    assert_eq!(failed.len(), 1);
+    let error = failed[0].validation.as_ref().unwrap().error.as_ref().unwrap();
+    assert!(failed[0].name == "entry_000001.pt" && error.message.contains(own), "{}", error.message);
+}
+
+#[test]
+fn what_is_no_store_or_cannot_be_written_is_said() {
+    let scene = Scene::new(1);
+    for command in [["verify"].as_slice(), &["store", "stat"], &["store", "gc"], &["store", "ls"]] {
+        let (code, _, err) = run(plimsoll().args(command).arg(scene.capture()));
+        assert_eq!(code, 2);
+        assert!(err.contains("this is no store"), "{err}");
+    }
+    let (code, _, err) = run(plimsoll().arg("pack").arg(scene.capture()).arg("--out").arg("/proc/store"));
+    assert_eq!(code, 2);
+    assert!(err.contains("/proc/store"), "{err}");
+    let (code, _, err) = run(plimsoll().arg("pack").arg(scene.path("none")).arg("--out").arg(scene.path("store")));
+    assert_eq!(code, 2);
+    assert!(err.contains("none"), "{err}");
+}
+
+/// A file system of a few MiB that is gone with the value; `None` where the process may not mount one.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn new(path: &Path, options: &str) -> Option<Self> {
+        std::fs::create_dir(path).unwrap();
+        let mount =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path).output();
+        if mount.is_ok_and(|output| output.status.success()) {
+            return Some(Self(path.to_owned()));
+        }
+        eprintln!("not run: it needs the right to mount a file system");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_and_a_read_only_one_end_clean() {
+    let scene = Scene::new(4);
+    let Some(disk) = SmallDisk::new(&scene.path("disk"), "size=96k") else { return };
+    let store = disk.0.join("store");
+    let (code, _, err) = run(plimsoll().arg("pack").arg(scene.capture()).arg("--out").arg(&store));
+    assert_eq!(code, 2);
+    assert!(err.contains("No space left on device"), "{err}");
+    assert_eq!(std::fs::read_dir(store.join("tmp")).unwrap().count(), 0, "nothing unfinished is left");
+    let (code, out, err) = run(plimsoll().arg("verify").arg(&store));
+    assert_eq!(code, 0, "{out}{err}");
+
+    let options = "remount,size=16m";
+    assert!(std::process::Command::new("mount").args(["-o", options]).arg(&disk.0).status().unwrap().success());
+    ok(&[Path::new("pack"), &scene.capture(), Path::new("--out"), &store]);
+    assert!(std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.0).status().unwrap().success());
+    let (code, _, err) = run(plimsoll().arg("pack").arg(scene.capture()).arg("--out").arg(&store));
+    assert_eq!(code, 2);
+    assert!(err.contains("Read-only file system"), "{err}");
+    ok(&[Path::new("verify"), &store]);
+    ok(&[Path::new("unpack"), &store, Path::new("--out"), &scene.path("out")]);
+    same(&scene.capture(), &scene.path("out"));
+}
+
+/// A generator of numbers for the moments of kills: no test needs a better one.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    *state >> 33
+}
+
+fn kill_at(mut child: Child, after: Duration) -> bool {
+    std::thread::sleep(after);
+    let killed = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    killed
+}
+
+/// Kills packing, unpacking and collecting at random moments: whatever the store says that it holds, it gives back.
+fn kills(count: u64) {
+    let scene = Scene::new(6);
+    let (capture, store) = (scene.capture(), scene.path("store"));
+    let spawn = |words: &[&Path]| plimsoll().args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = Path::new;
+    let (mut state, mut killed) = (count, 0);
+    for round in 0..count {
+        let name = format!("capture-{}", next(&mut state) % 3);
+        let out = scene.path(&format!("out-{round}"));
+        let words: Vec<&Path> = match next(&mut state) % 4 {
+            0 => vec![path("unpack"), &store, path("--out"), &out],
+            1 => {
+                // Something to collect.
+                let _ = std::fs::remove_file(store.join("captures").join(&name).join("entry_000001.pt"));
+                vec![path("store"), path("gc"), &store]
+            }
+            _ => vec![path("pack"), &capture, path("--out"), &store, path("--name"), path(&name)],
+        };
+        let moment = Duration::from_micros(next(&mut state) % 12_000);
+        killed += u64::from(kill_at(spawn(&words), moment));
+        if store.join("plimsoll-store.json").exists() {
+            let (code, text, err) = run(plimsoll().arg("verify").arg(&store));
+            assert_eq!(code, 0, "round {round}, {words:?}: {text}{err}");
+        }
+        // Of one capture the files, of several a folder each.
+        let items = std::fs::read_dir(&out).into_iter().flatten().map(|item| item.unwrap().path());
+        let folders: Vec<_> = items.filter(|path| path.is_dir()).chain(out.exists().then(|| out.clone())).collect();
+        folders.iter().for_each(|folder| complete(folder, &capture));
+        let _ = std::fs::remove_dir_all(&out);
+    }
+    assert!(killed > count / 4, "{killed} of {count} were still at work");
+    for name in ["capture-0", "capture-1", "capture-2"] {
+        ok(&[path("pack"), &capture, path("--out"), &store, path("--name"), path(name)]);
+        ok(&[path("verify"), &store, path(name), path("--against"), &capture]);
+    }
+    ok(&[path("store"), path("gc"), &store]);
+    assert_eq!(std::fs::read_dir(store.join("tmp")).unwrap().count(), 0);
+    ok(&[path("verify"), &store]);
+}
+
+/// Files that have their name are whole.
+fn complete(folder: &Path, capture: &Path) {
+    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap()) {
+        if file.file_name().to_str().unwrap().starts_with("entry_") {
+            assert!(std::fs::read(file.path()).unwrap() == std::fs::read(capture.join(file.file_name())).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_nothing() {
+    kills(30);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --test cli -- --ignored a_thousand_kills"]
+fn a_thousand_kills_lose_nothing() {
+    kills(1000);
+}
