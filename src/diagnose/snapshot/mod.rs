@@ -29,8 +29,6 @@ mod pickle;
 mod read;
 mod segments;
 mod spool;
-#[cfg(test)]
-mod tests;
 mod timeline;
 mod trace;
 mod walk;
