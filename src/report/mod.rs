@@ -3,4 +3,5 @@
 //! A report is a function of its data: it reads no file, no clock and no environment, and writes to nothing but the text
 //! it gives. [`terminal`] is the document that the `plimsoll` command prints.
 
+pub mod snapshot;
 pub mod terminal;
