@@ -53,7 +53,10 @@ fn nothing_is_imported_or_called() {
     assert_eq!(refused(b"\x80\x02cos\nsystem\nX\x02\0\0\0id\x85R."), "GLOBAL os.system");
     assert_eq!(refused(b"\x80\x04\x8c\x02os\x8c\x06system\x93."), "STACK_GLOBAL");
     assert_eq!(refused(b"\x80\x02}(NNuN\x85R."), "REDUCE");
-    assert_eq!(refused(b"\x80\x02ctorch.jit._pickle\nunpickle_everything\n."), "GLOBAL torch.jit._pickle.unpickle_everything");
+    assert_eq!(
+        refused(b"\x80\x02ctorch.jit._pickle\nunpickle_everything\n."),
+        "GLOBAL torch.jit._pickle.unpickle_everything"
+    );
     assert_eq!(refused(b"\x80\x02}}b."), "BUILD");
     // A known function is no value.
     assert_eq!(refused(b"\x80\x02](ctorch.jit._pickle\nrestore_type_tag\ne."), "GLOBAL without its call");
@@ -69,14 +72,23 @@ fn nothing_is_imported_or_called() {
 fn other_pickles_are_no_snapshots() {
     for (bytes, expected) in [
         (&b"\x80\x04K\x01."[..], InvalidSnapshot::NotASnapshot("it holds an int".to_owned())),
-        (b"\x80\x04}(K\x01K\x02K\x03K\x04u.", InvalidSnapshot::NotASnapshot("a dict with neither `segments` nor `device_traces`".to_owned())),
+        (
+            b"\x80\x04}(K\x01K\x02K\x03K\x04u.",
+            InvalidSnapshot::NotASnapshot("a dict with neither `segments` nor `device_traces`".to_owned()),
+        ),
         (b"\x80\x06}.", InvalidSnapshot::Protocol(6)),
         (b"PK\x03\x04", InvalidSnapshot::Opcode(b'\x03')),
         (b"\x80\x04]h\x07.", InvalidSnapshot::MemoMissing(7)),
         (b"\x80\x04a.", InvalidSnapshot::Underflow),
         (b"\x80\x04u.", InvalidSnapshot::Underflow),
-        (b"\x80\x04](K\x01e.", InvalidSnapshot::Field { field: "segments", found: "an int", expected: "an item of its own" }),
-        (b"\x80\x04](}e.", InvalidSnapshot::Field { field: "segments", found: "a list or dict", expected: "an item of its own" }),
+        (
+            b"\x80\x04](K\x01e.",
+            InvalidSnapshot::Field { field: "segments", found: "an int", expected: "an item of its own" },
+        ),
+        (
+            b"\x80\x04](}e.",
+            InvalidSnapshot::Field { field: "segments", found: "a list or dict", expected: "an item of its own" },
+        ),
         (b"\x80\x04]}\x8c\x06streamK\x01sa.", InvalidSnapshot::Missing { record: "segment", field: "total_size" }),
         (b"\x80\x04]\x94h\x00a.", InvalidSnapshot::MemoGone { index: 0, what: "a list or dict that is not finished" }),
     ] {
@@ -106,7 +118,8 @@ fn nothing_deep_or_long_takes_more_than_the_budget() {
         [b"\x80\x04".to_vec(), b"N".repeat(8 << 20)].concat(),
         [b"\x80\x04".to_vec(), b"}\x94".repeat(8 << 20)].concat(),
         // Each goes to a page of the memo of its own.
-        [b"\x80\x04N".to_vec(), (0..100_000u32).flat_map(|n| [&b"r"[..], &(n << 12).to_le_bytes()].concat()).collect()].concat(),
+        [b"\x80\x04N".to_vec(), (0..100_000u32).flat_map(|n| [&b"r"[..], &(n << 12).to_le_bytes()].concat()).collect()]
+            .concat(),
         [b"\x80\x04".to_vec(), (0..1_000_000).flat_map(texts).collect()].concat(),
     ];
     for bytes in hostile {

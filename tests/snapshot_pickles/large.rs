@@ -113,7 +113,8 @@ fn a_generated_snapshot_is_read() {
 #[test]
 #[ignore = "reads 1 GB"]
 fn one_gigabyte_in_256_mib() {
-    let mut snapshot = Snapshot::read("generated", Generated::new(Dialect::Python(4), 1 << 30), Options::default()).unwrap();
+    let mut snapshot =
+        Snapshot::read("generated", Generated::new(Dialect::Python(4), 1 << 30), Options::default()).unwrap();
     let findings = snapshot.findings().unwrap();
     assert!(findings.format.bytes.bytes() >= 1 << 30);
     assert!(snapshot.timeline(0, 1000).unwrap().is_some());

@@ -122,7 +122,9 @@ fn settings_are_decoded() {
 #[test]
 fn the_list_of_old_versions_is_read() {
     let frames = stacks(1, 2).remove(0);
-    let history = |size: u64| list(vec![dict([("addr", 4096u64.into()), ("real_size", size.into()), ("frames", frames.clone())])]);
+    let history = |size: u64| {
+        list(vec![dict([("addr", 4096u64.into()), ("real_size", size.into()), ("frames", frames.clone())])])
+    };
     let segments = list(vec![dict([
         ("device", 1u64.into()),
         ("address", 4096u64.into()),
@@ -177,13 +179,30 @@ fn the_profilers_categories_come_first() {
     let snapshot = dict([
         (
             "device_traces",
-            list(vec![list(vec![alloc(4096, "activation"), alloc(8192, "parameter"), free("free_requested"), free("free_completed")])]),
+            list(vec![list(vec![
+                alloc(4096, "activation"),
+                alloc(8192, "parameter"),
+                free("free_requested"),
+                free("free_completed"),
+            ])]),
         ),
         (
             "segments",
             list(vec![
-                dict([("device", 0u64.into()), ("address", 8192u64.into()), ("total_size", 512u64.into()), ("stream", 0u64.into()), ("blocks", list(vec![block]))]),
-                dict([("device", 1u64.into()), ("address", Object::None), ("total_size", 0u64.into()), ("stream", 0u64.into()), ("blocks", list(vec![]))]),
+                dict([
+                    ("device", 0u64.into()),
+                    ("address", 8192u64.into()),
+                    ("total_size", 512u64.into()),
+                    ("stream", 0u64.into()),
+                    ("blocks", list(vec![block])),
+                ]),
+                dict([
+                    ("device", 1u64.into()),
+                    ("address", Object::None),
+                    ("total_size", 0u64.into()),
+                    ("stream", 0u64.into()),
+                    ("blocks", list(vec![])),
+                ]),
             ]),
         ),
     ]);

@@ -179,7 +179,8 @@ impl Allocator {
         });
         let blocks = &mut self.segments[at].blocks;
         let at = blocks.iter().position(fits).unwrap();
-        let rest = Block { address: blocks[at].address + rounded, size: blocks[at].size - rounded, ..blocks[at].clone() };
+        let rest =
+            Block { address: blocks[at].address + rounded, size: blocks[at].size - rounded, ..blocks[at].clone() };
         if rest.size > 0 {
             blocks.insert(at + 1, rest);
         }

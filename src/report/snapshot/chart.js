@@ -96,6 +96,7 @@
     }
     const marks = ticks(low, high, narrow ? 3 : 8, 10);
     for (const at of marks) {
+      if (x(at) > width - 28) continue;
       node("text", { x: x(at), y: height - 12, class: "tick middle" }, svg).textContent =
         state.axis === "time" ? span(at) : at.toLocaleString("en");
     }

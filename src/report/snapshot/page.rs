@@ -78,10 +78,8 @@ pub fn page(findings: &SnapshotFindings, timelines: &[Timeline]) -> String {
     out.push_str("</main>\n");
     if !timelines.is_empty() {
         let script = include_str!("chart.js");
-        let _ = write!(
-            out,
-            "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{script}</script>\n"
-        );
+        let _ =
+            write!(out, "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{script}</script>\n");
     }
     out.push_str("</body>\n</html>\n");
     out

@@ -46,7 +46,7 @@ pub(super) fn head(out: &mut String, findings: &SnapshotFindings) {
                 card(out, &format!("{of}OOM tried"), &oom.tried.to_string(), &note, true);
             }
             let peak = &trace.peak.point;
-            let when = peak.time.map_or(String::new(), |time| format!("after {}", duration(time)));
+            let when = peak.time.map_or(String::new(), |time| format!("after {}", duration(time.as_nanos() as f64)));
             card(out, &format!("{of}allocated at the peak"), &peak.allocated.to_string(), &when, false);
             let note = format!("{} entries", trace.entries);
             card(out, &format!("{of}most reserved"), &trace.peak_reserved.reserved.to_string(), &note, false);

@@ -19,7 +19,8 @@ fn the_page_needs_nothing_else_and_holds_no_foreign_markup() {
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(!page.contains("<b></b>") && !page.contains("alert(1)</script>"));
     for foreign in ["http://", "https://", "src=", "@import", "url("] {
-        let found = page.match_indices(foreign).filter(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
+        let found =
+            page.match_indices(foreign).filter(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
         assert_eq!(found.count(), 0, "{foreign}");
     }
 }

@@ -12,6 +12,7 @@ mod inspect;
 mod memory;
 mod problems;
 mod record;
+mod snapshot;
 mod style;
 mod table;
 #[cfg(test)]
@@ -22,5 +23,6 @@ pub use differences::differences;
 pub use entries::EntryTable;
 pub use inspect::inspection;
 pub use record::record;
+pub use snapshot::{snapshot, snapshot_difference};
 pub use style::{Palette, Screen};
 pub use text::duration;
