@@ -127,14 +127,15 @@ fn failed(oom: &OomFinding, others: &str, screen: &Screen) -> String {
     text
 }
 
-/// A stack in one line: its innermost frame, and where that is a library's, the innermost of the user's own.
+/// A stack in one line: its innermost frame, and where that is a library's, the innermost of the user's own before it. A
+/// narrow column cuts the beginning.
 fn told(stack: &[Frame]) -> String {
     let library = |frame: &Frame| {
         ["site-packages", "dist-packages", "/torch/", "lib/python"].iter().any(|part| frame.file.contains(part))
     };
     let Some(first) = stack.first() else { return "(no stack recorded)".to_owned() };
     match stack.iter().find(|frame| !library(frame)) {
-        Some(own) if library(first) => format!("{first} ← {own}"),
+        Some(own) if library(first) => format!("{own} → {first}"),
         _ => first.to_string(),
     }
 }
@@ -218,14 +219,14 @@ fn groups(groups: &[SegmentGroup], screen: &Screen) -> String {
         .iter()
         .take(ROWS)
         .map(|group| {
-            let pool = group.pool.map_or(String::new(), |(a, b)| format!(", private pool ({a}, {b})"));
+            let pool = group.pool.map_or(String::new(), |(a, b)| format!("private pool ({a}, {b})"));
             let kind = match group.large {
                 Some(true) => "large ",
                 Some(false) => "small ",
                 None => "",
             };
             let expandable = if group.expandable { "expandable " } else { "" };
-            let name = format!("{kind}{expandable}segments of stream {}{pool}", group.stream);
+            let name = format!("stream {}, {kind}{expandable}{pool}", group.stream).trim_end_matches([',', ' ']).to_owned();
             let scattered =
                 group.state.fragmentation().map_or(String::new(), |share| format!("{:.0} %", 100.0 * share));
             vec![
