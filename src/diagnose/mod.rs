@@ -1,0 +1,34 @@
+//! Diagnosis: what went wrong, from logs.
+//!
+//! [`Analysis`] takes text of any length, in constant memory, and gives [`Findings`], the document `plimsoll.findings/1`:
+//! every memory event in it once, with what ran out, the decoded numbers, the verdict, the lines that show it and what to
+//! do. [`read`] recognises what a file is; [`Follower`] watches one that grows.
+//!
+//! Invariants:
+//! * A cause is named only where a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
+//! * A number is absent where the text does not tell it, and never a guess.
+//! * What looks like an event and is none (code, documentation, talk, denials, a launcher's clean-up) is dismissed with
+//!   the reason.
+//! * Any bytes are text. Nothing in them is executed; nothing in them makes the memory grow.
+
+mod advice;
+mod analysis;
+mod anchors;
+mod batch;
+mod decide;
+mod event;
+mod findings;
+mod gather;
+mod phase;
+mod prefix;
+mod remedy;
+mod scan;
+mod sighting;
+mod verdict;
+mod window;
+mod wording;
+
+pub use advice::Advice;
+pub use analysis::Analysis;
+pub use findings::{Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA};
+pub use verdict::{Kind, Verdict};
