@@ -9,6 +9,7 @@ use crate::capture::write::WriteError;
 use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
 use crate::compare::{ParsePresetError, ToleranceError};
+use crate::diagnose::DiagnoseError;
 use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
@@ -35,6 +36,8 @@ pub enum Error {
     Synthesize(#[from] SynthesizeError),
     #[error(transparent)]
     Batch(#[from] BatchError<Infallible>),
+    #[error(transparent)]
+    Diagnose(#[from] DiagnoseError),
     #[error(transparent)]
     Extract(#[from] ExtractError),
     #[error(transparent)]

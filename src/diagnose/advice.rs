@@ -66,7 +66,10 @@ impl From<Remedy> for Advice {
 
 /// The rungs that help with `event`, in order.
 fn rungs(event: &Event, work: Work) -> &'static [Rung] {
-    use Rung::{Adapter, Bf16, Checkpointing, ExpandableSegments, MicroBatch, Offload, Optimizer8bit, Sdpa, Sharding, ShorterSequence};
+    use Rung::{
+        Adapter, Bf16, Checkpointing, ExpandableSegments, MicroBatch, Offload, Optimizer8bit, Sdpa, Sharding,
+        ShorterSequence,
+    };
     if event.kind != Kind::VramOom {
         return &[];
     }
@@ -94,17 +97,25 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
 
 /// A rung as advice; `None` where what is known of the batch rules it out.
 fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advice> {
-    let mut advice =
-        Advice { rung: Some(rung.number()), what: words(rung, work), class: rung.mark(), saving: None, fits: None, batch: None };
+    let mut advice = Advice {
+        rung: Some(rung.number()),
+        what: words(rung, work),
+        class: rung.mark(),
+        saving: None,
+        fits: None,
+        batch: None,
+    };
     if rung == Rung::MicroBatch {
         let (micro, accumulation) = (batch.and_then(|batch| batch.micro), batch.and_then(|batch| batch.accumulation));
         match (micro, work) {
             (Some(1), _) => return None,
             (Some(micro), Work::Training | Work::Unknown) if micro % 2 == 0 => {
                 let world = batch.and_then(|batch| batch.world);
-                let halved = KnownBatch { micro: Some(micro / 2), accumulation: accumulation.map(|steps| steps * 2), world };
+                let halved =
+                    KnownBatch { micro: Some(micro / 2), accumulation: accumulation.map(|steps| steps * 2), world };
                 let factor = |factor: Option<u64>| factor.map_or_else(|| "?".to_owned(), |factor| factor.to_string());
-                let doubled = accumulation.map_or_else(|| "twice".to_owned(), |steps| format!("{steps} -> {}", steps * 2));
+                let doubled =
+                    accumulation.map_or_else(|| "twice".to_owned(), |steps| format!("{steps} -> {}", steps * 2));
                 advice.what.push_str(&format!(
                     ": micro {micro} -> {}, accumulation {doubled}, world {}; the effective batch stays",
                     micro / 2,

@@ -49,7 +49,8 @@ impl Analysis {
     pub fn begin(&mut self, name: &str) {
         self.scanner = Scanner::default();
         self.gathered.file = name.to_owned();
-        let report = InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: 0, error: None };
+        let report =
+            InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: 0, error: None };
         self.inputs.push(report);
     }
 

@@ -25,7 +25,9 @@ impl Told {
         ));
         let accumulation = last(regex!(r"(?i)gradient[_ -]accumulation[_ -]steps\b[\x22']?\s*[.:=\s]{1,20}([\d,]+)"));
         let world = last(regex!(r"(?i)(?:world[_ ]size|nproc[_-]per[_-]node)\b[\x22']?\s*[.:=\s]{1,20}([\d,]+)"));
-        let all = last(regex!(r"(?i)(?:total train batch size[^=:]*|global[_-]batch[_-]size)[\x22']?\s*[.:=\s]{1,20}([\d,]+)"));
+        let all = last(regex!(
+            r"(?i)(?:total train batch size[^=:]*|global[_-]batch[_-]size)[\x22']?\s*[.:=\s]{1,20}([\d,]+)"
+        ));
         known.micro = micro.or(known.micro);
         known.accumulation = accumulation.or(known.accumulation);
         known.world = world.or(known.world);

@@ -144,8 +144,13 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
         );
         return decision(Verdict::SingleHugeRequest, text);
     }
-    let holds = held.map(|held| format!("PyTorch holds {}, ", show(held))).unwrap_or_default();
-    let text = format!("Of the device's {} {holds}{} are left, and {} more were needed.", show(total), show(room), show(tried));
+    let holds = held.map(|held| {
+        let pieces = if unused > 0 { format!(" ({} of it unused, in pieces)", show(unused)) } else { String::new() };
+        format!("PyTorch holds {}{pieces} of the device's {}", show(held), show(total))
+    });
+    let holds = holds.unwrap_or_else(|| format!("The device has {}", show(total)));
+    let left = free.map_or_else(String::new, |free| format!(", {} are free", show(free)));
+    let text = format!("{holds}{left}: {} more did not fit.", show(tried));
     decision(Verdict::Capacity, text)
 }
 

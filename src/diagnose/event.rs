@@ -35,7 +35,8 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::HostOom, Verdict::HostKill, text.to_owned())
         }
         Class::Ray => {
-            let text = "Ray's memory monitor killed a worker because its node was above the threshold; the kernel did not.";
+            let text =
+                "Ray's memory monitor killed a worker because its node was above the threshold; the kernel did not.";
             (Kind::RayOom, Verdict::RayMemoryMonitor, text.to_owned())
         }
         Class::SharedMemory => {
@@ -75,7 +76,9 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 
 fn library(tried: Option<ByteSize>) -> String {
     let what = tried.map_or_else(String::new, |tried| format!(" of {tried}"));
-    format!("A library or the driver could not allocate{what} on the device, outside PyTorch's allocator and without its numbers.")
+    format!(
+        "A library or the driver could not allocate{what} on the device, outside PyTorch's allocator and without its numbers."
+    )
 }
 
 fn host_allocation(tried: Option<ByteSize>) -> (Kind, Verdict, String) {
@@ -102,7 +105,9 @@ fn limit(allowed: Option<ByteSize>, by: Option<&str>) -> String {
         _ => "control group",
     };
     let much = allowed.map_or_else(String::new, |allowed| format!(" of {allowed}"));
-    format!("The memory limit{much} of the {whose} was reached and a process in it was killed; the machine itself may have had more.")
+    format!(
+        "The memory limit{much} of the {whose} was reached and a process in it was killed; the machine itself may have had more."
+    )
 }
 
 /// What the phase adds.
@@ -110,8 +115,12 @@ fn aside(event: &Event, step: Option<u64>) -> String {
     let mut text = String::new();
     for also in &event.also {
         text.push_str(match also {
-            Verdict::FirstBackward => " It happened in a backward pass, where gradients meet the activations that were kept.",
-            Verdict::OptimizerStep => " It happened in the optimizer's step, where Adam allocates its moments the first time.",
+            Verdict::FirstBackward => {
+                " It happened in a backward pass, where gradients meet the activations that were kept."
+            }
+            Verdict::OptimizerStep => {
+                " It happened in the optimizer's step, where Adam allocates its moments the first time."
+            }
             Verdict::Eval => " It happened in an evaluation.",
             Verdict::LongestBatch => " It happened late, at the longest input so far.",
             Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
@@ -120,13 +129,11 @@ fn aside(event: &Event, step: Option<u64>) -> String {
     }
     if let Some(step) = step.filter(|_| event.kind == Kind::VramOom) {
         text.push_str(&match step {
-            0 | 1 => " No second step was reached; from the second on the optimizer's state is there as well.".to_owned(),
+            0 | 1 => {
+                " No second step was reached; from the second on the optimizer's state is there as well.".to_owned()
+            }
             step => format!(" The run had come to step {step}."),
         });
-    }
-    if event.verdict == Verdict::Fragmentation {
-        let clash = " expandable_segments has to be set before the process starts; vLLM's sleep mode and ncclMemAlloc do not go with it.";
-        text.push_str(clash);
     }
     text
 }

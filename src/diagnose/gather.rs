@@ -22,7 +22,10 @@ pub(super) enum Class {
     Library,
     HostAlloc,
     /// The kernel's report; whether a control group's limit was the cause, and whether the kill was seen.
-    Kernel { group: Option<bool>, closed: bool },
+    Kernel {
+        group: Option<bool>,
+        closed: bool,
+    },
     Limit,
     Machine,
     Ray,
@@ -71,7 +74,9 @@ impl Gathered {
             Cause::Device => self.device(Class::Device, sighting),
             Cause::Library => self.device(Class::Library, sighting),
             Cause::HostAlloc => self.allocation(sighting),
-            Cause::KernelBegan | Cause::KernelUsage | Cause::KernelChose { .. } | Cause::KernelKilled { .. } => self.kernel(sighting),
+            Cause::KernelBegan | Cause::KernelUsage | Cause::KernelChose { .. } | Cause::KernelKilled { .. } => {
+                self.kernel(sighting)
+            }
             Cause::Limit => self.told(Class::Limit, sighting),
             Cause::Machine => self.told(Class::Machine, sighting),
             Cause::Ray => self.ray(sighting),
@@ -106,7 +111,10 @@ impl Gathered {
         let same = |incident: &Incident| {
             let known = &incident.sighting;
             let device = matches!(incident.class, Class::Device | Class::Library);
-            device && who(known, &sighting) && compatible(known.device, sighting.device) && tells_the_same(incident, class, &sighting)
+            device
+                && who(known, &sighting)
+                && compatible(known.device, sighting.device)
+                && tells_the_same(incident, class, &sighting)
         };
         match self.recent(same) {
             Some(incident) => {
@@ -147,11 +155,17 @@ impl Gathered {
             let Class::Kernel { closed, .. } = incident.class else { return false };
             let here = compatible(known.host.as_ref(), sighting.host.as_ref());
             // A report that has its kill takes no more but the same kill once more.
-            let fits = if closed { sighting.pid.is_some() && known.pid == sighting.pid } else { !began && compatible(known.pid, sighting.pid) };
+            let fits = if closed {
+                sighting.pid.is_some() && known.pid == sighting.pid
+            } else {
+                !began && compatible(known.pid, sighting.pid)
+            };
             here && fits
         };
         let told = |incident: &Incident| {
-            matches!(incident.class, Class::Limit | Class::Machine) && near(incident, &sighting) && incident.sighting.pid.is_none()
+            matches!(incident.class, Class::Limit | Class::Machine)
+                && near(incident, &sighting)
+                && incident.sighting.pid.is_none()
         };
         if let Some(incident) = self.recent(same) {
             if let Class::Kernel { group: known, closed } = &mut incident.class {
@@ -218,7 +232,9 @@ impl Gathered {
             incident.absorb(sighting, false);
         } else if let Some(incident) = self.recent(|incident| incident.class == Class::LoaderKilled) {
             incident.repeat(sighting);
-        } else if let Some(incident) = self.recent(|incident| incident.class == Class::Killed && compatible(incident.sighting.pid, sighting.pid)) {
+        } else if let Some(incident) =
+            self.recent(|incident| incident.class == Class::Killed && compatible(incident.sighting.pid, sighting.pid))
+        {
             incident.class = Class::LoaderKilled;
             incident.absorb(sighting, true);
         } else if let Some(incident) = self.recent(|incident| incident.class.leads_to_kills()) {
@@ -233,7 +249,9 @@ impl Gathered {
         if let Some((reason, _)) = self.ends.iter().find(|(_, at)| at == file) {
             return self.dismiss(reason, sighting);
         }
-        let by_pid = |incident: &Incident| incident.class.proves() && sighting.pid.is_some() && incident.sighting.pid == sighting.pid;
+        let by_pid = |incident: &Incident| {
+            incident.class.proves() && sighting.pid.is_some() && incident.sighting.pid == sighting.pid
+        };
         if let Some(incident) = self.recent(by_pid) {
             return incident.absorb(sighting, false);
         }
@@ -243,7 +261,9 @@ impl Gathered {
         let same = |incident: &Incident| {
             let known = &incident.sighting;
             let one = (known.pid.is_some() && known.pid == sighting.pid)
-                || (compatible(known.pid, sighting.pid) && compatible(known.rank, sighting.rank) && near(incident, &sighting));
+                || (compatible(known.pid, sighting.pid)
+                    && compatible(known.rank, sighting.rank)
+                    && near(incident, &sighting));
             matches!(incident.class, Class::Killed | Class::LoaderKilled) && one
         };
         match self.recent(same) {
@@ -256,7 +276,11 @@ impl Gathered {
     fn ended(&mut self, reason: &'static str, sighting: Sighting) {
         let evidence = &sighting.evidence[0];
         let file = evidence.file.clone();
-        if self.incidents.iter().any(|incident| incident.class.leads_to_kills() && incident.sighting.evidence[0].file == file) {
+        if self
+            .incidents
+            .iter()
+            .any(|incident| incident.class.leads_to_kills() && incident.sighting.evidence[0].file == file)
+        {
             return;
         }
         // A time limit is told while the kills are, in any order; a cancellation may be the answer to a kill.

@@ -2,7 +2,7 @@
 //!
 //! [`Analysis`] takes text of any length, in constant memory, and gives [`Findings`], the document `plimsoll.findings/1`:
 //! every memory event in it once, with what ran out, the decoded numbers, the verdict, the lines that show it and what to
-//! do. [`read`] recognises what a file is; [`Follower`] watches one that grows.
+//! do. [`Analysis::read`] recognises what a file is; [`Follower`] watches one that grows.
 //!
 //! Invariants:
 //! * A cause is named only where a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
@@ -16,13 +16,19 @@ mod analysis;
 mod anchors;
 mod batch;
 mod decide;
+mod error;
 mod event;
 mod findings;
+mod follow;
 mod gather;
+mod input;
 mod phase;
 mod prefix;
+mod read;
+mod record;
 mod remedy;
 mod scan;
+pub mod schema;
 mod sighting;
 mod verdict;
 mod window;
@@ -30,5 +36,8 @@ mod wording;
 
 pub use advice::Advice;
 pub use analysis::Analysis;
+pub use error::DiagnoseError;
 pub use findings::{Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA};
+pub use follow::{Change, Follower};
+pub use input::Input;
 pub use verdict::{Kind, Verdict};

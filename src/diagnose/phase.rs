@@ -45,7 +45,8 @@ fn phase(frames: &[&str]) -> Option<Verdict> {
         r"evaluation_loop|prediction_step|prediction_loop|validation_step|validation_epoch|, in (?:evaluate|validate|eval|evaluation|eval_step|test_step|_evaluate|run_eval\w*|do_eval|val|valid)\b|\.evaluate\(|_maybe_log_save_evaluate|with torch\.no_grad\(|with torch\.inference_mode\("
     );
     // The closure of an optimizer's step runs the forward pass.
-    let step = regex!(r", in (?:training_step|train_step|closure|compute_loss|forward_step)\b|loss = closure\(\)|closure\(\)");
+    let step =
+        regex!(r", in (?:training_step|train_step|closure|compute_loss|forward_step)\b|loss = closure\(\)|closure\(\)");
     for text in frames {
         if backward.is_match(text) {
             return Some(Verdict::FirstBackward);
@@ -81,7 +82,9 @@ fn work(frames: &[&str]) -> Work {
 
 /// How far the run had come: the nearest progress bar or counter above.
 fn step(lines: &Lines, at: usize) -> Option<u64> {
-    let bar = regex!(r"\b(\d{1,9})/\d{1,9} \[|(?i:\b(?:step|iter|iteration|global_step)s?\b[\x22']?\s*[:=# ]\s*\[?\s*(\d{1,9})\b)");
+    let bar = regex!(
+        r"\b(\d{1,9})/\d{1,9} \[|(?i:\b(?:step|iter|iteration|global_step)s?\b[\x22']?\s*[:=# ]\s*\[?\s*(\d{1,9})\b)"
+    );
     lines[..at].iter().rev().take(ABOVE).find_map(|line| {
         let found = bar.captures_iter(&line.text).last()?;
         found.iter().skip(1).flatten().find_map(|step| step.as_str().parse().ok())
@@ -90,11 +93,11 @@ fn step(lines: &Lines, at: usize) -> Option<u64> {
 
 /// Whether lengths that the lines above tell differ, and the last is the longest.
 fn longest(lines: &Lines, at: usize) -> bool {
-    let length = regex!(r"(?i)\b(?:seq_?len(?:gth)?|max_?len(?:gth)?|num_tokens|longest|src_len|tgt_len|frames)\b\D{1,4}(\d{1,7})\b");
-    let told: Vec<u64> = lines[..at]
-        .iter()
-        .filter_map(|line| length.captures_iter(&line.text).last()?[1].parse().ok())
-        .collect();
+    let length = regex!(
+        r"(?i)\b(?:seq_?len(?:gth)?|max_?len(?:gth)?|num_tokens|longest|src_len|tgt_len|frames)\b\D{1,4}(\d{1,7})\b"
+    );
+    let told: Vec<u64> =
+        lines[..at].iter().filter_map(|line| length.captures_iter(&line.text).last()?[1].parse().ok()).collect();
     let Some((last, before)) = told.split_last() else { return false };
     !before.is_empty() && before.iter().all(|length| length <= last) && before.iter().any(|length| length < last)
 }

@@ -139,7 +139,14 @@ mod tests {
 
     #[test]
     fn what_is_no_prefix_stays() {
-        for text in ["RuntimeError: CUDA out of memory", "    return f(x)", "Killed", "error: it", "a: b", "é".repeat(300).as_str()] {
+        for text in [
+            "RuntimeError: CUDA out of memory",
+            "    return f(x)",
+            "Killed",
+            "error: it",
+            "a: b",
+            "é".repeat(300).as_str(),
+        ] {
             assert_eq!(peel(text).end, 0, "{text}");
         }
     }

@@ -21,7 +21,9 @@ const fn moves(what: &'static str) -> Remedy {
 
 /// What a host that ran out needs: the data side, never the model.
 const HOST: [Remedy; 3] = [
-    keeps("DataLoader num_workers down (each worker holds its own copy of what the dataset touches), prefetch_factor down"),
+    keeps(
+        "DataLoader num_workers down (each worker holds its own copy of what the dataset touches), prefetch_factor down",
+    ),
     keeps("do not hold the dataset as Python objects: memory-map it (Arrow, numpy memmap, safetensors) or stream it"),
     keeps("see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment"),
 ];
@@ -89,7 +91,9 @@ pub(super) fn first(event: &Event) -> Vec<Remedy> {
         list.extend([
             keeps("per_device_eval_batch_size down"),
             keeps("torch.no_grad() or inference_mode around the evaluation, so that no graph is kept"),
-            moves("eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device"),
+            moves(
+                "eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device",
+            ),
         ]);
     }
     if event.also.contains(&Verdict::LongestBatch) {
@@ -103,9 +107,6 @@ pub(super) fn first(event: &Event) -> Vec<Remedy> {
 
 /// What comes behind the ladder.
 pub(super) fn last(event: &Event) -> Vec<Remedy> {
-    if event.verdict == Verdict::Fragmentation {
-        return vec![keeps("instead, where that clashes: PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512")];
-    }
     if event.kind == Kind::VramOom && event.also.contains(&Verdict::OptimizerStep) {
         return vec![keeps("budget the peak after two steps: Adam allocates its moments in the first one")];
     }

@@ -25,7 +25,9 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         caching(lines, at, found);
     } else if regex!(r"Allocation on device\b").is_match(text) {
         found.extend(asynchronous(lines, at));
-    } else if regex!(r"\b[A-Z]{2,8} out of mem(?:ory)?\.?$").is_match(text.trim_end_matches(['*', '`', '"', '\'', ' ', '│'])) {
+    } else if regex!(r"\b[A-Z]{2,8} out of mem(?:ory)?\.?$")
+        .is_match(text.trim_end_matches(['*', '`', '"', '\'', ' ', '│']))
+    {
         // The line may have been wrapped before the numbers; then it is told at them.
         let next = lines.after(at).next();
         if next.is_none_or(|next| !next.message().contains("ried to alloc")) {
@@ -51,7 +53,12 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let head = if regex!(r"out of mem\w*\.? *Tried|max allowed").is_match(&text) {
         String::new()
     } else {
-        lines.before(at).next().map(|line| line.message().trim_end().to_owned()).filter(|line| line.contains("out of")).unwrap_or_default()
+        lines
+            .before(at)
+            .next()
+            .map(|line| line.message().trim_end().to_owned())
+            .filter(|line| line.contains("out of"))
+            .unwrap_or_default()
     };
     let text = if head.is_empty() { text } else { format!("{head} {text}") };
     let tries: Vec<usize> = regex!(r"[Tt]ried to allocate").find_iter(&text).map(|tried| tried.start()).collect();
@@ -70,7 +77,9 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
 /// Where the message of the `Tried` at `tried` begins: at its `NAME out of memory`, at its exception's class.
 fn beginning(text: &str, from: usize, tried: usize) -> usize {
     let head = &text[from..tried];
-    let begins = regex!(r"(?:[\w.]*(?:Error|Exception)['\x22]?\s?[:(]\s*['\x22]?)?\b\w+(?: backend)? out of mem\w*\b[^\n]*$").find(head);
+    let begins =
+        regex!(r"(?:[\w.]*(?:Error|Exception)['\x22]?\s?[:(]\s*['\x22]?)?\b\w+(?: backend)? out of mem\w*\b[^\n]*$")
+            .find(head);
     begins.map_or(tried, |begins| from + begins.start())
 }
 
@@ -101,7 +110,8 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
         _ => {}
     }
     let mut sighting = Sighting::new(Cause::Device, line);
-    let device = regex!(r"\b(GPU|NPU|XPU|HPU|MLU|GCU|SUPA|MUSA|DCU|PPU) ?(\d+|[\x00-\x1f])?\s*(?:;| has\b|\))").captures(body);
+    let device =
+        regex!(r"\b(GPU|NPU|XPU|HPU|MLU|GCU|SUPA|MUSA|DCU|PPU) ?(\d+|[\x00-\x1f])?\s*(?:;| has\b|\))").captures(body);
     sighting.device = device.as_ref().and_then(|device| index(device.get(2)?.as_str()));
     let named = device.map(|device| device[1].to_owned()).filter(|name| name != "GPU");
     sighting.backend = Some(name.or(named).unwrap_or_else(|| "cuda".to_owned()).to_ascii_lowercase());

@@ -32,11 +32,16 @@ fn torch(lines: &Lines, at: usize, line: &Line, text: &str) -> Option<(usize, Si
     }
     let start = regex!(r"(?:\[enforce fail at |DefaultCPUAllocator|not enough memory: you|can't allocate memory: you|you tried to alloc)").find(text)?.start();
     let text = joined(lines, at, " ", |text| regex!(r"\d+ ?(?:bytes|GB)").is_match(text));
-    let known = regex!(r"(?:can't allocate|not enough) memory:? you tried to allocate (\d+ ?(?:bytes|GB))").captures(&text);
+    let known =
+        regex!(r"(?:can't allocate|not enough) memory:? you tried to allocate (\d+ ?(?:bytes|GB))").captures(&text);
     let tried = match known {
         Some(known) => size::bytes(&known[1]),
         // Cut before the number.
-        None if text.contains("DefaultCPUAllocator") && regex!(r"(?:can't allocate|not enough) memory").is_match(&text) => None,
+        None if text.contains("DefaultCPUAllocator")
+            && regex!(r"(?:can't allocate|not enough) memory").is_match(&text) =>
+        {
+            None
+        }
         None => return None,
     };
     let mut sighting = Sighting::new(Cause::HostAlloc, line).backend("torch-cpu");
@@ -52,9 +57,19 @@ fn sized(_: &Lines, _: usize, line: &Line, text: &str) -> Option<(usize, Sightin
         ("python", regex!(r"(?:malloc|realloc) of size (\d+) failed")),
         ("rust", regex!(r"memory allocation of (\d+ bytes) failed")),
         ("r", regex!(r"cannot allocate vector of size ([\d.]+ [KMG]b)")),
-        ("cpp", regex!(r"(?:failed to allocate|unable to allocate|cannot allocate|can't allocate) (?:a )?(?:buffer|host buffer|CPU buffer|memory)? ?(?:of size )?(\d+)(?: bytes)?[^\n]{0,30}(?:Cannot allocate memory|on CPU|for CPU)")),
+        (
+            "cpp",
+            regex!(
+                r"(?:failed to allocate|unable to allocate|cannot allocate|can't allocate) (?:a )?(?:buffer|host buffer|CPU buffer|memory)? ?(?:of size )?(\d+)(?: bytes)?[^\n]{0,30}(?:Cannot allocate memory|on CPU|for CPU)"
+            ),
+        ),
         ("jvm", regex!(r"There is insufficient memory for the Java Runtime Environment[^\n]*?(\d+ bytes)?")),
-        ("jvm", regex!(r"os::commit_memory\([^)]*\) failed; error='(?:Cannot allocate memory|Not enough space)' \(errno=12\)()")),
+        (
+            "jvm",
+            regex!(
+                r"os::commit_memory\([^)]*\) failed; error='(?:Cannot allocate memory|Not enough space)' \(errno=12\)()"
+            ),
+        ),
     ];
     wordings.iter().find_map(|(backend, regex)| {
         let matched = regex.captures(text)?;
@@ -67,21 +82,37 @@ fn sized(_: &Lines, _: usize, line: &Line, text: &str) -> Option<(usize, Sightin
 /// Wordings without a size, which count only where a message begins.
 fn plain(_: &Lines, _: usize, line: &Line, text: &str) -> Option<(usize, Sighting)> {
     let wordings: [(&str, &regex::Regex); 9] = [
-        ("jvm", regex!(r"java\.lang\.OutOfMemoryError: ?(?:Java heap space|GC overhead|Metaspace|Direct buffer|unable to create|Requested array|Map failed)")),
+        (
+            "jvm",
+            regex!(
+                r"java\.lang\.OutOfMemoryError: ?(?:Java heap space|GC overhead|Metaspace|Direct buffer|unable to create|Requested array|Map failed)"
+            ),
+        ),
         ("node", regex!(r"JavaScript heap out of memory")),
-        ("go", regex!(r"runtime: out of memory: cannot allocate|fatal error: (?:runtime: )?(?:cannot allocate|out of memory)")),
+        (
+            "go",
+            regex!(
+                r"runtime: out of memory: cannot allocate|fatal error: (?:runtime: )?(?:cannot allocate|out of memory)"
+            ),
+        ),
         ("julia", regex!(r"OutOfMemoryError\(\)$")),
         ("cpp", regex!(r"(?:what\(\): +|terminate called after throwing an instance of ')std::bad_alloc'?$")),
         ("cpp", regex!(r"\bstd::bad_alloc$")),
         ("python", regex!(r"(?:^|[.\s>'])(?:_Array)?MemoryError(?:: ?[^\n]*)?$")),
-        ("linux", regex!(r"\[Errno 12\] (?:Cannot allocate memory|Not enough space)|\(os error 12\)|virtual memory exhausted: Cannot allocate|(?:fork|mmap|malloc|sbrk|clone|mlock)(?: failed)?: (?:retry: )?(?:Resource temporarily unavailable: )?Cannot allocate memory|: Cannot allocate memory(?: \(12\))?$")),
+        (
+            "linux",
+            regex!(
+                r"\[Errno 12\] (?:Cannot allocate memory|Not enough space)|\(os error 12\)|virtual memory exhausted: Cannot allocate|(?:fork|mmap|malloc|sbrk|clone|mlock)(?: failed)?: (?:retry: )?(?:Resource temporarily unavailable: )?Cannot allocate memory|: Cannot allocate memory(?: \(12\))?$"
+            ),
+        ),
         ("windows", regex!(r"\[WinError (?:8|14|1455)\]")),
     ];
     let (backend, matched) = wordings.iter().find_map(|(backend, regex)| Some((*backend, regex.find(text)?)))?;
     if regex!(r"(?i)cuda|\bgpu\b|out_of_memory|\bhip\b|thrust|rmm").is_match(text) {
         return None;
     }
-    let start = matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches([' ', '\'', '.', '>']).len();
+    let start =
+        matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches([' ', '\'', '.', '>']).len();
     // An exception's class is no message where code names it.
     if backend == "python" && (text.contains("except ") || text.contains("raise ") || text.contains("import ")) {
         return None;
@@ -95,5 +126,7 @@ fn plain(_: &Lines, _: usize, line: &Line, text: &str) -> Option<(usize, Sightin
 /// Whether the class at `start` begins the message, with nothing but its module before it.
 fn class_alone(text: &str, start: usize) -> bool {
     let before = text[..start].trim_start();
-    before.is_empty() || regex!(r"^(?:[\w.]+\.|.*(?:[Ee]rror|[Ee]xception|[Cc]aught|[Ff]ailed)\S{0,2}\s+['<]?(?:class ')?)$").is_match(before)
+    before.is_empty()
+        || regex!(r"^(?:[\w.]+\.|.*(?:[Ee]rror|[Ee]xception|[Cc]aught|[Ff]ailed)\S{0,2}\s+['<]?(?:class ')?)$")
+            .is_match(before)
 }

@@ -13,7 +13,8 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         found.push(Sighting::new(Cause::Dismissed("the reaper only frees what the kill left behind"), line));
         return;
     }
-    let sighting = killed(lines, at).or_else(|| chose(lines, at)).or_else(|| usage(lines, at)).or_else(|| began(lines, at));
+    let sighting =
+        killed(lines, at).or_else(|| chose(lines, at)).or_else(|| usage(lines, at)).or_else(|| began(lines, at));
     let Some((start, sighting)) = sighting else { return };
     match position(text, start) {
         Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),

@@ -22,12 +22,28 @@ macro_rules! wording {
 }
 
 static WORDINGS: [Wording; 12] = [
-    wording!("hip", false, r"HIP error: out of memory|hipErrorOutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"),
+    wording!(
+        "hip",
+        false,
+        r"HIP error: out of memory|hipErrorOutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
+    ),
     wording!("xpu", false, r"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_DEVICE_MEMORY"),
-    wording!("cuda", false, r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((\d+) bytes\) )?(?:from|on) (?:device|GPU)\b[^\n]{0,40}(?:CUDA_ERROR_OUT_OF_MEMORY|out of memory)"),
+    wording!(
+        "cuda",
+        false,
+        r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((\d+) bytes\) )?(?:from|on) (?:device|GPU)\b[^\n]{0,40}(?:CUDA_ERROR_OUT_OF_MEMORY|out of memory)"
+    ),
     wording!("cuda", false, r"allocating (\d+\.\d+ [KMG]iB) on device \d+: cudaMalloc failed: out of memory"),
-    wording!("cuda", false, r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION)?_FAILED"),
-    wording!("cuda", true, r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|[Cc]uda failure (?:2 )?'?out of memory'?|CUDA failure 2: out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"),
+    wording!(
+        "cuda",
+        false,
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION)?_FAILED"
+    ),
+    wording!(
+        "cuda",
+        true,
+        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|[Cc]uda failure (?:2 )?'?out of memory'?|CUDA failure 2: out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
+    ),
     wording!("cuda", false, r"Out of memory allocating ([\d,]+) bytes \(allocated so far: [\d,]+ bytes"),
     wording!("cuda", false, r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)"),
     wording!("onnxruntime", false, r"Failed to allocate memory for requested buffer of size (\d+)"),
@@ -98,7 +114,8 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
             let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
             sighting.numbers = Numbers {
                 tried: amount(
-                    regex!(r"(?:allocate|allocating|reserve) (?:a buffer of )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b").captures(&text),
+                    regex!(r"(?:allocate|allocating|reserve) (?:a buffer of )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")
+                        .captures(&text),
                 )
                 .or_else(|| amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text))),
                 capacity: amount(regex!(r"Used [\d.]+[KMGT] of ([\d.]+[KMGT]) hbm").captures(&text)),
@@ -117,7 +134,8 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
         let cause = if host { Cause::HostAlloc } else { Cause::Device };
         return Some(Sighting::new(cause, line).backend("tensorflow"));
     }
-    let pooled = regex!(r"Allocator \((\w+)\) ran out of memory trying to allocate ([\d.]+ ?(?:[KMGT]i?B|B))").captures(text)?;
+    let pooled =
+        regex!(r"Allocator \((\w+)\) ran out of memory trying to allocate ([\d.]+ ?(?:[KMGT]i?B|B))").captures(text)?;
     let cause = if pooled[1].to_ascii_lowercase().contains("cpu") { Cause::HostAlloc } else { Cause::Device };
     let mut sighting = Sighting::new(cause, line).backend("tensorflow");
     sighting.numbers.tried = size::bytes(&pooled[2]);
@@ -129,8 +147,12 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let text = line.message();
     let cache = regex!(r"No available memory for the cache blocks").find(text);
-    let short = regex!(r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)");
-    let start = regex!(r"Free memory on device (?:cuda:\d+ )?\(([\d.]+)/([\d.]+) [GM]iB\) on startup is less than desired GPU memory utilization \([\d.]+, ([\d.]+ [GM]iB)\)");
+    let short = regex!(
+        r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)"
+    );
+    let start = regex!(
+        r"Free memory on device (?:cuda:\d+ )?\(([\d.]+)/([\d.]+) [GM]iB\) on startup is less than desired GPU memory utilization \([\d.]+, ([\d.]+ [GM]iB)\)"
+    );
     if let Some(matched) = cache {
         if let Position::Talk(reason) = position(text, matched.start()) {
             return Some(Sighting::new(Cause::Dismissed(reason), line));

@@ -74,7 +74,8 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return Some((matched.get(0)?.start(), sighting));
     }
     // `sacct`, `seff`, mails, `scontrol`.
-    let state = regex!(r"\bOUT_OF_ME(?:MORY|MO|M)?\+?(?:\s+\(exit code \d+\)|,? +(?:ExitCode|Reason)|,|\s+\d+:\d+|\s*$)");
+    let state =
+        regex!(r"\bOUT_OF_ME(?:MORY|MO|M)?\+?(?:\s+\(exit code \d+\)|,? +(?:ExitCode|Reason)|,|\s+\d+:\d+|\s*$)");
     let matched = state.find(text)?;
     let mut sighting = Sighting::new(Cause::Limit, line).backend("slurm");
     sighting.job =
@@ -107,7 +108,8 @@ fn batch(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
 fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let text = line.text.as_str();
-    if let Some(matched) = regex!(r#"[Tt]he node was low on resource: memory|\bEvicted\b.{0,60}\bmemory\b"#).find(text) {
+    if let Some(matched) = regex!(r#"[Tt]he node was low on resource: memory|\bEvicted\b.{0,60}\bmemory\b"#).find(text)
+    {
         return Some((matched.start(), Sighting::new(Cause::Machine, line).backend("kubernetes")));
     }
     if let Some(matched) = regex!(r#""?OOMKilled"?\s*[:=]\s*true"#).find(text) {
@@ -123,7 +125,9 @@ fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
             _ => Some((at, Sighting::new(Cause::Limit, line).backend("kubernetes"))),
         };
     }
-    let event = regex!(r"\bOOMKilling\b.{0,80}(?:Killed? process|Memory cgroup|System OOM)|System OOM encountered, victim process: (\S+?), pid: (\d+)");
+    let event = regex!(
+        r"\bOOMKilling\b.{0,80}(?:Killed? process|Memory cgroup|System OOM)|System OOM encountered, victim process: (\S+?), pid: (\d+)"
+    );
     let matched = event.captures(text)?;
     let mut sighting = Sighting::new(Cause::Machine, line).backend("kubernetes");
     sighting.victim = matched.get(1).map(|victim| victim.as_str().to_owned());
@@ -135,20 +139,26 @@ fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
 fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let text = line.text.as_str();
-    let unit = regex!(r"(\S+\.(?:service|scope|slice)): (?:Failed with result 'oom-kill'|A process of this unit has been killed by the OOM killer|.*\bresult 'oom-kill')|Result: oom-kill|\(Result: oom-kill\)");
+    let unit = regex!(
+        r"(\S+\.(?:service|scope|slice)): (?:Failed with result 'oom-kill'|A process of this unit has been killed by the OOM killer|.*\bresult 'oom-kill')|Result: oom-kill|\(Result: oom-kill\)"
+    );
     if let Some(matched) = unit.captures(text) {
         let mut sighting = Sighting::new(Cause::Machine, line).backend("systemd");
         sighting.victim = matched.get(1).map(|unit| unit.as_str().to_owned());
         return Some((matched.get(0)?.start(), sighting));
     }
-    let oomd = regex!(r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process");
+    let oomd = regex!(
+        r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process"
+    );
     if let Some(matched) = oomd.captures(text) {
         let mut sighting = Sighting::new(Cause::Machine, line).backend("systemd-oomd");
         sighting.victim = matched.get(1).or(matched.get(2)).map(|unit| unit.as_str().to_owned());
         return Some((matched.get(0)?.start(), sighting));
     }
     let early = regex!(r#"sending SIG(?:TERM|KILL) to process (\d+)(?: uid \d+)? "([^"]*)".*?(?:VmRSS (\d+ MiB))?"#);
-    let matched = early.captures(text).filter(|_| text.contains("badness") || text.contains("oom_score") || text.contains("VmRSS"))?;
+    let matched = early
+        .captures(text)
+        .filter(|_| text.contains("badness") || text.contains("oom_score") || text.contains("VmRSS"))?;
     let mut sighting = Sighting::new(Cause::Machine, line).backend("earlyoom");
     sighting.pid = matched[1].parse().ok();
     sighting.victim = Some(matched[2].to_owned());
@@ -170,19 +180,23 @@ fn ray(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         | More\ than\ \d+%\ of\ the\ memory\ on\ node"
     );
     let matched = killed.find(text)?;
-    let text = super::joined::joined(lines, at, " ", |text| regex!(r"threshold of [\d.]+|threshold [\d.]+,").is_match(text));
+    let text =
+        super::joined::joined(lines, at, " ", |text| regex!(r"threshold of [\d.]+|threshold [\d.]+,").is_match(text));
     let mut sighting = Sighting::new(Cause::Ray, line).backend("ray");
-    let gigabytes = regex!(r"(?:was running was |Used memory \()([\d.]+ ?GB)\)? ?/ (?:total capacity \()?([\d.]+ ?GB)").captures(&text);
+    let gigabytes = regex!(r"(?:was running was |Used memory \()([\d.]+ ?GB)\)? ?/ (?:total capacity \()?([\d.]+ ?GB)")
+        .captures(&text);
     if let Some(used) = &gigabytes {
         let (used, capacity) = (size::bytes(&used[1]), size::bytes(&used[2]));
         sighting.numbers.allocated = used;
         sighting.numbers.capacity = capacity;
         sighting.numbers.free = used.zip(capacity).map(|(used, capacity)| capacity.saturating_sub(used));
-        let threshold = regex!(r"threshold (?:of )?(0\.\d+|1(?:\.0+)?)\b").captures(&text).and_then(|t| t[1].parse::<f64>().ok());
+        let threshold =
+            regex!(r"threshold (?:of )?(0\.\d+|1(?:\.0+)?)\b").captures(&text).and_then(|t| t[1].parse::<f64>().ok());
         sighting.numbers.allowed = capacity
             .zip(threshold)
             .map(|(capacity, threshold)| ByteSize::new((capacity.bytes() as f64 * threshold).round() as u64));
-        sighting.numbers.this_process = regex!(r"memory used=([\d.]+ ?GB)").captures(&text).and_then(|used| size::bytes(&used[1]));
+        sighting.numbers.this_process =
+            regex!(r"memory used=([\d.]+ ?GB)").captures(&text).and_then(|used| size::bytes(&used[1]));
     }
     sighting.pid = number(&text, regex!(r"task ID: \w+, [^)]*\bpid=(\d+)")).or(sighting.pid);
     let node = regex!(r"IP:? (\d+\.\d+\.\d+\.\d+)").captures(&text).map(|node| node[1].to_owned());

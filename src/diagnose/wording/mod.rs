@@ -36,7 +36,8 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         library::recognise(lines, at, found);
     }
     // A line has one subject: who killed says more than that something was killed.
-    for family in [kernel::recognise, manager::recognise, shared_memory::recognise, host::recognise, killed::recognise] {
+    for family in [kernel::recognise, manager::recognise, shared_memory::recognise, host::recognise, killed::recognise]
+    {
         if found.len() == before {
             family(lines, at, found);
         }

@@ -25,13 +25,19 @@ pub(super) fn position(message: &str, start: usize) -> Position {
     if let Some(reason) = said(before, after) {
         return Position::Said(reason);
     }
-    let trimmed = before.trim_end_matches([' ', '*', '_', '`', '>', '<', '"', '\'', '[', '(', '“', '│', '║', '|', '!', '-', '✗', '❌', '\u{a0}']).trim_start();
+    let trimmed = before
+        .trim_end_matches([
+            ' ', '*', '_', '`', '>', '<', '"', '\'', '[', '(', '“', '│', '║', '|', '!', '-', '✗', '❌', '\u{a0}',
+        ])
+        .trim_start();
     let raised = regex!(
         r#"(?x)(?:[A-Za-z_][\w.]*(?:Error|Exception|Failure|Fault|Exit)\w*\ ?:? | [Ee]rrors? ?:? | ERROR\ ?:? | what\(\):? | [Ff]ailed(?:\ with)?:?
             | [Rr]eason"?\ ?[:=] | [Mm]essage\**"?\ ?[:=]\** | "?msg"?\ ?[:=] | [Ee]xception:? | [Cc]aught:? | [Ff]atal:? | [Aa]borted?:? | error=| err=
             | [Tt]raceback:? | log"?: | stderr"?: | RPC:? | '\w*Error'?:? | 报错[:：]? | 错误[:：]? | status: | \d\ ?:)$"#
     );
-    if trimmed.is_empty() || raised.is_match(before.trim_end_matches([' ', '*', '_', '`', '"', '\'', '(', '[', '“', '{', '\\'])) {
+    if trimmed.is_empty()
+        || raised.is_match(before.trim_end_matches([' ', '*', '_', '`', '"', '\'', '(', '[', '“', '{', '\\']))
+    {
         return Position::Message;
     }
     Position::Prose
@@ -48,7 +54,8 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
             | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)
         )"#
     );
-    let listing = regex!(r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml)[:-]\d+[:-]");
+    let listing =
+        regex!(r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml)[:-]\d+[:-]");
     if listing.is_match(message) {
         return Some("a line of a file, as a search prints it");
     }
@@ -56,11 +63,13 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     let quoted = before.contains(['"', '\'']);
-    if code.is_match(message) && (quoted || regex!(r#"["'`)\]]"#).is_match(after) || before.trim_start().starts_with(['#', '/', '*']))
+    if code.is_match(message)
+        && (quoted || regex!(r#"["'`)\]]"#).is_match(after) || before.trim_start().starts_with(['#', '/', '*']))
     {
         return Some("a line of code");
     }
-    if regex!(r#"["']\s*(?:not )?in\s+(?:str|repr|e|err|error|msg|line|out|output|stderr|log|text)\b"#).is_match(after) {
+    if regex!(r#"["']\s*(?:not )?in\s+(?:str|repr|e|err|error|msg|line|out|output|stderr|log|text)\b"#).is_match(after)
+    {
         return Some("a line of code");
     }
     let chat = regex!(
@@ -69,7 +78,9 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     if chat.is_match(before) {
         return Some("words of a conversation");
     }
-    let example = regex!(r"(?i)(?:\be\.g\.,?|\bfor example|\bfor instance|\bsuch as|\blooks? like|\blike this|\bsimilar to)[: \x60'\x22\u{201c}]*(?:this:?|the following:?)?[^.;]{0,40}$");
+    let example = regex!(
+        r"(?i)(?:\be\.g\.,?|\bfor example|\bfor instance|\bsuch as|\blooks? like|\blike this|\bsimilar to)[: \x60'\x22\u{201c}]*(?:this:?|the following:?)?[^.;]{0,40}$"
+    );
     example.is_match(before).then_some("an example")
 }
 

@@ -19,7 +19,9 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         | /dev/shm\S{0,80} .{0,60} No\ space\ left\ on\ device
         | Call\ to\ posix_fallocate\ failed .{0,20} No\ space\ left"
     );
-    let bus = regex!(r"Fatal Python error: Bus error|exitcode\s*: -7\b|Signal 7 \(SIGBUS\)|\bBus error(?: \(core dumped\))?$");
+    let bus = regex!(
+        r"Fatal Python error: Bus error|exitcode\s*: -7\b|Signal 7 \(SIGBUS\)|\bBus error(?: \(core dumped\))?$"
+    );
     let matched = match (full.find(text), bus.find(text)) {
         (Some(matched), _) => matched,
         // A bus error alone proves nothing; the frames of a loader's worker do.
