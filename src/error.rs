@@ -9,6 +9,8 @@ use crate::capture::write::WriteError;
 use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
 use crate::compare::{ParsePresetError, ToleranceError};
+use crate::diagnose::DiagnoseError;
+use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
 use crate::meter::MeterError;
@@ -35,6 +37,8 @@ pub enum Error {
     #[error(transparent)]
     Batch(#[from] BatchError<Infallible>),
     #[error(transparent)]
+    Diagnose(#[from] DiagnoseError),
+    #[error(transparent)]
     Extract(#[from] ExtractError),
     #[error(transparent)]
     Preset(#[from] ParsePresetError),
@@ -52,6 +56,12 @@ pub enum Error {
     Record(#[from] RecordError),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
+    #[error(transparent)]
+    Count(#[from] ParseCountError),
+    #[error(transparent)]
+    Name(#[from] ParseNameError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

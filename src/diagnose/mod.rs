@@ -1,5 +1,47 @@
-//! From what a failed run left behind to what went wrong.
+//! Diagnosis: what went wrong, from logs.
+//!
+//! [`Analysis`] takes text of any length, in constant memory, and gives [`Findings`], the document `plimsoll.findings/1`:
+//! every memory event in it once, with what ran out, the decoded numbers, the verdict, the lines that show it and what to
+//! do. [`Analysis::read`] recognises what a file is; [`Follower`] watches one that grows.
 //!
 //! [`snapshot`] reads memory snapshots of PyTorch's allocator.
+//!
+//! Invariants:
+//! * A cause is named only where a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
+//! * A number is absent where the text does not tell it, and never a guess.
+//! * What looks like an event and is none (code, documentation, talk, denials, a launcher's clean-up) is dismissed with
+//!   the reason.
+//! * Any bytes are text. Nothing in them is executed; nothing in them makes the memory grow.
 
+mod advice;
+mod analysis;
+mod anchors;
+mod batch;
+mod decide;
+mod dump;
+mod error;
+mod event;
+mod findings;
+mod follow;
+mod gather;
+mod input;
+mod phase;
+mod prefix;
+mod read;
+mod record;
+mod remedy;
+mod scan;
+pub mod schema;
+mod sighting;
 pub mod snapshot;
+mod verdict;
+mod window;
+mod wording;
+
+pub use advice::Advice;
+pub use analysis::Analysis;
+pub use error::DiagnoseError;
+pub use findings::{Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA};
+pub use follow::{Change, Follower};
+pub use input::Input;
+pub use verdict::{Kind, Verdict};

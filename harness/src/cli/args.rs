@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::snapshot::SnapshotFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use plimsoll::ByteSize;
@@ -35,6 +36,8 @@ pub enum Command {
     Compare(Compare),
     /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
     Inspect(Inspect),
+    /// Say what went wrong: find every memory event in logs, decode it and advise
+    Diagnose(Diagnose),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -263,6 +266,25 @@ pub struct Inspect {
 }
 
 #[derive(Args)]
+#[command(after_help = "Exit codes: 0 nothing found; 1 a memory event was found; 2 an input could not be read.")]
+pub struct Diagnose {
+    /// Logs of any kind, plain or gzipped, kernel logs, Plimsoll records, memory snapshots; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Watch the log as it grows, until interrupted; one file
+    #[arg(long)]
+    pub follow: bool,
+
+    #[command(flatten)]
+    pub snapshot: SnapshotFlags,
+
+    /// Print the findings as JSON; with --follow a line an event
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Schema {
     /// Which document
     #[arg(default_value = "record")]
@@ -277,6 +299,8 @@ pub enum Document {
     Differences,
     /// What is inside files, `plimsoll.inspect/1`
     Inspect,
+    /// What went wrong, `plimsoll.findings/1`
+    Findings,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -3,10 +3,12 @@
 mod args;
 mod check;
 mod compare;
+mod diagnose;
 mod generate;
 mod inspect;
 mod output;
 mod schema;
+mod snapshot;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,7 @@ pub fn main() -> ExitCode {
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),

@@ -42,5 +42,5 @@ pub use findings::{
 };
 pub use flame::FlameNode;
 pub use model::BlockState;
-pub use read::{Options, Snapshot, analyse, is_snapshot};
+pub use read::{Options, Snapshot, analyse};
 pub use timeline::{Mark, MarkKind, Series, Timeline};

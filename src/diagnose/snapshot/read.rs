@@ -34,18 +34,6 @@ impl Default for Options {
     }
 }
 
-/// Whether a file that begins with `head` may be a memory snapshot: a pickle of protocol 2 to 5 whose first value is a
-/// dictionary or a list. Whether it is one is known when it has been read.
-pub fn is_snapshot(head: &[u8]) -> bool {
-    let rest = match head {
-        [0x80, 2 | 3, rest @ ..] => rest,
-        [0x80, 4 | 5, 0x95, rest @ ..] if rest.len() > 8 => &rest[8..],
-        [0x80, 4 | 5, rest @ ..] => rest,
-        _ => return false,
-    };
-    matches!(rest.first(), Some(b'}' | b']'))
-}
-
 /// Reads the snapshot at `path` and tells what was found.
 ///
 /// # Errors

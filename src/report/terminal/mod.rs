@@ -1,5 +1,5 @@
 //! The terminal document: what `plimsoll` prints of a record, of the differences between two,
-//! and of what is inside files.
+//! of what is inside files, and of what went wrong.
 //!
 //! A [`Screen`] says how wide the terminal is and which styles it shows. Tables are as wide as their contents, lose their
 //! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
@@ -8,6 +8,7 @@
 mod capture;
 mod differences;
 mod entries;
+mod findings;
 mod inspect;
 mod memory;
 mod problems;
@@ -21,6 +22,7 @@ mod text;
 
 pub use differences::differences;
 pub use entries::EntryTable;
+pub use findings::findings;
 pub use inspect::inspection;
 pub use record::record;
 pub use snapshot::{snapshot, snapshot_difference};

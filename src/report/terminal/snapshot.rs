@@ -226,7 +226,8 @@ fn groups(groups: &[SegmentGroup], screen: &Screen) -> String {
                 None => "",
             };
             let expandable = if group.expandable { "expandable " } else { "" };
-            let name = format!("stream {}, {kind}{expandable}{pool}", group.stream).trim_end_matches([',', ' ']).to_owned();
+            let name =
+                format!("stream {}, {kind}{expandable}{pool}", group.stream).trim_end_matches([',', ' ']).to_owned();
             let scattered =
                 group.state.fragmentation().map_or(String::new(), |share| format!("{:.0} %", 100.0 * share));
             vec![
