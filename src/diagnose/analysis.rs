@@ -51,6 +51,9 @@ struct Gatherer {
 impl Analysis {
     /// Adds what a snapshot says, which is read by [`Snapshot`](super::snapshot::Snapshot): its OOMs are events.
     pub fn add_snapshot(&mut self, snapshot: SnapshotFindings) {
+        if let Some(report) = self.inputs.iter_mut().rfind(|report| report.name == snapshot.name) {
+            report.bytes = snapshot.format.bytes;
+        }
         self.snapshots.push(snapshot);
     }
 

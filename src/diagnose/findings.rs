@@ -51,7 +51,7 @@ pub struct InputReport {
     pub name: String,
     /// What it was recognised as.
     pub form: Form,
-    /// The bytes of text that were read: of a compressed or UTF-16 file those of its UTF-8 text.
+    /// The bytes that were read: of a compressed or UTF-16 file those of its UTF-8 text.
     pub bytes: ByteSize,
     /// The lines of text that were read.
     pub lines: u64,

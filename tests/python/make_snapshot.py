@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Writes memory snapshots as torch writes them, without a GPU.
 
-    make_snapshot.py OUT.pickle [--entries N] [--protocol 2..5 | --torch] [--context alloc|all] [--oom] [--seed N]
+    make_snapshot.py OUT.pickle [--entries N] [--frames N] [--protocol 2..5 | --torch] [--context alloc|all] [--oom]
+    make_snapshot.py --check
 
 A small caching allocator runs the memory of a training loop: parameters, activations, gradients, optimizer state, a
 leak. What it records has the schema of torch.cuda.memory._snapshot, and the sharing of its objects: frames and stacks
 are objects that many records refer to, as torch makes them, so that the pickle has the memo references of a real one.
---torch writes it with torch's own C++ Pickler, as torch._C._cuda_memorySnapshot's pickled form is.
+--torch writes it in the form of torch's C++ Pickler, as torch::cuda::_memory_snapshot_pickled does.
 """
 
 import argparse
 import pickle
 import random
+import struct
 
 MIB = 1 << 20
 
@@ -181,19 +183,104 @@ def generate(entries, context, oom, seed, deep):
     return allocator.snapshot()
 
 
-def write_with_torch(snapshot, path):
-    """The C++ Pickler of a TorchScript program: what torch::cuda::_memory_snapshot_pickled writes with."""
+class TorchPickler:
+    """Pickles as torch's C++ Pickler does (torch/csrc/jit/serialization/pickler.cpp): protocol 2, memo entries after the
+    object and for shared ones alone, texts by content, integers in 1, 2, 4 or 8 bytes, and type tags where asked for.
+    `--check` compares it with torch._C._pickle_save, which takes no dictionary of mixed values."""
+
+    def __init__(self, tags=False):
+        self.out, self.memo, self.counts, self.tags = bytearray(b"\x80\x02"), {}, {}, tags
+
+    def count(self, value):
+        if isinstance(value, (dict, list)):
+            self.counts[id(value)] = self.counts.get(id(value), 0) + 1
+            if self.counts[id(value)] == 1:
+                for item in value.values() if isinstance(value, dict) else value:
+                    self.count(item)
+
+    def put(self, key):
+        self.memo[key] = index = len(self.memo)
+        self.out += b"q%c" % index if index < 256 else b"r" + struct.pack("<I", index)
+
+    def get(self, key):
+        if key not in self.memo:
+            return False
+        index = self.memo[key]
+        self.out += b"h%c" % index if index < 256 else b"j" + struct.pack("<I", index)
+        return True
+
+    def dump(self, value):
+        self.count(value)
+        self.push(value)
+        return bytes(self.out + b".")
+
+    def push(self, value):
+        if value is None or isinstance(value, bool):
+            self.out += {None: b"N", True: b"\x88", False: b"\x89"}[value]
+        elif isinstance(value, int):
+            if 0 <= value < 1 << 16:
+                self.out += b"K%c" % value if value < 256 else b"M" + struct.pack("<H", value)
+            elif -(1 << 31) <= value < 1 << 31:
+                self.out += b"J" + struct.pack("<i", value)
+            else:
+                self.out += b"\x8a\x08" + struct.pack("<q", value)
+        elif isinstance(value, float):
+            self.out += b"G" + struct.pack(">d", value)
+        elif isinstance(value, str):
+            if not self.get(value):
+                text = value.encode()
+                self.out += b"X" + struct.pack("<I", len(text)) + text
+                self.put(value)
+        elif isinstance(value, tuple):
+            for item in value:
+                self.push(item)
+            self.out += (b")", b"\x85", b"\x86", b"\x87")[len(value)]
+        elif not self.get(id(value)):
+            self.container(value)
+
+    def container(self, value):
+        if self.tags and not self.get("GLOBAL restore_type_tag"):
+            self.out += b"ctorch.jit._pickle\nrestore_type_tag\n"
+            self.put("GLOBAL restore_type_tag")
+        self.out += b"}(" if isinstance(value, dict) else b"]("
+        for item in value.items() if isinstance(value, dict) else value:
+            if isinstance(value, dict):
+                self.push(item[0])
+                self.push(item[1])
+            else:
+                self.push(item)
+        self.out += b"u" if isinstance(value, dict) else b"e"
+        if self.tags:
+            self.push(annotation(value))
+            self.out += b"\x86R"
+        if self.counts[id(value)] > 1:
+            self.put(id(value))
+
+
+def annotation(value):
+    """The TorchScript type of nested dictionaries and lists of one kind."""
+    if isinstance(value, dict):
+        return f"Dict[str, {annotation(next(iter(value.values())))}]"
+    return f"List[{annotation(value[0])}]" if isinstance(value, list) else type(value).__name__
+
+
+def check():
+    """Compares TorchPickler with torch's own on what both can write."""
+    import io
+    import zipfile
+
     import torch
 
-    if not hasattr(torch._C, "_pickle_save"):
-        raise SystemExit("this torch has no torch._C._pickle_save")
-    with open(path, "wb") as file:
-        file.write(bytes(torch._C._pickle_save(snapshot)))
+    for value in ({"a": [{"size": 5, "b": 70000}, {"size": 1 << 40}, {"b": -1}]}, {"a": {"x": 0.5}}, {"s": ["a", "s"]}):
+        archive = zipfile.ZipFile(io.BytesIO(bytes(torch._C._pickle_save(value))))
+        expected, made = archive.read("archive/data.pkl"), TorchPickler(tags=True).dump(value)
+        assert made == expected, (value, made, expected)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
+    parser.add_argument("out", nargs="?")
+    parser.add_argument("--check", action="store_true", help="compare the C++ Pickler's form with torch's own, and end")
     parser.add_argument("--entries", type=int, default=2000)
     parser.add_argument("--frames", type=int, default=24)
     parser.add_argument("--protocol", type=int, default=4)
@@ -202,12 +289,15 @@ def main():
     parser.add_argument("--oom", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.check:
+        return check()
     snapshot = generate(arguments.entries, arguments.context, arguments.oom, arguments.seed, arguments.frames)
     if arguments.torch:
-        write_with_torch(snapshot, arguments.out)
+        content = TorchPickler().dump(snapshot)
     else:
-        with open(arguments.out, "wb") as file:
-            pickle.dump(snapshot, file, protocol=arguments.protocol)
+        content = pickle.dumps(snapshot, protocol=arguments.protocol)
+    with open(arguments.out, "wb") as file:
+        file.write(content)
 
 
 if __name__ == "__main__":

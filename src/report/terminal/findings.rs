@@ -183,6 +183,7 @@ fn closing(findings: &Findings, screen: &Screen) -> String {
     let lines: u64 = findings.inputs.iter().map(|input| input.lines).sum();
     let read = match &findings.inputs[..] {
         [input] if input.form == Form::Record => "a record".to_owned(),
+        [input] if input.form == Form::Snapshot => "a snapshot".to_owned(),
         inputs => {
             format!("{} of {}", counted(lines as usize, "line", "lines"), counted(inputs.len(), "input", "inputs"))
         }

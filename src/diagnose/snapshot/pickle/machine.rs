@@ -5,11 +5,12 @@ use std::io::Read;
 use super::context::{Data, Open, Role};
 use super::input::Input;
 use super::memo::{Kept, Memo};
+use super::refused::refused;
 use super::value::{PairId, Value};
 use super::{Fault, Sink};
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::error::InvalidSnapshot;
-use crate::diagnose::snapshot::intern::{Interner, StackId, TextId};
+use crate::diagnose::snapshot::intern::{Interner, TextId};
 use crate::diagnose::snapshot::keys;
 
 /// How many opcodes may run between two looks at the budget. What so few can add is little: a text is cut at 1 KiB.
@@ -73,11 +74,11 @@ pub(super) struct Machine<'a, R, S> {
     pub(super) sink: &'a mut S,
     pub(super) stack: Vec<Value>,
     /// The heights of the stack at its marks.
-    marks: Vec<u32>,
-    memo: Memo,
+    pub(super) marks: Vec<u32>,
+    pub(super) memo: Memo,
     pub(super) open: Vec<Open>,
     /// Slots of `open` that are free.
-    vacant: Vec<u32>,
+    pub(super) vacant: Vec<u32>,
     pub(super) pairs: Vec<(u64, u64)>,
     /// The items that open containers hold.
     pub(super) items: u64,
@@ -253,12 +254,12 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
     }
 
     /// The height of the stack below which nothing can be taken.
-    fn floor(&self) -> usize {
+    pub(super) fn floor(&self) -> usize {
         self.marks.last().map_or(0, |&mark| mark as usize)
     }
 
     /// Forgets a record that was handed over and stands alone in its list: the list does not need it.
-    fn drop_done(&mut self) {
+    pub(super) fn drop_done(&mut self) {
         if let Some(&Value::Done(list)) = self.stack.last()
             && let Some(&mark) = self.marks.last()
             && mark as usize + 1 == self.stack.len()
@@ -270,7 +271,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
     }
 
     #[inline]
-    fn push(&mut self, value: Value) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, value: Value) -> Result<(), Fault> {
         if matches!(self.stack.last(), Some(Value::Done(_))) {
             self.drop_done();
         }
@@ -306,23 +307,6 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         }
     }
 
-    /// The value of a container that is referred to before it is taken: the frames of a segment are also those of its
-    /// first block. Nothing can be added to it from then on.
-    fn sealed(&mut self, slot: u32) -> Option<Value> {
-        let value = match (self.open[slot as usize].role, &self.open[slot as usize].data) {
-            (Role::Frames | Role::OtherList, Data::Frames(frames)) => {
-                self.items -= frames.len() as u64;
-                Value::Stack(self.interner.stack(frames))
-            }
-            (Role::Frames | Role::OtherList, Data::Nothing) => Value::Stack(StackId::EMPTY),
-            (_, &Data::Sealed(value)) => value,
-            (Role::OtherList | Role::OtherDict, _) => Value::Opaque,
-            _ => return None,
-        };
-        self.open[slot as usize].data = Data::Sealed(value);
-        Some(value)
-    }
-
     fn put(&mut self, index: u32) -> Result<(), Fault> {
         let top = *self.stack[self.floor()..].last().ok_or(InvalidSnapshot::Underflow)?;
         let kept = match top {
@@ -337,107 +321,6 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         };
         self.memo.set(index, kept);
         Ok(())
-    }
-
-    /// What a container is that is opened now, and the list that makes it so.
-    fn context(&self, list: bool) -> (Role, u32) {
-        let container = |at: Option<usize>| match at.and_then(|at| self.stack.get(at)) {
-            Some(&Value::Open(slot)) => Some((slot, self.open[slot as usize].role)),
-            _ => None,
-        };
-        let other = (Role::other(list), u32::MAX);
-        let floor = self.floor();
-        // A function that gives back its argument stands before it.
-        let top = self.stack.len() - usize::from(self.stack.last() == Some(&Value::Rebuild));
-        let around = if self.marks.is_empty() { None } else { container(floor.checked_sub(1)) };
-        if top <= floor {
-            return match around {
-                Some((slot, role)) => role.item_as(list).map_or(other, |item| (item, slot)),
-                None if self.stack.len() == usize::from(top != self.stack.len()) && self.marks.is_empty() => {
-                    (if list { Role::Segments } else { Role::Root }, u32::MAX)
-                }
-                None => other,
-            };
-        }
-        if let Value::Text(key) = self.stack[top - 1] {
-            return match around {
-                Some((_, role)) if !role.is_list() && (top - floor) % 2 == 1 => (role.value_as(key, list), u32::MAX),
-                _ => match container(top.checked_sub(2)) {
-                    Some((_, role)) if top - 2 >= floor && !role.is_list() => (role.value_as(key, list), u32::MAX),
-                    _ => other,
-                },
-            };
-        }
-        // A list of one item has no mark; its item stands right above it.
-        if let Some((slot, role)) = container(Some(top - 1))
-            && let Some(item) = role.item_as(list)
-        {
-            return (item, slot);
-        }
-        around.and_then(|(slot, role)| role.item_as(list).map(|item| (item, slot))).unwrap_or(other)
-    }
-
-    fn open(&mut self, list: bool) -> Result<(), Fault> {
-        self.drop_done();
-        let (role, parent) = self.context(list);
-        let data = match role {
-            Role::Root => Data::Root(false),
-            Role::Traces => Data::Device(0),
-            Role::Settings => Data::Settings(Vec::new()),
-            Role::Trace => {
-                let Data::Device(devices) = &mut self.open[parent as usize].data else {
-                    return Err(InvalidSnapshot::Shape("a trace outside of `device_traces`").into());
-                };
-                let device = *devices;
-                *devices += 1;
-                self.sink.trace(device)?;
-                Data::Device(device)
-            }
-            _ => Data::Nothing,
-        };
-        let open = Open { role, parent, memo: None, data };
-        let slot = match self.vacant.pop() {
-            Some(slot) => {
-                self.open[slot as usize] = open;
-                slot
-            }
-            None => {
-                self.open.push(open);
-                self.open.len() as u32 - 1
-            }
-        };
-        self.push(Value::Open(slot))
-    }
-
-    /// Ends a container: what refers to it finds `kept` from now on.
-    pub(super) fn close(&mut self, slot: u32, kept: Kept) {
-        let open = &mut self.open[slot as usize];
-        let memo = open.memo.take();
-        let freed = match std::mem::replace(&mut open.data, Data::Nothing) {
-            Data::Frames(frames) => frames.len(),
-            Data::Blocks(blocks) => blocks.len(),
-            _ => 0,
-        };
-        self.items -= freed as u64;
-        self.vacant.push(slot);
-        if let Some(index) = memo {
-            self.memo.set(index, kept);
-        }
-    }
-
-    /// The value that a finished item of a container is: a list of frames becomes a stack.
-    pub(super) fn finished(&mut self, value: Value) -> Result<Value, Fault> {
-        let Value::Open(slot) = value else {
-            return if value == Value::Rebuild {
-                Err(InvalidSnapshot::Refused("GLOBAL without its call".to_owned()).into())
-            } else {
-                Ok(value)
-            };
-        };
-        // The others belong to the one record that takes them.
-        let Some(done) = self.sealed(slot) else { return Ok(value) };
-        self.close(slot, Kept::Value(done));
-        Ok(done)
     }
 
     /// Makes a tuple of the values from `start`. Two integers are a pair; the arguments of a function become its first.
@@ -477,13 +360,6 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         ) as u32)
     }
 
-    /// Ends a container that nothing took.
-    pub(super) fn discard(&mut self, value: Value) {
-        if let Value::Open(slot) = value {
-            self.close(slot, Kept::Gone);
-        }
-    }
-
     fn stop(&mut self) -> Result<(), Fault> {
         if let Some(&Value::Open(slot)) = self.stack.last()
             && self.stack.len() == 1
@@ -506,26 +382,4 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
     pub(super) fn owned(&self, text: TextId) -> String {
         self.interner.text_of(text).to_owned()
     }
-}
-
-/// The error for an opcode that is not run.
-fn refused(opcode: u8) -> InvalidSnapshot {
-    let name = match opcode {
-        0x93 => "STACK_GLOBAL",
-        0x81 => "NEWOBJ",
-        0x92 => "NEWOBJ_EX",
-        b'b' => "BUILD",
-        b'i' => "INST",
-        b'o' => "OBJ",
-        b'P' | b'Q' => "PERSID",
-        0x82..=0x84 => "EXT",
-        0x97 | 0x98 => "NEXT_BUFFER",
-        0x8f..=0x91 => "a set",
-        b'B' | b'C' | 0x8e | 0x96 | b'T' | b'U' => "bytes",
-        b'0' | b'1' | b'2' => "POP or DUP",
-        0x8b => "LONG4",
-        b'I' | b'L' | b'F' | b'S' | b'V' | b'p' | b'g' | b'd' | b'l' => "an opcode of protocol 0",
-        _ => return InvalidSnapshot::Opcode(opcode),
-    };
-    InvalidSnapshot::Refused(name.to_owned())
 }

@@ -17,11 +17,13 @@ use std::io;
 use super::error::InvalidSnapshot;
 use super::model::{Entry, Segment, Setting};
 
+mod containers;
 mod context;
 mod input;
 mod machine;
 mod memo;
 mod records;
+mod refused;
 mod value;
 
 pub(super) use machine::read;
