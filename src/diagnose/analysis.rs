@@ -3,7 +3,8 @@
 use super::batch::Told;
 use super::event::event;
 use super::findings::{Event, Findings, Form, InputReport, SCHEMA};
-use super::gather::{Gathered, Incident};
+use super::gather::Gathered;
+use super::incident::Incident;
 use super::phase;
 use super::scan::{Scanner, Sink, Window};
 use super::sighting::{Cause, Sighting};
