@@ -6,7 +6,7 @@ use aho_corasick::packed::{Config, MatchKind, Searcher};
 
 /// Each is as rare in logs as it can be and still stands in every wording of its family. Where a wording may be wrapped
 /// in the middle, another anchor lies on the other side.
-const ANCHORS: [&str; 83] = [
+const ANCHORS: [&str; 86] = [
     // Devices and allocators.
     "ut of memory",
     "ut Of Memory",
@@ -36,6 +36,9 @@ const ANCHORS: [&str; 83] = [
     "malloc of size",
     "os error 12",
     "posix_memalign",
+    "posix_fallocate",
+    "inned host memory",
+    "rror 2 ",
     "out_of_memory",
     "heap space",
     // The kernel, managers of jobs, containers and services.
@@ -115,8 +118,7 @@ const FACTORS: [&str; 12] = [
 /// A packed searcher is fast up to 64 patterns.
 const SHARE: usize = 48;
 
-static EVENTS: LazyLock<Vec<Searcher>> =
-    LazyLock::new(|| ANCHORS.chunks(SHARE).filter_map(|share| searcher(share)).collect());
+static EVENTS: LazyLock<Vec<Searcher>> = LazyLock::new(|| ANCHORS.chunks(SHARE).filter_map(searcher).collect());
 static BATCHES: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&FACTORS));
 
 /// The longest anchor fits into so many bytes: the overlap of two searches.

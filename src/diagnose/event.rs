@@ -3,13 +3,13 @@
 use super::advice::advice;
 use super::decide::{decide, identify};
 use super::findings::{Event, KnownBatch};
-use super::gather::{Class, Incident};
+use super::incident::{Class, Incident};
 use super::verdict::{Kind, Verdict};
 use crate::bytes::{ByteSize, GIB};
 use crate::estimate::Ladder;
 
 /// A host request of so much is larger than the machine, where the text does not tell the machine.
-const BEYOND_MOST_MACHINES: u64 = 512 * GIB;
+const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
 /// The event that `incident` is.
 pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Event {

@@ -1,60 +1,16 @@
 //! Sightings to incidents: every event once, however often, by however many and in whatever order it is told.
 
-use super::findings::{Dismissal, Numbers};
-use super::sighting::{Cause, Sighting, Work};
+use super::findings::Dismissal;
+use super::incident::{Class, Incident, compatible, near, tells_the_same, who};
+use super::sighting::{Cause, Sighting};
 use super::verdict::Verdict;
 
 /// So many incidents are kept apart; later ones are counted.
 const INCIDENTS: usize = 4096;
-/// So many lines of evidence are kept of one.
-const EVIDENCE: usize = 8;
 /// So many texts that are no events are kept.
 const DISMISSED: usize = 16;
-/// What is so many lines apart tells of one thing.
-const NEAR: u64 = 600;
 /// So many of the last incidents are compared with a new sighting.
 const RECENT: usize = 256;
-
-/// What an incident is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
-    Device,
-    Library,
-    HostAlloc,
-    /// The kernel's report; whether a control group's limit was the cause, and whether the kill was seen.
-    Kernel {
-        group: Option<bool>,
-        closed: bool,
-    },
-    Limit,
-    Machine,
-    Ray,
-    SharedMemory,
-    LoaderKilled,
-    Killed,
-}
-
-impl Class {
-    /// Whether it proves who sent a SIGKILL.
-    fn proves(self) -> bool {
-        matches!(self, Self::Kernel { .. } | Self::Limit | Self::Machine | Self::Ray)
-    }
-
-    /// Whether deaths behind it are its consequence: launchers kill what is left.
-    fn leads_to_kills(self) -> bool {
-        self.proves() || matches!(self, Self::Device | Self::Library | Self::HostAlloc | Self::SharedMemory)
-    }
-}
-
-/// One event as its sightings tell it.
-#[derive(Clone, Debug)]
-pub(super) struct Incident {
-    pub(super) class: Class,
-    pub(super) sighting: Sighting,
-    pub(super) occurrences: u64,
-    /// The line of the last sighting.
-    last: u64,
-}
 
 /// Incidents of one or several inputs.
 #[derive(Debug, Default)]
@@ -154,11 +110,12 @@ impl Gathered {
             let known = &incident.sighting;
             let Class::Kernel { closed, .. } = incident.class else { return false };
             let here = compatible(known.host.as_ref(), sighting.host.as_ref());
-            // A report that has its kill takes no more but the same kill once more.
+            // A report that has its kill takes no more but the same kill once more. A kill that tells no more than its
+            // process belongs to the report that is open, whichever process that one had chosen.
             let fits = if closed {
                 sighting.pid.is_some() && known.pid == sighting.pid
             } else {
-                !began && compatible(known.pid, sighting.pid)
+                !began && (compatible(known.pid, sighting.pid) || (kills && group.is_none()))
             };
             here && fits
         };
@@ -171,6 +128,10 @@ impl Gathered {
             if let Class::Kernel { group: known, closed } = &mut incident.class {
                 *known = known.filter(|_| !kills).or(group).or(*known);
                 *closed |= kills;
+            }
+            if kills {
+                incident.sighting.pid = sighting.pid.or(incident.sighting.pid);
+                incident.sighting.victim = sighting.victim.clone().or(incident.sighting.victim.take());
             }
             incident.absorb(sighting, true);
             return;
@@ -321,89 +282,5 @@ impl Gathered {
             }
         }
         incidents
-    }
-}
-
-impl Incident {
-    /// The same event, told once more.
-    fn repeat(&mut self, sighting: Sighting) {
-        self.occurrences += 1;
-        self.absorb(sighting, true);
-    }
-
-    /// Takes what `other` adds; its numbers where it is about the same process.
-    fn absorb(&mut self, other: Sighting, numbers: bool) {
-        let mine = &mut self.sighting;
-        self.last = other.evidence[0].line.max(self.last);
-        if numbers || mine.numbers == Numbers::default() {
-            if other.numbers.capacity.is_some() && mine.numbers.capacity.is_none() {
-                // The fuller message is the better evidence.
-                mine.evidence.splice(0..0, other.evidence.iter().cloned());
-                mine.evidence.truncate(EVIDENCE);
-            }
-            mine.numbers.fill(&other.numbers);
-        }
-        if mine.processes.is_empty() {
-            mine.processes = other.processes;
-        }
-        mine.backend = mine.backend.take().or(other.backend);
-        mine.rank = mine.rank.or(other.rank);
-        mine.pid = mine.pid.or(other.pid);
-        mine.job = mine.job.take().or(other.job);
-        mine.device = mine.device.or(other.device);
-        mine.host = mine.host.take().or(other.host);
-        mine.victim = mine.victim.take().or(other.victim);
-        mine.step = mine.step.or(other.step);
-        if mine.work == Work::Unknown {
-            mine.work = other.work;
-        }
-        for also in other.also {
-            if !mine.also.contains(&also) {
-                mine.also.push(also);
-            }
-        }
-        for evidence in other.evidence {
-            if mine.evidence.len() < EVIDENCE && !mine.evidence.contains(&evidence) {
-                mine.evidence.push(evidence);
-            }
-        }
-    }
-}
-
-fn compatible<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
-    a.is_none() || b.is_none() || a == b
-}
-
-/// Whether both may come from one process.
-fn who(a: &Sighting, b: &Sighting) -> bool {
-    // A process that is named twice is one, whichever rank one of the names leaves out.
-    let host = compatible(a.host.as_ref(), b.host.as_ref());
-    host && compatible(a.rank, b.rank) && compatible(a.pid, b.pid)
-}
-
-fn near(incident: &Incident, sighting: &Sighting) -> bool {
-    let (known, new) = (&incident.sighting.evidence[0], &sighting.evidence[0]);
-    known.file == new.file && new.line.saturating_sub(incident.last) <= NEAR
-}
-
-/// Whether a device's message is the one of `incident` again: the same numbers as far as both go, or none.
-fn tells_the_same(incident: &Incident, class: Class, new: &Sighting) -> bool {
-    let known = &incident.sighting;
-    let (a, b) = (&known.numbers, &new.numbers);
-    let numbered = |numbers: &Numbers| numbers.tried.is_some();
-    match (numbered(a), numbered(b)) {
-        (true, true) if class == Class::Library && incident.class == Class::Library => near(incident, new),
-        (true, true) => {
-            let pairs = [
-                (a.tried, b.tried),
-                (a.capacity, b.capacity),
-                (a.free, b.free),
-                (a.allocated, b.allocated),
-                (a.reserved, b.reserved),
-                (a.this_process, b.this_process),
-            ];
-            pairs.into_iter().all(|(a, b)| compatible(a, b))
-        }
-        _ => near(incident, new),
     }
 }

@@ -24,6 +24,7 @@ mod event;
 mod findings;
 mod follow;
 mod gather;
+mod incident;
 mod input;
 mod phase;
 mod prefix;

@@ -13,7 +13,7 @@ const LATE: u64 = 100;
 /// Adds to `sighting` what the lines above line `at` tell of the phase.
 pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
     let frames: Vec<&str> =
-        lines.before(at).take(ABOVE).map(|line| line.message()).take_while(|text| !traceback_begins(text)).collect();
+        lines.before(at).take(ABOVE).map(|line| line.message()).take_while(|text| !ends_the_frames(text)).collect();
     if let Some(phase) = phase(&frames) {
         sighting.also.push(phase);
         if phase != Verdict::Eval {
@@ -29,8 +29,13 @@ pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
     }
 }
 
-fn traceback_begins(text: &str) -> bool {
-    text.contains("Traceback (most recent call last)")
+/// Whether the frames of a traceback cannot go on above a line: its head, or the message of an earlier one.
+fn ends_the_frames(text: &str) -> bool {
+    text.contains("Traceback (most recent call last)") || earlier_message(text)
+}
+
+fn earlier_message(text: &str) -> bool {
+    text.contains("out of memory. Tried")
 }
 
 /// The innermost frame that names a phase decides; `frames` are the innermost first.
@@ -85,7 +90,7 @@ fn step(lines: &Lines, at: usize) -> Option<u64> {
     let bar = regex!(
         r"\b(\d{1,9})/\d{1,9} \[|(?i:\b(?:step|iter|iteration|global_step)s?\b[\x22']?\s*[:=# ]\s*\[?\s*(\d{1,9})\b)"
     );
-    lines[..at].iter().rev().take(ABOVE).find_map(|line| {
+    lines[..at].iter().rev().take(ABOVE).filter(|line| !earlier_message(&line.text)).find_map(|line| {
         let found = bar.captures_iter(&line.text).last()?;
         found.iter().skip(1).flatten().find_map(|step| step.as_str().parse().ok())
     })

@@ -1,10 +1,12 @@
 //! The `plimsoll` command from outside.
 
 mod check;
+mod diagnose;
 mod faults;
 mod generate;
 mod inspect;
 mod python;
 mod records;
+mod snapshot;
 mod support;
 mod usage;

@@ -3,7 +3,7 @@
 use super::super::findings::Numbers;
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
-use super::joined::joined;
+use super::joined::{joined, unboxed};
 use super::position::{Position, position};
 use super::size::{self, SIZE};
 use super::{library, regex};
@@ -25,12 +25,15 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         caching(lines, at, found);
     } else if regex!(r"Allocation on device\b").is_match(text) {
         found.extend(asynchronous(lines, at));
-    } else if regex!(r"\b[A-Z]{2,8} out of mem(?:ory)?\.?$")
-        .is_match(text.trim_end_matches(['*', '`', '"', '\'', ' ', '│']))
-    {
-        // The line may have been wrapped before the numbers; then it is told at them.
-        let next = lines.after(at).next();
-        if next.is_none_or(|next| !next.message().contains("ried to alloc")) {
+    } else if regex!(r"\bout of mem\w*\W*(?:Tried(?: to)?)?\W*$").is_match(text) {
+        // The line was wrapped here. Where the next one holds the anchor, the message is told there.
+        let next = lines.after(at).next().map_or("", |next| next.message());
+        if next.contains("ried to alloc") {
+            return;
+        }
+        if joined(lines, at, " ", |text| text.contains("ried to alloc")).contains("ried to allocate") {
+            caching(lines, at, found);
+        } else {
             library::bare(lines, at, found);
         }
     }
@@ -49,17 +52,7 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let spaced = joined(lines, at, " ", whole);
     let tight = joined(lines, at, "", whole);
     let text = if figures(&tight) > figures(&spaced) { tight } else { spaced };
-    // The head of a message that was wrapped before `Tried` stands on the line above.
-    let head = if regex!(r"out of mem\w*\.? *Tried|max allowed").is_match(&text) {
-        String::new()
-    } else {
-        lines
-            .before(at)
-            .next()
-            .map(|line| line.message().trim_end().to_owned())
-            .filter(|line| line.contains("out of"))
-            .unwrap_or_default()
-    };
+    let head = head(lines, at, &text);
     let text = if head.is_empty() { text } else { format!("{head} {text}") };
     let tries: Vec<usize> = regex!(r"[Tt]ried to allocate").find_iter(&text).map(|tried| tried.start()).collect();
     let mut from = 0;
@@ -72,6 +65,28 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         }
         from = end;
     }
+}
+
+/// The head of a message that was wrapped before its `Tried`: it stands on the lines above.
+fn head(lines: &Lines, at: usize, text: &str) -> String {
+    const ABOVE: usize = 6;
+    let own = text.split("ried to alloc").next().unwrap_or_default();
+    if regex!(r"\w+ out of mem").is_match(own) {
+        return String::new();
+    }
+    let mut above = Vec::new();
+    for line in lines.before(at).take(ABOVE) {
+        let line = unboxed(line.message());
+        above.insert(0, line);
+        let whole = above.join(" ");
+        if regex!(r"\w+(?: backend)? out of mem\w*\b").is_match(&format!("{whole} {own}")) {
+            return whole;
+        }
+        if line.is_empty() || line.starts_with("File \"") {
+            break;
+        }
+    }
+    String::new()
 }
 
 /// Where the message of the `Tried` at `tried` begins: at its `NAME out of memory`, at its exception's class.

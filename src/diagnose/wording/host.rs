@@ -52,7 +52,7 @@ fn torch(lines: &Lines, at: usize, line: &Line, text: &str) -> Option<(usize, Si
 /// Wordings with the size of the request.
 fn sized(_: &Lines, _: usize, line: &Line, text: &str) -> Option<(usize, Sighting)> {
     let wordings: [(&str, &regex::Regex); 8] = [
-        ("python", regex!(r"Unable to allocate ([\d.]+ ?(?:bytes|[KMGTPE]i?B)) for an array")),
+        ("python", regex!(r"Unable to allocate ([\d.]+ ?(?:bytes|[KMGTPE]i?B)) for (?:an )?array")),
         ("python", regex!(r"unable to mmap (\d+ bytes) from file <[^>]*>: Cannot allocate memory")),
         ("python", regex!(r"(?:malloc|realloc) of size (\d+) failed")),
         ("rust", regex!(r"memory allocation of (\d+ bytes) failed")),

@@ -39,7 +39,12 @@ fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         Some(_) => Some(false),
         None => None,
     };
-    let mut sighting = Sighting::new(Cause::KernelKilled { group }, line);
+    // The older form announces the kill, which may then strike a child instead.
+    let cause = match group {
+        Some(group) if old => Cause::KernelChose { group },
+        group => Cause::KernelKilled { group },
+    };
+    let mut sighting = Sighting::new(cause, line);
     sighting.pid = matched[3].parse().ok();
     sighting.victim = Some(matched[4].to_owned());
     let figure = |name: &str| {
@@ -54,6 +59,13 @@ fn killed(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
 /// `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),...,oom_memcg=/x,task_memcg=/x/y,task=python,pid=1,uid=0`.
 fn chose(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
+    // A control group's limit shows in the stack of the report and, in older kernels, in a line of its own.
+    let limited = regex!(r"\bmem_cgroup_out_of_memory\+0x|\bkilled as a result of limit of (\S+)").captures(&line.text);
+    if let Some(matched) = limited {
+        let mut sighting = Sighting::new(Cause::KernelChose { group: true }, line);
+        sighting.victim = matched.get(1).map(|group| group.as_str().to_owned());
+        return Some((matched.get(0)?.start(), sighting));
+    }
     let matched = regex!(r"oom-kill:constraint=(CONSTRAINT_\w+)").captures(&line.text)?;
     let mut sighting = Sighting::new(Cause::KernelChose { group: &matched[1] == "CONSTRAINT_MEMCG" }, line);
     // A logger may have wrapped the line: its rest stands on the next one.

@@ -42,7 +42,7 @@ static WORDINGS: [Wording; 12] = [
     wording!(
         "cuda",
         true,
-        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|[Cc]uda failure (?:2 )?'?out of memory'?|CUDA failure 2: out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
+        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|[Cc]uda failure (?:2 )?'?out of memory'?|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
     ),
     wording!("cuda", false, r"Out of memory allocating ([\d,]+) bytes \(allocated so far: [\d,]+ bytes"),
     wording!("cuda", false, r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)"),
@@ -56,6 +56,16 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.message();
     if let Some(sighting) = compiled(lines, at).or_else(|| served(lines, at)) {
+        found.push(sighting);
+        return;
+    }
+    // Pinned memory is the host's, whoever refuses it.
+    if let Some(pinned) =
+        regex!(r"failed to alloc(?:ate)? (\d+ bytes) on host|could not allocate pinned host memory of size: (\d+)")
+            .captures(text)
+    {
+        let mut sighting = Sighting::new(Cause::HostAlloc, line).backend("cuda");
+        sighting.numbers.tried = pinned.get(1).or(pinned.get(2)).and_then(|tried| size::bytes(tried.as_str()));
         found.push(sighting);
         return;
     }

@@ -13,6 +13,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         | Unexpected\ bus\ error\ encountered\ in\ worker
         | dataloader's\ workers\ are\ out\ of\ shared\ memory
         | might\ be\ caused\ by\ insufficient\ shared\ memory\ \(shm\)
+        | unable\ to\ write\ to\ file\ </torch_
         | (?:unable\ to\ (?:write\ to\ file|open\ shared\ memory\ object|resize\ file|allocate\ shared\ memory)) .{0,120} (?:No\ space\ left\ on\ device|\(28\)|\(shm\))
         | shared\ memory\ segment .{0,160} No\ space\ left\ on\ device
         | No\ space\ left\ on\ device .{0,20} /dev/shm

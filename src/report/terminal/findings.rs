@@ -198,3 +198,42 @@ fn closing(findings: &Findings, screen: &Screen) -> String {
     };
     labelled(word, style, &meaning, width(word) + 2, screen)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::diagnose::Analysis;
+    use crate::record::sample::assert_snapshot;
+    use crate::report::terminal::Palette;
+
+    fn shown(name: &str, width: usize) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnose/logs").join(name).with_extension("log");
+        let mut analysis = Analysis::default();
+        analysis.begin("train.log");
+        analysis.push(&fs::read(path).unwrap());
+        analysis.end();
+        super::findings(&analysis.findings(None), &Screen::new(width, Palette::plain()))
+    }
+
+    #[test]
+    fn ten_logs_as_a_user_sees_them() {
+        for name in [
+            "cuda_backward",
+            "cuda_capacty_fragmented_backward",
+            "cuda_other_process",
+            "cuda_four_ranks_then_torchelastic",
+            "cuda_eval",
+            "kernel_memcg_block",
+            "slurm_20",
+            "killed_torchelastic",
+            "shm_bus_error",
+            "not_denied",
+        ] {
+            assert_snapshot(&format!("terminal_findings_{name}"), &shown(name, 110));
+        }
+        assert_snapshot("terminal_findings_narrow", &shown("cuda_other_process", 60));
+    }
+}
