@@ -88,7 +88,8 @@ impl Ingest {
 
     /// Ends the last trace and writes what is pending.
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
-        if let Some(device) = self.devices.iter().filter_map(|(&id, device)| device.trace.as_ref().map(|_| id)).last() {
+        let mut traced = self.devices.iter().filter(|(_, device)| device.trace.is_some());
+        if let Some((&device, _)) = traced.next_back() {
             self.finish_trace(device);
         }
         self.devices.retain(|_, device| {

@@ -37,13 +37,13 @@ pub fn flame_graph(root: &FlameNode, title: &str) -> String {
     let depth = depth(root);
     let height = HEAD + ROW * depth as f64 + 10.0;
     let mut out = String::new();
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\
          <title>{title}</title><style>{STYLE}</style>\
          <text class=\"title\" x=\"10\" y=\"22\">{title}</text>\
          <text class=\"note\" x=\"10\" y=\"39\">{} in {} allocations; the width of a call is what was allocated in it \
-         and below</text>\n",
+         and below</text>",
         root.bytes,
         root.count,
         title = escaped(title),

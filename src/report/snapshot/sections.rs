@@ -12,9 +12,9 @@ use crate::report::terminal::duration;
 
 fn card(out: &mut String, label: &str, value: &str, note: &str, bad: bool) {
     let style = if bad { "card bad" } else { "card" };
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<div class=\"{style}\"><span>{}</span><b>{}</b><span>{}</span></div>\n",
+        "<div class=\"{style}\"><span>{}</span><b>{}</b><span>{}</span></div>",
         escaped(label),
         escaped(value),
         escaped(note)

@@ -55,7 +55,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         let Some(&target) = start.checked_sub(1).and_then(|at| self.stack.get(at)) else {
             return Err(InvalidSnapshot::Underflow.into());
         };
-        if (self.stack.len() - start) % 2 != 0 {
+        if !(self.stack.len() - start).is_multiple_of(2) {
             return Err(InvalidSnapshot::Shape("SETITEMS with a key that has no value").into());
         }
         let slot = match target {
