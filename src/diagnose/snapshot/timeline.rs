@@ -32,9 +32,9 @@ pub struct Timeline {
     pub reserved: Vec<ByteSize>,
     /// What was asked for and in use: the sum of the series of either kind.
     pub allocated: Vec<ByteSize>,
-    /// By stack, the one with the highest peak first; the rest comes last.
+    /// By stack, those with the highest peaks; what lasts comes first, the sum of all other stacks last.
     pub stacks: Vec<Series>,
-    /// By category.
+    /// By category, what lasts first.
     pub categories: Vec<Series>,
     /// The peak, and OOMs.
     pub marks: Vec<Mark>,
@@ -179,11 +179,15 @@ pub(super) fn timeline(
             series(name, frames, &|column| column.stacks[at])
         })
         .collect();
+    // What stays is drawn below what comes and goes.
+    let lasting = |series: &Series| std::cmp::Reverse(series.bytes.iter().copied().sum::<ByteSize>());
+    stacks.sort_by_key(lasting);
     stacks.push(series("all other stacks".to_owned(), Vec::new(), &|column| column.stacks[largest.len()]));
-    let categories: Vec<Series> = Category::ALL
+    let mut categories: Vec<Series> = Category::ALL
         .into_iter()
         .map(|category| series(category.name().to_owned(), Vec::new(), &|column| column.categories[category as usize]))
         .collect();
+    categories.sort_by_key(lasting);
     let used = |series: &Series| series.bytes.iter().any(|bytes| *bytes > ByteSize::ZERO);
     let peak = overview.peak.map(|entry| {
         let column = column_of(entry);
