@@ -187,6 +187,9 @@ impl Gathered {
     }
 
     fn loader(&mut self, mut sighting: Sighting) {
+        if let Some(reason) = self.ended_otherwise(&sighting) {
+            return self.dismiss(reason, sighting);
+        }
         let proven = |incident: &Incident| incident.class.proves() && compatible(incident.sighting.pid, sighting.pid);
         if let Some(incident) = self.recent(proven) {
             sighting.also.push(Verdict::DataloaderWorkerKill);
@@ -206,8 +209,7 @@ impl Gathered {
     }
 
     fn killed(&mut self, sighting: Sighting) {
-        let file = &sighting.evidence[0].file;
-        if let Some((reason, _)) = self.ends.iter().find(|(_, at)| at == file) {
+        if let Some(reason) = self.ended_otherwise(&sighting) {
             return self.dismiss(reason, sighting);
         }
         let by_pid = |incident: &Incident| {
@@ -231,6 +233,12 @@ impl Gathered {
             Some(incident) => incident.repeat(sighting),
             None => self.open(Class::Killed, sighting),
         }
+    }
+
+    /// What other than memory ended the processes of the input, where something did.
+    fn ended_otherwise(&self, sighting: &Sighting) -> Option<&'static str> {
+        let file = &sighting.evidence[0].file;
+        self.ends.iter().find(|(_, at)| at == file).map(|(reason, _)| *reason)
     }
 
     /// Something other than memory ended the processes of this input.

@@ -31,7 +31,8 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         if next.contains("ried to alloc") {
             return;
         }
-        if joined(lines, at, " ", |text| text.contains("ried to alloc")).contains("ried to allocate") {
+        let joined = joined(lines, at, " ", |text| text.contains("ried to alloc"));
+        if regex!(r"out of mem\w*\.? *Tried to allocate").is_match(&joined) {
             caching(lines, at, found);
         } else {
             library::bare(lines, at, found);

@@ -116,7 +116,7 @@ fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("docker")));
     }
     let killed = regex!(
-        r#"(?:[Rr]eason"?\s*[:=]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|was |got |been |: |container \S+ )OOM ?[Kk]illed\b"#
+        r#"(?:[Rr]eason"?\s*[:= ]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|was |got |been |: |container \S+ )OOM[- ]?[Kk]illed\b"#
     );
     if let Some(matched) = killed.find(text).filter(|_| !regex!(r#"OOMKilled"?\s*[:=]\s*false"#).is_match(text)) {
         let at = matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches(|c| c != 'O').len();
