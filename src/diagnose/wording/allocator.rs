@@ -32,7 +32,8 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
             return;
         }
         let joined = joined(lines, at, " ", |text| text.contains("ried to alloc"));
-        if regex!(r"out of mem\w*\.? *Tried to allocate").is_match(&joined) {
+        let rest = joined.get(text.trim().len()..).unwrap_or_default();
+        if regex!(r"^ *(?:Tried )?(?:to )?allocate ").is_match(rest) {
             caching(lines, at, found);
         } else {
             library::bare(lines, at, found);
