@@ -205,10 +205,12 @@ fn asynchronous(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let start = line.message().find("Allocation on device")?;
     let exceeds = line.message().contains("would exceed allowed memory");
+    let bare = regex!(r"Allocation on device ?\d*\W*$").is_match(line.message());
     match position(line.message(), start) {
         Position::Talk(reason) => return Some(Sighting::new(Cause::Dismissed(reason), line)),
         Position::Message => {}
         Position::Prose | Position::Said(_) if exceeds => {}
+        Position::Prose if bare && regex!(r"(?i)exception|error").is_match(&line.message()[..start]) => {}
         _ => return None,
     }
     let text = joined(lines, at, " ", |text| regex!(r"memory fraction\)\s*: *\S+ \S").is_match(text));
@@ -224,6 +226,5 @@ fn asynchronous(lines: &Lines, at: usize) -> Option<Sighting> {
         allowed: one(sized!(r"memory fraction\)\s*: ", "")),
         ..Numbers::default()
     };
-    let bare = regex!(r"^ ?\d*\s*\.?$").is_match(text);
     (exceeds || bare || sighting.numbers.tried.is_some()).then_some(sighting)
 }

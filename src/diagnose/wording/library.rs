@@ -162,7 +162,7 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let text = line.message();
     let cache = regex!(
-        r"No available memory for the cache blocks|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
+        r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
     ).find(text);
     let short = regex!(
         r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)"

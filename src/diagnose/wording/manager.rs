@@ -147,6 +147,13 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         sighting.victim = matched.get(1).map(|unit| unit.as_str().to_owned());
         return Some((matched.get(0)?.start(), sighting));
     }
+    if let Some(matched) = regex!(r"Your session crashed after using all available RAM").find(text) {
+        return Some((matched.start(), Sighting::new(Cause::Machine, line).backend("colab")));
+    }
+    // A control group's own counter, as `memory.events` and `memory.oom_control` print it.
+    if let Some(matched) = regex!(r"^\s*oom_kill [1-9]\d*$").find(line.message()) {
+        return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("linux")));
+    }
     let oomd = regex!(
         r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process"
     );
