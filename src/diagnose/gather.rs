@@ -272,20 +272,17 @@ impl Gathered {
     /// The incidents at the end of the text: a kill whose sender was told later is no incident of its own.
     pub(super) fn finished(&self) -> Vec<Incident> {
         let mut incidents = self.incidents.clone();
-        let unproven = |incident: &Incident| matches!(incident.class, Class::Killed | Class::LoaderKilled);
-        if let Some(sender) = incidents.iter().position(|incident| incident.class.proves()) {
-            let mut at = 0;
-            let mut sender = sender;
-            while at < incidents.len() {
-                if unproven(&incidents[at]) {
-                    let mut consequence = incidents.remove(at);
-                    if consequence.class == Class::LoaderKilled {
-                        consequence.sighting.also.push(Verdict::DataloaderWorkerKill);
+        if incidents.iter().any(|incident| incident.class.proves()) {
+            let unproven = |incident: &Incident| matches!(incident.class, Class::Killed | Class::LoaderKilled);
+            let (kills, rest): (Vec<_>, Vec<_>) = incidents.into_iter().partition(unproven);
+            incidents = rest;
+            let sender = incidents.iter_mut().find(|incident| incident.class.proves());
+            if let Some(sender) = sender {
+                for mut kill in kills {
+                    if kill.class == Class::LoaderKilled {
+                        kill.sighting.also.push(Verdict::DataloaderWorkerKill);
                     }
-                    sender -= usize::from(at < sender);
-                    incidents[sender].absorb(consequence.sighting, false);
-                } else {
-                    at += 1;
+                    sender.absorb(kill.sighting, false);
                 }
             }
         }
