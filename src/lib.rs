@@ -7,7 +7,7 @@
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`record`]: the document of a run, and what changed between two.
-//! - [`estimate`]: what training a model should cost.
+//! - [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //!
 //! ```
@@ -26,6 +26,7 @@ pub mod bytes;
 pub mod capture;
 pub mod ceiling;
 pub mod compare;
+pub mod diagnose;
 mod error;
 pub mod estimate;
 pub mod inspect;

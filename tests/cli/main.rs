@@ -1,6 +1,7 @@
 //! The `plimsoll` command from outside.
 
 mod check;
+mod estimate;
 mod faults;
 mod generate;
 mod inspect;

@@ -11,6 +11,9 @@ use plimsoll::capture::Dtype;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
+use super::estimate::Estimate;
+use super::ledger::Ledger;
+
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
 #[command(name = "plimsoll", version, propagate_version = true, max_term_width = 100)]
@@ -35,6 +38,10 @@ pub enum Command {
     Compare(Compare),
     /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
     Inspect(Inspect),
+    /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
+    Estimate(Box<Estimate>),
+    /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
+    Ledger(Box<Ledger>),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -277,6 +284,10 @@ pub enum Document {
     Differences,
     /// What is inside files, `plimsoll.inspect/1`
     Inspect,
+    /// What training a model should cost, `plimsoll.estimate/1`
+    Estimate,
+    /// Bytes a parameter by stage, `plimsoll.ledger/1`
+    Ledger,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -3,8 +3,11 @@
 mod args;
 mod check;
 mod compare;
+mod estimate;
 mod generate;
 mod inspect;
+mod ledger;
+mod model;
 mod output;
 mod schema;
 
@@ -31,6 +34,8 @@ pub fn main() -> ExitCode {
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Estimate(estimate) => estimate::run(&estimate),
+        Command::Ledger(ledger) => ledger::run(&ledger),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

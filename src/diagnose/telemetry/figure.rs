@@ -21,11 +21,6 @@ impl Figure {
         Some(Self { bytes: size(value * unit)?, resolution: size(step.abs() / 2.0 * unit)? })
     }
 
-    /// An exact number of bytes.
-    pub(super) const fn exact(bytes: u64) -> Self {
-        Self { bytes: ByteSize::new(bytes), resolution: ByteSize::ZERO }
-    }
-
     /// The amount as a number.
     pub fn value(self) -> f64 {
         self.bytes.bytes() as f64

@@ -104,7 +104,9 @@ mod tests {
 
     #[test]
     fn prefixes_tell_who_wrote_and_go() {
-        let ray = line("\x1b[36m(MegatronPolicyWorker[rank=5] pid=811, ip=10.0.0.7)\x1b[0m GPU Memory x \x1b[32m[repeated 7x across cluster]\x1b[0m");
+        let ray = line(
+            "\x1b[36m(MegatronPolicyWorker[rank=5] pid=811, ip=10.0.0.7)\x1b[0m GPU Memory x \x1b[32m[repeated 7x across cluster]\x1b[0m",
+        );
         assert_eq!(ray.origin, Origin { rank: Some(5), pid: Some(811), host: Some("10.0.0.7".to_owned()) });
         assert!(ray.text.starts_with("(MegatronPolicyWorker"), "{}", ray.text);
         let torchelastic = line("[rank3]: hello");

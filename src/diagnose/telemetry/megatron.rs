@@ -29,7 +29,11 @@ pub(super) fn reports(line: &Line<'_>, samples: &mut Vec<Sample>) {
         sample.rank = head.rfind("[Rank ").and_then(|at| count(&head[at..], "[Rank "));
         sample.step = head.rfind("after ").and_then(|at| count(&head[at..], "after "));
         sample.label = Some("after iterations".to_owned());
-        if bridge { gigabytes(body, &mut sample) } else { megabytes(body, &mut sample) }
+        if bridge {
+            gigabytes(body, &mut sample)
+        } else {
+            megabytes(body, &mut sample)
+        }
         line.sign(&mut sample);
         samples.extend(sample.tells().then_some(sample));
     }

@@ -15,7 +15,8 @@ pub(super) fn nemo_rl(line: &Line<'_>) -> Option<Sample> {
     let mut sample = Sample::new(Format::NemoRl, line.position);
     sample.label = Some(label.trim().to_owned());
     sample.with(Metric::Allocated, before(text, middle)?.figure(GIB));
-    let reserved = number(&text[middle + "GB allocated, ".len()..]).filter(|number| number.rest.starts_with("GB reserved"));
+    let reserved =
+        number(&text[middle + "GB allocated, ".len()..]).filter(|number| number.rest.starts_with("GB reserved"));
     sample.with(Metric::Reserved, reserved.and_then(|number| number.figure(GIB)));
     line.sign(&mut sample);
     Some(sample)

@@ -7,7 +7,8 @@ use super::scan::{after, behind, count, whole};
 /// The step that `text` begins or reports, where it is a line of NeMo-RL or Megatron.
 pub(super) fn step(text: &str) -> Option<u64> {
     if let Some(rest) = behind(text, "= Step ") {
-        return whole(rest).filter(|_| rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('/'));
+        return whole(rest)
+            .filter(|_| rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('/'));
     }
     if text.contains("elapsed time per iteration (ms):") {
         return count(text, " iteration ");

@@ -134,7 +134,8 @@ impl Collector {
     /// What was read at `label`, or at the label with the most readings where none is given; `None` where nothing was.
     pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
         let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
-        let count = |workers: &BTreeMap<Worker, Series>| workers.values().map(|series| series.points.len()).sum::<usize>();
+        let count =
+            |workers: &BTreeMap<Worker, Series>| workers.values().map(|series| series.points.len()).sum::<usize>();
         let found = of(Metric::Allocated).chain(of(Metric::Reserved));
         let matching = found.filter(|(key, _)| label.is_none_or(|label| key.label == label));
         let (key, _) = matching.max_by_key(|(_, workers)| count(workers))?;

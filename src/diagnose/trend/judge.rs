@@ -39,9 +39,8 @@ fn of_key(collector: &Collector, key: &Key, workers: &BTreeMap<Worker, Series>) 
     let mut explanation = worst.explanation;
     if let Some(spread) = spread.filter(|spread| spread.rank_dependent) {
         let Spread { lowest, lowest_worker, highest, highest_worker, .. } = spread;
-        explanation.push_str(&format!(
-            "; it depends on the rank: {lowest} on {lowest_worker}, {highest} on {highest_worker}"
-        ));
+        explanation
+            .push_str(&format!("; it depends on the rank: {lowest} on {lowest_worker}, {highest} on {highest_worker}"));
     }
     Some(Finding {
         verdict: worst.verdict,
@@ -80,7 +79,8 @@ fn of_worker(collector: &Collector, key: &Key, worker: Worker, series: &Series) 
         Metric::Allocated if growing && steps_alike(&key.label) => {
             judged.verdict = Verdict::Leak;
             let slope = ByteSize::new(slope.max(0.0) as u64);
-            judged.explanation = format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
+            judged.explanation =
+                format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         Metric::HostUsed if growing && last.bytes() as f64 - first.bytes() as f64 > GIB => {
             judged.verdict = Verdict::HostGrowth;

@@ -41,7 +41,8 @@ impl Sleeps {
             let readings = series.readings();
             let nothing = |point: &&Point| point.figure.value() <= 2.0 * point.figure.resolution.bytes() as f64;
             let point = *readings.iter().find(nothing)?;
-            let words = "sleep freed nothing: under expandable_segments the pool of the sleep mode cannot give memory back";
+            let words =
+                "sleep freed nothing: under expandable_segments the pool of the sleep mode cannot give memory back";
             finding(Verdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
         });
         ineffective.or_else(|| {

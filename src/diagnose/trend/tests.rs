@@ -32,8 +32,14 @@ fn nemo(steps: u64, ranks: u64, seconds: f64, memory: impl Fn(u64, u64) -> (f64,
         for rank in 0..ranks {
             let (allocated, reserved) = memory(step, rank);
             let (pid, ip) = (1000 + rank, rank / 8);
-            let _ = writeln!(text, "\x1b[36m(MegatronPolicyWorker[rank={rank}] pid={pid}, ip=10.0.0.{ip})\x1b[0m GPU Memory before refit: 30.00GB allocated, 40.00GB reserved");
-            let _ = writeln!(text, "\x1b[36m(MegatronPolicyWorker[rank={rank}] pid={pid}, ip=10.0.0.{ip})\x1b[0m GPU Memory after refit complete: {allocated:.2}GB allocated, {reserved:.2}GB reserved");
+            let _ = writeln!(
+                text,
+                "\x1b[36m(MegatronPolicyWorker[rank={rank}] pid={pid}, ip=10.0.0.{ip})\x1b[0m GPU Memory before refit: 30.00GB allocated, 40.00GB reserved"
+            );
+            let _ = writeln!(
+                text,
+                "\x1b[36m(MegatronPolicyWorker[rank={rank}] pid={pid}, ip=10.0.0.{ip})\x1b[0m GPU Memory after refit complete: {allocated:.2}GB allocated, {reserved:.2}GB reserved"
+            );
         }
         let _ = writeln!(text, "  \u{2022} Total step time: {seconds:.2}s");
     }
@@ -79,10 +85,17 @@ fn the_worst_rank_decides_and_the_spread_is_told() {
     let log = nemo(8, 16, 90.0, |step, rank| if rank == 11 { (1.0 + 2.0 * step as f64, 30.0) } else { (1.0, 5.0) });
     let trends = collect(&log).trends();
     let leak = &trends.findings[0];
-    assert_eq!((leak.verdict, leak.worker.rank, leak.label.as_str()), (Verdict::Leak, Some(11), "after refit complete"));
+    assert_eq!(
+        (leak.verdict, leak.worker.rank, leak.label.as_str()),
+        (Verdict::Leak, Some(11), "after refit complete")
+    );
     let spread = leak.spread.unwrap();
     assert_eq!((spread.ranks, spread.highest_worker.rank, spread.rank_dependent), (16, Some(11), true));
-    assert!(leak.explanation.contains("it depends on the rank: 1.00 GiB on rank 0, 17.00 GiB on rank 11"), "{}", leak.explanation);
+    assert!(
+        leak.explanation.contains("it depends on the rank: 1.00 GiB on rank 0, 17.00 GiB on rank 11"),
+        "{}",
+        leak.explanation
+    );
     assert_eq!(leak.statistics.readings, 8);
     assert!((leak.statistics.slope / (1u64 << 31) as f64 - 1.0).abs() < 0.01);
 }
@@ -98,15 +111,23 @@ fn nemo_rl_3244_is_a_regression() {
     // Both in one text: the second is another run, as its steps begin again.
     let trends = collect(&(before + &after)).trends();
     assert_eq!(trends.verdict, Verdict::Regression);
-    let finding = trends.findings.iter().find(|finding| finding.metric == Metric::Allocated && finding.verdict == Verdict::Regression);
+    let finding = trends
+        .findings
+        .iter()
+        .find(|finding| finding.metric == Metric::Allocated && finding.verdict == Verdict::Regression);
     assert!(finding.unwrap().explanation.contains("7.87 GiB in the run before, 27.02 GiB in the last"), "{finding:?}");
 }
 
 /// NeMo-RL #2619: what stays after vLLM's sleep.
 #[test]
 fn nemo_rl_2619_is_residual_growth() {
-    let sleep = |freed: f64, left: f64| format!("INFO 05-29 10:00:00 [worker.py:145] Sleep mode freed {freed:.2} GiB memory, {left:.2} GiB memory is still in use.\n");
-    let log = [(43.82, 4.11), (40.0, 11.57), (40.0, 25.0), (40.0, 24.1)].map(|(freed, left)| sleep(freed, left)).concat();
+    let sleep = |freed: f64, left: f64| {
+        format!(
+            "INFO 05-29 10:00:00 [worker.py:145] Sleep mode freed {freed:.2} GiB memory, {left:.2} GiB memory is still in use.\n"
+        )
+    };
+    let log =
+        [(43.82, 4.11), (40.0, 11.57), (40.0, 25.0), (40.0, 24.1)].map(|(freed, left)| sleep(freed, left)).concat();
     let trends = collect(&log).trends();
     assert_eq!(trends.verdict, Verdict::ResidualGrowth);
     assert!(trends.findings[0].explanation.starts_with("4.11 GiB were still in use after the first sleep, 25.00 GiB"));
@@ -125,7 +146,10 @@ fn sleep_that_frees_nothing_is_ineffective() {
 fn deepspeed(reports: &[(&str, f64, f64, f64)]) -> String {
     let mut text = String::new();
     for (label, ma, ca, host) in reports {
-        let _ = write!(text, "{label}\nMA {ma} GB         Max_MA {ma} GB         CA {ca} GB         Max_CA {ca:.0} GB \nCPU Virtual Memory:  used = {host} GB, percent = 13.4%\n");
+        let _ = write!(
+            text,
+            "{label}\nMA {ma} GB         Max_MA {ma} GB         CA {ca} GB         Max_CA {ca:.0} GB \nCPU Virtual Memory:  used = {host} GB, percent = 13.4%\n"
+        );
     }
     text
 }
@@ -133,11 +157,18 @@ fn deepspeed(reports: &[(&str, f64, f64, f64)]) -> String {
 /// DeepSpeed #7693: a tensor of 12 GB goes to the device and back.
 #[test]
 fn deepspeed_7693_s_round_trip_is_host_growth() {
-    let log = deepspeed(&[("before to", 9.36, 9.4, 135.33), ("after .to(device)", 21.36, 24.05, 135.33), ("after .cpu()", 9.36, 24.05, 147.38)]);
+    let log = deepspeed(&[
+        ("before to", 9.36, 9.4, 135.33),
+        ("after .to(device)", 21.36, 24.05, 135.33),
+        ("after .cpu()", 9.36, 24.05, 147.38),
+    ]);
     let trends = collect(&log).trends();
     assert_eq!(trends.verdict, Verdict::HostGrowth);
     let explanation = &trends.findings[0].explanation;
-    assert!(explanation.starts_with("12.00 GiB went to the device and came back, and the host holds 12.05 GiB more"), "{explanation}");
+    assert!(
+        explanation.starts_with("12.00 GiB went to the device and came back, and the host holds 12.05 GiB more"),
+        "{explanation}"
+    );
     assert!(explanation.contains("24.05 GiB stay cached"), "{explanation}");
 }
 
@@ -154,7 +185,8 @@ fn offloading_while_a_model_is_built_is_no_host_growth() {
 #[test]
 fn host_memory_that_rises_step_by_step_is_host_growth() {
     let reports: Vec<String> = (1..=8).map(|step| format!("after step {step}")).collect();
-    let reports: Vec<_> = reports.iter().enumerate().map(|(i, label)| (label.as_str(), 5.0, 6.0, 100.0 + 1.5 * i as f64)).collect();
+    let reports: Vec<_> =
+        reports.iter().enumerate().map(|(i, label)| (label.as_str(), 5.0, 6.0, 100.0 + 1.5 * i as f64)).collect();
     let trends = collect(&deepspeed(&reports)).trends();
     assert_eq!((trends.verdict, trends.findings[0].label.as_str()), (Verdict::HostGrowth, "after step #"));
 }
@@ -165,7 +197,8 @@ fn growth_in_the_first_step_only_is_no_leak() {
     let log = nemo(6, 1, 90.0, |step, _| if step == 1 { (20.0, 22.0) } else { (52.0, 54.0) });
     let trends = collect(&log).trends();
     assert_eq!(trends.verdict, Verdict::ReportOnly);
-    let finding = trends.findings.iter().find(|f| f.metric == Metric::Allocated && f.label == "after refit complete").unwrap();
+    let finding =
+        trends.findings.iter().find(|f| f.metric == Metric::Allocated && f.label == "after refit complete").unwrap();
     assert_eq!(finding.pattern, Pattern::FirstStepOnly);
 }
 
@@ -174,7 +207,8 @@ fn m20_rising_reserved_that_levels_off_is_no_leak_and_rising_allocated_is() {
     let levels_off = nemo(20, 2, 90.0, |step, _| (3.0, 9.0 - 6.0 / step as f64));
     let trends = collect(&levels_off).trends();
     assert_ne!(trends.verdict, Verdict::Leak);
-    let reserved = trends.findings.iter().find(|f| f.metric == Metric::Reserved && f.label == "after refit complete").unwrap();
+    let reserved =
+        trends.findings.iter().find(|f| f.metric == Metric::Reserved && f.label == "after refit complete").unwrap();
     assert_eq!(reserved.pattern, Pattern::Plateau);
     let rises = nemo(20, 2, 90.0, |step, _| (3.0 + 0.25 * step as f64, 12.0));
     assert_eq!(verdict(&rises), Verdict::Leak);
@@ -182,7 +216,11 @@ fn m20_rising_reserved_that_levels_off_is_no_leak_and_rising_allocated_is() {
 
 #[test]
 fn a_model_that_is_loaded_leaks_nothing() {
-    let log = deepspeed(&[("after embedding", 2.0, 2.0, 50.0), ("after layer", 8.0, 8.0, 51.0), ("after head", 16.0, 16.0, 52.0)]);
+    let log = deepspeed(&[
+        ("after embedding", 2.0, 2.0, 50.0),
+        ("after layer", 8.0, 8.0, 51.0),
+        ("after head", 16.0, 16.0, 52.0),
+    ]);
     assert_eq!(verdict(&log), Verdict::ReportOnly);
 }
 
@@ -196,7 +234,8 @@ fn three_readings_are_growth_only_where_every_step_is_large() {
 #[test]
 fn m18_retries_and_peaks_are_told() {
     let mut collector = Collector::default();
-    let mut sample = crate::diagnose::telemetry::Sample::new(crate::diagnose::telemetry::Format::MemorySummary, Position::default());
+    let mut sample =
+        crate::diagnose::telemetry::Sample::new(crate::diagnose::telemetry::Format::MemorySummary, Position::default());
     sample.retries = Some(14);
     collector.push(&sample);
     assert_eq!(collector.trends().retries, Some(14));

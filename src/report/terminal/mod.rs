@@ -7,7 +7,9 @@
 
 mod differences;
 mod entries;
+mod estimate;
 mod inspect;
+mod ledger;
 mod memory;
 mod problems;
 mod record;
@@ -19,7 +21,9 @@ mod text;
 
 pub use differences::differences;
 pub use entries::EntryTable;
+pub use estimate::estimate;
 pub use inspect::inspection;
+pub use ledger::ledger;
 pub use record::record;
 pub use style::{Palette, Screen};
 pub use text::duration;
