@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::document::Record;
 use super::results::EntryResult;
-use super::semantics::{EntrySemantics, Semantics};
+use super::semantics::{CaptureSemantics, EntrySemantics, Semantics};
 use crate::meter::{Metric, Reading};
 
 /// What changed between two records, the earlier first.
@@ -126,7 +126,10 @@ pub fn compare_records(before: &Record, after: &Record) -> Differences {
 fn semantics_changes(before: &Semantics, after: &Semantics) -> Vec<Change> {
     // The fields beside the entries are compared as they stand, the entries by name: one that was added at the front
     // must not show every other as changed.
-    let without_entries = |semantics: &Semantics| Semantics { entries: Vec::new(), ..semantics.clone() };
+    let (Semantics::Capture(before), Semantics::Capture(after)) = (before, after) else {
+        return changes(before, after);
+    };
+    let without_entries = |semantics: &CaptureSemantics| CaptureSemantics { entries: Vec::new(), ..semantics.clone() };
     let mut found = changes(&without_entries(before), &without_entries(after));
     found.extend(entry_changes(&before.entries, &after.entries));
     found
@@ -323,18 +326,21 @@ mod tests {
 
     #[test]
     fn policy_and_environment_leave_the_semantics_digest_as_it_is() {
-        let batching = |record: &mut Record, cap| record.policy.batching.as_mut().unwrap().cap = cap;
+        let batching = |record: &mut Record, cap| sample::capture_policy(record).batching.as_mut().unwrap().cap = cap;
         let text = [
             line("nothing", &with(|_| {})),
             line("byte cap", &with(|r| batching(r, Some(ByteSize::mib(512))))),
             line("no byte cap", &with(|r| batching(r, None))),
-            line("batches", &with(|r| r.policy.batching.as_mut().unwrap().batches.truncate(1))),
-            line("over-cap rule", &with(|r| r.policy.batching.as_mut().unwrap().over_cap = OverCap::Refuse)),
-            line("recycling", &with(|r| r.policy.recycling.after = None)),
-            line("threads", &with(|r| r.policy.threads = 16)),
-            line("source", &with(|r| r.policy.source.kind = SourceKind::Store)),
-            line("timeout", &with(|r| r.policy.timeout_ns = None)),
-            line("sampling interval", &with(|r| r.policy.sampling_interval_ns = 1_000_000)),
+            line("batches", &with(|r| sample::capture_policy(r).batching.as_mut().unwrap().batches.truncate(1))),
+            line(
+                "over-cap rule",
+                &with(|r| sample::capture_policy(r).batching.as_mut().unwrap().over_cap = OverCap::Refuse),
+            ),
+            line("recycling", &with(|r| sample::capture_policy(r).recycling.after = None)),
+            line("threads", &with(|r| sample::capture_policy(r).threads = 16)),
+            line("source", &with(|r| sample::capture_policy(r).source.kind = SourceKind::Store)),
+            line("timeout", &with(|r| sample::capture_policy(r).timeout_ns = None)),
+            line("sampling interval", &with(|r| sample::capture_policy(r).sampling_interval_ns = 1_000_000)),
             line("RAM", &with(|r| r.environment.system.as_mut().unwrap().memory = ByteSize::gib(128))),
             line("torch", &with(|r| drop(r.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned())))),
             line("version of plimsoll", &with(|r| r.plimsoll = "0.2.0".to_owned())),
@@ -347,40 +353,40 @@ mod tests {
     fn what_the_figures_mean_changes_the_semantics_digest() {
         let tolerance = |value| Tolerance::new(value).unwrap();
         let text = [
-            line("an entry's bytes", &with(|r| r.semantics.entries[1].digest = sample::digest_of("other"))),
-            line("an entry's size", &with(|r| r.semantics.entries[1].bytes = ByteSize::mib(1))),
-            line("an entry's shape", &with(|r| r.semantics.entries[1].tensors[1].shape[0] = 2)),
-            line("an entry's strides", &with(|r| r.semantics.entries[1].tensors[1].strides = vec![1, 262_144])),
-            line("a tensor more", &with(|r| drop(r.semantics.entries[1].tensors.pop()))),
+            line("an entry's bytes", &with(|r| sample::capture(r).entries[1].digest = sample::digest_of("other"))),
+            line("an entry's size", &with(|r| sample::capture(r).entries[1].bytes = ByteSize::mib(1))),
+            line("an entry's shape", &with(|r| sample::capture(r).entries[1].tensors[1].shape[0] = 2)),
+            line("an entry's strides", &with(|r| sample::capture(r).entries[1].tensors[1].strides = vec![1, 262_144])),
+            line("a tensor more", &with(|r| drop(sample::capture(r).entries[1].tensors.pop()))),
             line(
                 "what a digest covers",
                 &with(|r| {
-                    r.semantics.entries[0].covers = Digest::Full;
-                    r.semantics.entries[0].digest = sample::digest_of("full");
+                    sample::capture(r).entries[0].covers = Digest::Full;
+                    sample::capture(r).entries[0].digest = sample::digest_of("full");
                 }),
             ),
-            line("order", &with(|r| r.semantics.entries.swap(1, 2))),
-            line("an entry removed", &with(|r| drop(r.semantics.entries.remove(0)))),
-            line("an entry added", &with(|r| r.semantics.entries.insert(0, sample::entry(9)))),
-            line("an entry renamed", &with(|r| r.semantics.entries[3].name = "a/b~c.pt".to_owned())),
+            line("order", &with(|r| sample::capture(r).entries.swap(1, 2))),
+            line("an entry removed", &with(|r| drop(sample::capture(r).entries.remove(0)))),
+            line("an entry added", &with(|r| sample::capture(r).entries.insert(0, sample::entry(9)))),
+            line("an entry renamed", &with(|r| sample::capture(r).entries[3].name = "a/b~c.pt".to_owned())),
             line(
                 "a tolerance",
                 &with(|r| {
-                    r.semantics.comparison = Some(Comparison::tolerance(tolerance(1e-3), Tolerance::ZERO));
+                    sample::capture(r).comparison = Some(Comparison::tolerance(tolerance(1e-3), Tolerance::ZERO));
                 }),
             ),
-            line("a comparison", &with(|r| r.semantics.comparison = Some(Preset::Torch.into()))),
+            line("a comparison", &with(|r| sample::capture(r).comparison = Some(Preset::Torch.into()))),
             line(
                 "repetitions",
                 &with(|r| {
                     let launches = 101.try_into().unwrap();
-                    r.semantics.timing = Some(Protocol::KernelForge { warmup: 25, launches });
+                    sample::capture(r).timing = Some(Protocol::KernelForge { warmup: 25, launches });
                 }),
             ),
-            line("protocol", &with(|r| r.semantics.timing = Some(Protocol::samples()))),
-            line("kernel", &with(|r| r.semantics.kernel.name = "py:k.py:launch".to_owned())),
-            line("kernel's source", &with(|r| r.semantics.kernel.digest = Some("00ff".to_owned()))),
-            line("operator", &with(|r| r.semantics.operator = "torch.cat".to_owned())),
+            line("protocol", &with(|r| sample::capture(r).timing = Some(Protocol::samples()))),
+            line("kernel", &with(|r| sample::capture(r).kernel.name = "py:k.py:launch".to_owned())),
+            line("kernel's source", &with(|r| sample::capture(r).kernel.digest = Some("00ff".to_owned()))),
+            line("operator", &with(|r| sample::capture(r).operator = "torch.cat".to_owned())),
         ];
         assert!(text.iter().all(|line| line.contains(" changed ")));
         sample::assert_snapshot("record_semantics_changed", &text.concat());

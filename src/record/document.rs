@@ -41,9 +41,11 @@ pub struct Record {
     pub environment: Environment,
     /// The memory of each phase, in order.
     pub phases: Vec<PhaseReadings>,
-    /// The proofs that the memory of workers came back, in order.
+    /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
-    /// One result an entry.
+    /// One result an entry; only a run on a capture has them.
+    #[serde(default, skip_serializing_if = "Results::is_empty")]
     pub results: Results,
     /// What was judged.
     pub verdicts: Vec<Verdict>,
@@ -78,7 +80,8 @@ impl Record {
         if computed != self.semantics_digest {
             return Err(RecordError::BrokenDigest { stored: self.semantics_digest.clone(), computed });
         }
-        let (entries, results) = (&self.semantics.entries, &self.results.entries);
+        let entries = self.semantics.capture().map_or(&[][..], |capture| &capture.entries);
+        let results = &self.results.entries;
         if entries.len() != results.len() {
             let detail = format!("{} entries but {} results", entries.len(), results.len());
             return Err(RecordError::Inconsistent { detail });
@@ -121,7 +124,7 @@ mod tests {
     #[test]
     fn a_whole_record_as_a_user_sees_it() {
         let mut record = sample::record();
-        record.semantics.entries.truncate(2);
+        sample::capture(&mut record).entries.truncate(2);
         record.results.entries.truncate(2);
         record.semantics_digest = record.semantics.digest();
         record.phases.truncate(1);

@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn changed_semantics_break_the_digest() {
         let mut record = sample::record();
-        record.semantics.entries[1].bytes = ByteSize::new(1);
+        sample::capture(&mut record).entries[1].bytes = ByteSize::new(1);
         let error = refused(&serde_json::to_string(&record).unwrap());
         let RecordError::InFile { fault, .. } = &error else { panic!("{error}") };
         assert!(matches!(**fault, RecordError::BrokenDigest { .. }), "{error}");

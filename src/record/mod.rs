@@ -1,9 +1,10 @@
 //! The record: the JSON document of one run, and what changed between two of them.
 //!
 //! A record (`schema: "plimsoll.record/1"`) keeps three things apart that are easily mixed up. [`Semantics`] is what the
-//! figures mean: the operator, the entries in order, the kernel, the comparison, the timing protocol. [`Policy`] is how
-//! memory was managed meanwhile: byte cap, batches, recycling. [`Environment`] is where it ran. Beside them stand the
-//! memory of each phase, the proofs that memory came back, one typed result an entry, and the verdicts.
+//! figures mean: of a run on a capture the operator, the entries in order, the kernel, the comparison, the timing
+//! protocol; else the test or the command. [`Policy`] is how memory was managed meanwhile: byte cap, batches, recycling;
+//! ceilings and their enforcement. [`Environment`] is where it ran. Beside them stand the memory of each phase, the proofs
+//! that memory came back, one typed result an entry, and the verdicts.
 //!
 //! Invariants:
 //! * `semantics_digest` is BLAKE3 over the RFC 8785 canonical JSON of `semantics`. No policy and no environment touches
@@ -36,8 +37,12 @@ pub use environment::{Environment, Gpu};
 pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use file::{MAX_RECORD, RecordFile, write_record};
-pub use policy::{Batch, Batching, CacheRelease, CaptureSource, Policy, Recycling, SourceKind};
+pub use policy::{
+    Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, SourceKind,
+};
 pub use release::{Release, ReleaseReason};
 pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
-pub use semantics::{Aggregation, EntrySemantics, Semantics, TensorSemantics};
+pub use semantics::{
+    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
+};
 pub use verdict::{Verdict, VerdictStatus, exit_code};

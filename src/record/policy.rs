@@ -6,10 +6,45 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::{self, OverCap};
+use crate::ceiling::Ceilings;
 
 /// How memory was managed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Policy {
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Policy {
+    /// Of a run on a capture.
+    Capture(CapturePolicy),
+    /// Of a test or a command.
+    Process(ProcessPolicy),
+}
+
+impl Policy {
+    /// That of a run on a capture.
+    pub fn capture(&self) -> Option<&CapturePolicy> {
+        match self {
+            Self::Capture(policy) => Some(policy),
+            Self::Process(_) => None,
+        }
+    }
+}
+
+/// How the memory of a test or a command was limited and watched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessPolicy {
+    /// What was limited.
+    pub ceilings: Ceilings,
+    /// Whether a process that passes a ceiling was to be stopped there.
+    pub enforce: bool,
+    /// The longest that one run may take, in nanoseconds; absent where none was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ns: Option<u64>,
+    /// Nanoseconds between two samples of memory.
+    pub sampling_interval_ns: u64,
+}
+
+/// How memory was managed during a run on a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CapturePolicy {
     /// Where the entries were read from.
     pub source: CaptureSource,
     /// How entries were grouped for profiling; absent for a run that only validated.

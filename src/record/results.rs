@@ -21,6 +21,11 @@ pub struct Results {
 }
 
 impl Results {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.timing.is_none()
+    }
+
     /// The timings of the entries as one figure; `None` where none was timed.
     pub fn aggregate(&self, aggregation: Aggregation) -> Option<Statistics> {
         let statistics = self.entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);

@@ -53,18 +53,34 @@ pub(crate) fn entry(index: usize) -> EntrySemantics {
 }
 
 pub(crate) fn semantics() -> Semantics {
-    Semantics {
+    Semantics::Capture(CaptureSemantics {
         operator: "torch.nn.functional.embedding".to_owned(),
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
+    })
+}
+
+/// The semantics of a record of a capture, to change them.
+pub(crate) fn capture(record: &mut Record) -> &mut CaptureSemantics {
+    match &mut record.semantics {
+        Semantics::Capture(semantics) => semantics,
+        other => panic!("{other:?} are of no capture"),
+    }
+}
+
+/// The policy of a record of a capture, to change it.
+pub(crate) fn capture_policy(record: &mut Record) -> &mut CapturePolicy {
+    match &mut record.policy {
+        Policy::Capture(policy) => policy,
+        other => panic!("{other:?} is of no capture"),
     }
 }
 
 pub(crate) fn policy() -> Policy {
-    Policy {
+    Policy::Capture(CapturePolicy {
         source: CaptureSource { kind: SourceKind::Folder, path: "captures/gemma4-e2b-gb10".to_owned() },
         batching: Some(Batching {
             cap: Some(ByteSize::gib(1)),
@@ -80,7 +96,44 @@ pub(crate) fn policy() -> Policy {
         timeout_ns: Some(60_000_000_000),
         sampling_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
-    }
+    })
+}
+
+/// The record of a test in a process of its own, which broke a ceiling.
+pub(crate) fn test() -> Record {
+    let semantics = TestSemantics {
+        package: Some("reader".to_owned()),
+        suite: Some("reader".to_owned()),
+        name: "tests::opens_in_constant_memory".to_owned(),
+    };
+    process(Semantics::Test(semantics), "peak_rss = 256 MiB, swap_growth = 0 B")
+}
+
+/// The record of a command that held its ceilings.
+pub(crate) fn command() -> Record {
+    let command = ["python3", "train.py", "--steps", "10"].map(str::to_owned).to_vec();
+    process(Semantics::Command(CommandSemantics { label: "train".to_owned(), command }), "peak_rss = 2 GiB")
+}
+
+fn process(semantics: Semantics, ceilings: &str) -> Record {
+    let ceilings: crate::ceiling::Ceilings = ceilings.parse().unwrap();
+    let mut record = record();
+    record.phases.truncate(1);
+    record.phases[0].phase = "run".to_owned();
+    record.policy = Policy::Process(ProcessPolicy {
+        ceilings: ceilings.clone(),
+        enforce: false,
+        timeout_ns: Some(60_000_000_000),
+        sampling_interval_ns: 10_000_000,
+    });
+    record.semantics_digest = semantics.digest();
+    record.semantics = semantics;
+    record.results = Results::default();
+    record.releases = Vec::new();
+    record.verdicts = judge(&record.phases, &ceilings).into_iter().map(Verdict::from).collect();
+    record.exit_code = exit_code(&record.verdicts);
+    record.command = vec!["plimsoll".to_owned(), "run".to_owned()];
+    record
 }
 
 fn environment() -> Environment {
@@ -266,7 +319,7 @@ pub(crate) fn record() -> Record {
 pub(crate) fn failing() -> Record {
     let mut record = record();
     let kinds = FailureKind::ALL;
-    record.semantics.entries = (0..kinds.len() + 4).map(entry).collect();
+    capture(&mut record).entries = (0..kinds.len() + 4).map(entry).collect();
     record.semantics_digest = record.semantics.digest();
     let mut results: Vec<EntryResult> = (0..kinds.len() + 4).map(result).collect();
     for (result, kind) in results.iter_mut().zip(kinds) {

@@ -11,7 +11,41 @@ use crate::timing::Protocol;
 
 /// What a run measured, apart from how its memory was managed and where it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Semantics {
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Semantics {
+    /// A kernel on the entries of a capture.
+    Capture(CaptureSemantics),
+    /// A test in a process of its own.
+    Test(TestSemantics),
+    /// A command and the processes below it.
+    Command(CommandSemantics),
+}
+
+/// A test in a process of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestSemantics {
+    /// The package that the test belongs to; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// The test binary or module that holds the test; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
+    /// The name of the test as its runner prints it: `reader::tests::opens_in_constant_memory`.
+    pub name: String,
+}
+
+/// A command and the processes below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandSemantics {
+    /// The name under which runs of the command are compared: given, or the program's file name.
+    pub label: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+}
+
+/// A kernel on the entries of a capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaptureSemantics {
     /// The operator that was captured, such as `torch.nn.functional.embedding`.
     pub operator: String,
     /// The entries, in the order of the capture.
@@ -108,6 +142,25 @@ impl Semantics {
         format!("blake3:{}", hasher.finalize().to_hex())
     }
 
+    /// Those of a run on a capture.
+    pub fn capture(&self) -> Option<&CaptureSemantics> {
+        match self {
+            Self::Capture(semantics) => Some(semantics),
+            Self::Test(_) | Self::Command(_) => None,
+        }
+    }
+
+    /// What was measured, in a word or two: the operator, the test, the label of the command.
+    pub fn subject(&self) -> &str {
+        match self {
+            Self::Capture(capture) => &capture.operator,
+            Self::Test(test) => &test.name,
+            Self::Command(command) => &command.label,
+        }
+    }
+}
+
+impl CaptureSemantics {
     /// The bytes of all entries.
     pub fn bytes(&self) -> ByteSize {
         self.entries.iter().map(|entry| entry.bytes).sum()

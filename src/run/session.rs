@@ -11,8 +11,9 @@ use crate::capture::batch::{self, Batch, BatchError, ByteBudget};
 use crate::compare::Comparison;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
-    Aggregation, Batching, CacheRelease, CaptureSource, EntryResult, Environment, Policy, Record, RecordError,
-    Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code, timestamp,
+    Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment,
+    Policy, Record, RecordError, Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict,
+    exit_code, timestamp,
 };
 
 use super::launcher::Launcher;
@@ -96,6 +97,7 @@ pub fn run(
     verdicts.extend(ceiling_verdicts(&phases, options));
     let mut results = Results { entries: results, timing: None };
     results.timing = semantics.aggregation.and_then(|how| results.aggregate(how));
+    let semantics = Semantics::Capture(semantics);
     Ok(Record {
         schema: SCHEMA.to_owned(),
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -105,7 +107,7 @@ pub fn run(
         wall_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
         semantics_digest: semantics.digest(),
         semantics,
-        policy: policy(capture, options, batches),
+        policy: Policy::Capture(policy(capture, options, batches)),
         environment: Environment::of(SystemInfo::read()?, launcher.versions()),
         phases,
         releases,
@@ -126,10 +128,10 @@ fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> 
     })
 }
 
-fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> Semantics {
+fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> CaptureSemantics {
     let operator = capture.function_name().to_owned();
     let rule = || options.comparison.unwrap_or_else(|| Comparison::for_operator(&operator));
-    Semantics {
+    CaptureSemantics {
         comparison: options.validate.then(rule),
         operator,
         entries: planned.iter().map(|p| p.semantics.clone()).collect(),
@@ -153,8 +155,8 @@ fn ceiling_verdicts(phases: &[PhaseReadings], options: &Options) -> Vec<Verdict>
     crate::ceiling::judge(phases, &options.ceilings).into_iter().map(Verdict::from).collect()
 }
 
-fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> Policy {
-    Policy {
+fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> CapturePolicy {
+    CapturePolicy {
         source: CaptureSource { kind: SourceKind::Folder, path: display(capture.path()) },
         batching: options.profile.then(|| Batching {
             cap: Some(options.batch_bytes),

@@ -22,7 +22,7 @@ fn check_validates_releases_profiles_and_records() {
         assert_eq!((profile.samples_ns.len(), profile.launches_per_sample), (1, Some(100)));
         assert!(!validation.blindness.unwrap().any());
     }
-    let batches = &record.policy.batching.as_ref().unwrap().batches;
+    let batches = &record.policy.capture().unwrap().batching.as_ref().unwrap().batches;
     assert_eq!(batches.iter().map(|b| (b.first, b.count)).collect::<Vec<_>>(), [(0, 2), (2, 2)]);
     assert!(batches.iter().all(|b| b.bytes <= ByteSize::new(150 << 10)));
     let reasons: Vec<_> = record.releases.iter().map(|r| (r.worker, r.reason, r.proof.gone)).collect();
@@ -97,7 +97,7 @@ fn an_entry_over_the_cap_is_alone_or_refused() {
     let flags = ["--kernel", "builtin:embedding", "--batch-bytes", "1KiB"];
     let (code, record) = scene.run(scene.command("check").args(flags));
     assert_eq!(code, 0);
-    let batches = record.policy.batching.unwrap().batches;
+    let batches = &record.policy.capture().unwrap().batching.as_ref().unwrap().batches;
     assert_eq!(batches.iter().map(|b| (b.count, b.over_cap)).collect::<Vec<_>>(), [(1, true), (1, true)]);
     fs::remove_file(scene.record()).unwrap();
     let (code, _, err) = run(scene.command("check").args(flags).args(["--over-cap", "refuse"]));

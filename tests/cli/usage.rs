@@ -82,8 +82,8 @@ fn every_flag_has_an_environment_variable() {
             .env("PLIMSOLL_BATCH_BYTES", "5MiB"),
     );
     assert_eq!(code, 0);
-    assert_eq!(record.semantics.timing.unwrap().launches().get(), 3);
-    assert_eq!(record.policy.batching.unwrap().cap, Some(plimsoll::ByteSize::mib(5)));
+    assert_eq!(record.semantics.capture().unwrap().timing.unwrap().launches().get(), 3);
+    assert_eq!(record.policy.capture().unwrap().batching.as_ref().unwrap().cap, Some(plimsoll::ByteSize::mib(5)));
     for part in ["check", "validate", "profile", "generate", "compare"] {
         let (code, help, _) = run(plimsoll().args([part, "--help"]));
         assert_eq!(code, 0);

@@ -4,10 +4,9 @@ use anstyle::Style;
 use serde_json::Value;
 
 use super::memory::marked;
-use super::record::short;
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, counted, cut, duration, interval, labelled, percent, styled};
+use super::text::{clean, counted, cut, duration, interval, labelled, percent, short, styled};
 use crate::bytes::ByteSize;
 use crate::record::{Change, ChangeKind, Differences, Figures};
 

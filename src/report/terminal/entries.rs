@@ -4,7 +4,7 @@ use super::style::{Palette, Screen};
 use super::table::{Align, Cell, Column, Table};
 use super::text::{clean, duration, number};
 use crate::compare::{Elements, LeafOutcome};
-use crate::record::{EntryResult, Failure, Profile, ProfileStatus, Semantics, Validation, ValidationStatus};
+use crate::record::{CaptureSemantics, EntryResult, Failure, Profile, ProfileStatus, Validation, ValidationStatus};
 use crate::timing::Protocol;
 
 /// What stands where a figure was not taken.
@@ -30,7 +30,7 @@ enum Times {
 impl EntryTable {
     /// The table for a run of these semantics: validation columns where there is a comparison, times where there is a
     /// timing protocol.
-    pub fn new(semantics: &Semantics, screen: &Screen) -> Self {
+    pub fn new(semantics: &CaptureSemantics, screen: &Screen) -> Self {
         let validated = semantics.comparison.is_some();
         let times = match semantics.timing {
             None => Times::None,
@@ -69,7 +69,7 @@ impl EntryTable {
     }
 
     /// The row of one entry, in one line.
-    pub fn row(&self, semantics: &Semantics, result: &EntryResult) -> String {
+    pub fn row(&self, semantics: &CaptureSemantics, result: &EntryResult) -> String {
         let bytes = semantics.entries.get(result.index).map_or(ABSENT.to_owned(), |entry| entry.bytes.to_string());
         let mut cells = vec![Cell::plain(clean(&result.name)), Cell::new(bytes, self.palette.dim)];
         let timed = result.profile.as_ref().is_some_and(|profile| profile.status == ProfileStatus::Timed);

@@ -5,6 +5,7 @@
 //! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
 //! their control characters: a file name cannot move the cursor.
 
+mod capture;
 mod differences;
 mod entries;
 mod estimate;

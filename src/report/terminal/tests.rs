@@ -20,6 +20,12 @@ fn a_record_in_which_everything_held() {
 }
 
 #[test]
+fn records_of_a_test_and_of_a_command() {
+    sample::assert_snapshot("terminal_record_test", &shown(&sample::test(), 100));
+    sample::assert_snapshot("terminal_record_command", &shown(&sample::command(), 100));
+}
+
+#[test]
 fn a_record_on_a_narrow_screen() {
     sample::assert_snapshot("terminal_record_narrow", &shown(&sample::record(), 60));
 }
@@ -32,16 +38,16 @@ fn a_record_with_failures_of_each_kind() {
 #[test]
 fn a_validation_alone_has_no_times_and_samples_have_median_and_mean() {
     let mut validated = sample::record();
-    validated.semantics.timing = None;
+    sample::capture(&mut validated).timing = None;
     validated.results.timing = None;
-    validated.policy.batching = None;
+    sample::capture_policy(&mut validated).batching = None;
     validated.results.entries.iter_mut().for_each(|result| result.profile = None);
     let text = shown(&validated, 100);
     assert!(text.contains("max abs err") && !text.contains("launch") && !text.contains("batch"), "{text}");
 
     let mut profiled = sample::record();
-    profiled.semantics.comparison = None;
-    profiled.semantics.timing = Some(Protocol::samples());
+    sample::capture(&mut profiled).comparison = None;
+    sample::capture(&mut profiled).timing = Some(Protocol::samples());
     for result in &mut profiled.results.entries {
         result.validation = None;
         result.profile.as_mut().unwrap().statistics = Statistics::of(&[1000.0, 2000.0, 9000.0]);
@@ -55,17 +61,17 @@ fn a_validation_alone_has_no_times_and_samples_have_median_and_mean() {
 fn what_changed_between_two_records() {
     let before = sample::record();
     let mut semantics = before.clone();
-    semantics.semantics.entries[1].bytes = crate::ByteSize::mib(1);
-    semantics.semantics.entries[1].digest = sample::digest_of("other");
-    semantics.semantics.entries.swap(2, 3);
-    semantics.semantics.kernel.name = "py:kernel.py:launch".to_owned();
+    sample::capture(&mut semantics).entries[1].bytes = crate::ByteSize::mib(1);
+    sample::capture(&mut semantics).entries[1].digest = sample::digest_of("other");
+    sample::capture(&mut semantics).entries.swap(2, 3);
+    sample::capture(&mut semantics).kernel.name = "py:kernel.py:launch".to_owned();
     semantics.semantics_digest = semantics.semantics.digest();
     let text = differences(&compare_records(&before, &semantics), &plain(120));
     sample::assert_snapshot("terminal_differences_semantics", &text);
 
     let mut policy = before.clone();
-    policy.policy.batching.as_mut().unwrap().cap = None;
-    policy.policy.timeout_ns = None;
+    sample::capture_policy(&mut policy).batching.as_mut().unwrap().cap = None;
+    sample::capture_policy(&mut policy).timeout_ns = None;
     policy.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned());
     policy.results.entries[3] = sample::failing().results.entries[3].clone();
     policy.phases[2].readings.values_mut().for_each(|reading| reading.bytes = crate::ByteSize::mib(512));
@@ -80,7 +86,7 @@ fn no_line_is_wider_than_the_screen_or_ends_with_a_space() {
     for width in [60, 61, 72, 80, 100, 133, 200] {
         let mut wordy = sample::record();
         wordy.verdicts[0].subject = "subject ".repeat(20);
-        wordy.semantics.operator = "operator".repeat(40);
+        sample::capture(&mut wordy).operator = "operator".repeat(40);
         for record in [sample::record(), sample::failing(), wordy] {
             let changed = differences(&compare_records(&sample::record(), &record), &plain(width));
             for line in shown(&record, width).lines().chain(changed.lines()) {
@@ -114,9 +120,9 @@ fn colour_adds_styles_and_changes_no_text() {
 fn a_hostile_name_shows_and_does_nothing() {
     let mut record = sample::record();
     let name = "entry_\x1b[31m\n\u{202e}.pt";
-    record.semantics.entries[0].name = name.to_owned();
+    sample::capture(&mut record).entries[0].name = name.to_owned();
     record.results.entries[0].name = name.to_owned();
-    record.policy.source.path = "dir\x1b]0;title\x07".to_owned();
+    sample::capture_policy(&mut record).source.path = "dir\x1b]0;title\x07".to_owned();
     record.verdicts[0].message = "a\x1bb".to_owned();
     let text = shown(&record, 120);
     assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text}");

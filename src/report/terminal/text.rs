@@ -6,6 +6,9 @@ use anstyle::Style;
 
 use super::style::Screen;
 
+/// The columns of a label at the start of a line.
+pub(super) const LABEL: usize = 12;
+
 /// `text` without anything that a terminal would obey or that changes the order of what is read.
 pub(super) fn clean(text: &str) -> String {
     let hidden = |c: char| {
@@ -147,6 +150,12 @@ pub(super) fn labelled(label: &str, style: Style, value: &str, columns: usize, s
         start = " ".repeat(1 + indent);
     }
     text
+}
+
+/// A digest's first 12 hexadecimal digits, under the name of its function where it has one.
+pub(super) fn short(digest: &str) -> String {
+    let (function, hex) = digest.split_once(':').unwrap_or(("blake3", digest));
+    format!("{}:{}", clean(function), clean(&hex.chars().take(12).collect::<String>()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,145 @@
+//! What is told of a run on a capture alone: what was checked, a row an entry, the proofs that memory came back, the
+//! batches.
+
+use std::fmt::Write;
+
+use super::entries::EntryTable;
+use super::problems::problems;
+use super::style::Screen;
+use super::text::{LABEL, counted, duration, labelled, short};
+use crate::bytes::ByteSize;
+use crate::capture::Digest;
+use crate::capture::batch::OverCap;
+use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, SourceKind};
+use crate::timing::Protocol;
+
+/// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
+pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy>, screen: &Screen) -> String {
+    let mut text = String::new();
+    let entries = counted(semantics.entries.len(), "entry", "entries");
+    let source = policy.map_or(String::new(), |policy| {
+        let kind = match policy.source.kind {
+            SourceKind::Folder => "folder",
+            SourceKind::Store => "store",
+        };
+        format!("{} ({kind}): ", policy.source.path)
+    });
+    let mut line = |label: &str, value: &str| text.push_str(&labelled(label, screen.palette.dim, value, LABEL, screen));
+    line("capture", &format!("{source}{entries}, {}", semantics.bytes()));
+    line("kernel", &kernel(semantics));
+    if let Some(comparison) = &semantics.comparison {
+        line("comparison", &comparison.to_string());
+    }
+    if let Some(protocol) = semantics.timing {
+        line("timing", &protocol_words(protocol));
+    }
+    text
+}
+
+/// A row an entry, their times as one, and the failures once more with their causes.
+pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Screen) -> String {
+    let table = EntryTable::new(semantics, screen);
+    let mut text = format!("\n{}", table.header());
+    for result in &record.results.entries {
+        text.push_str(&table.row(semantics, result));
+    }
+    text.push_str(&timing(record, screen));
+    text.push_str(&problems(&record.results, screen));
+    text
+}
+
+fn kernel(semantics: &CaptureSemantics) -> String {
+    let kernel = &semantics.kernel;
+    match &kernel.digest {
+        Some(digest) => format!("{} ({})", kernel.name, short(digest)),
+        None => kernel.name.clone(),
+    }
+}
+
+fn protocol_words(protocol: Protocol) -> String {
+    let (warmup, launches) = (protocol.warmup(), protocol.launches());
+    match protocol {
+        Protocol::KernelForge { .. } => format!("kernelforge: {warmup} warm-up launches, then the mean of {launches}"),
+        Protocol::Samples { .. } => format!("samples: {warmup} warm-up launches, then {launches} timed one by one"),
+    }
+}
+
+/// What the digests of the entries cover.
+pub(super) fn coverage(semantics: &CaptureSemantics) -> &'static str {
+    match semantics.entries.iter().filter(|entry| entry.covers == Digest::Full).count() {
+        0 => "storages by their CRC-32",
+        full if full == semantics.entries.len() => "every byte",
+        _ => "storages by their CRC-32, every byte where there is none",
+    }
+}
+
+fn timing(record: &Record, screen: &Screen) -> String {
+    let Some(all) = record.results.timing else { return String::new() };
+    let entries = counted(all.count as usize, "entry", "entries");
+    let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
+    let value = format!(
+        "median {}, mean {}{std}, min {}, max {} over {entries}",
+        duration(all.median_ns),
+        duration(all.mean_ns),
+        duration(all.min_ns),
+        duration(all.max_ns),
+    );
+    labelled("per launch", screen.palette.dim, &value, LABEL, screen)
+}
+
+/// The proofs that memory came back, and the batches.
+pub(super) fn policy(record: &Record, screen: &Screen) -> String {
+    let mut text = String::new();
+    for release in &record.releases {
+        let (mark, style) = match (release.proof.gone, release.proof.recovered) {
+            (true, Some(true)) => ("✓ release", screen.palette.good),
+            (true, _) => ("? release", screen.palette.warn),
+            (false, _) => ("✗ release", screen.palette.bad),
+        };
+        text.push_str(&labelled(mark, style, &release_words(release), LABEL, screen));
+    }
+    if let Some(batching) = record.policy.capture().and_then(|policy| policy.batching.as_ref()) {
+        text.push_str(&labelled("batches", screen.palette.dim, &batching_words(batching), LABEL, screen));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+fn release_words(release: &Release) -> String {
+    let reason = match release.reason {
+        ReleaseReason::RecycleAfter => "recycled after its share of bytes",
+        ReleaseReason::RssMark => "recycled at the RSS mark",
+        ReleaseReason::BeforeProfiling => "ended before profiling",
+        ReleaseReason::Failure => "replaced after a failure",
+        ReleaseReason::Finished => "ended with the run",
+        ReleaseReason::Interrupted => "ended by the interruption",
+    };
+    let proof = &release.proof;
+    let gone = if proof.gone { "gone" } else { "still there" };
+    let mut words = format!("worker {} {reason}: {gone} after {}", release.worker, duration(proof.waited_ns as f64));
+    if let Some(rss) = proof.worker_rss_at_end {
+        let _ = write!(words, ", {rss} RSS given back");
+    }
+    if let (Some(at_end), Some(after)) = (proof.available_at_end, proof.available_after) {
+        let _ = write!(words, ", available {at_end} → {after}");
+    }
+    match proof.recovered {
+        Some(true) => {}
+        Some(false) => words.push_str(", not recovered"),
+        None => words.push_str(", recovery not measurable"),
+    }
+    words
+}
+
+fn batching_words(batching: &Batching) -> String {
+    let batches = counted(batching.batches.len(), "batch", "batches");
+    let largest = batching.batches.iter().map(|batch| batch.bytes).max().unwrap_or(ByteSize::ZERO);
+    let mut words = match batching.cap {
+        Some(cap) => format!("{batches} of at most {cap}, the largest {largest}"),
+        None => format!("{batches} without a cap, the largest {largest}"),
+    };
+    let over = batching.batches.iter().filter(|batch| batch.over_cap).count();
+    if over > 0 && batching.over_cap == OverCap::Alone {
+        let _ = write!(words, "; {} over the cap, alone", counted(over, "entry", "entries"));
+    }
+    words
+}
