@@ -6,18 +6,16 @@ use anstyle::Style;
 
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{counted, labelled, styled};
+use super::text::{LABEL, counted, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::estimate::{Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage};
-
-/// The columns of a label at the start of a line.
-const LABEL: usize = 13;
 
 /// The document of `report`. With `explain` every amount has its formula and source, and every rung how it is done.
 pub fn estimate(report: &Report, explain: bool, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let title = format!("{} {}", styled("plimsoll estimate", palette.heading), title(&report.estimate));
-    let mut text = format!(" {title}\n\n");
+    let command = "plimsoll estimate";
+    let of = cut(&title(&report.estimate), screen.width() - command.len() - 2);
+    let mut text = format!(" {} {of}\n\n", styled(command, palette.heading));
     text.push_str(&answer(report, screen));
     text.push_str(&memory(&report.estimate, screen));
     text.push_str(&phases(&report.estimate, screen));
@@ -128,7 +126,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
                 peak.device,
                 host(estimate)
             );
-            ("~ state fits", palette.warn, words)
+            ("~ may fit", palette.warn, words)
         }
         Verdict::ExceedsDevice => {
             let over = fit.device_over.unwrap_or_default();
@@ -392,7 +390,7 @@ mod tests {
     #[test]
     fn the_answer_is_in_the_first_lines() {
         let fits = shown(&model(), Setup { checkpointing: true, ..working() }, vram(96), false, 120);
-        assert!(fits.lines().nth(2).unwrap().starts_with(" ✓ fits       79.49 GiB on each GPU"), "{fits}");
+        assert!(fits.lines().nth(2).unwrap().starts_with(" ✓ fits      79.49 GiB on each GPU"), "{fits}");
         let unjudged = shown(&model(), working(), Limits::default(), false, 120);
         assert!(unjudged.contains("--vram 80GiB tells whether it fits"), "{unjudged}");
         let hopeless = shown(

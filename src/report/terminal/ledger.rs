@@ -2,27 +2,21 @@
 
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, labelled, styled};
+use super::text::{LABEL, clean, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
 use crate::estimate::Count;
-
-/// The columns of a label at the start of a line.
-const LABEL: usize = 13;
 
 /// The document of `ledger`.
 pub fn ledger(ledger: &Ledger, screen: &Screen) -> String {
     let palette = &screen.palette;
     let place = if ledger.place == Place::Host { "host memory" } else { "device memory" };
-    let title = styled("plimsoll ledger", palette.heading);
+    let command = "plimsoll ledger";
     let setup = &ledger.setup;
-    let of = format!(
-        "{place} of {} parameters, {}, ZeRO-{}",
-        Count(ledger.model.parameters),
-        setup.optimizer,
-        u8::from(setup.zero)
-    );
-    let mut text = format!(" {title} {of}\n\n");
+    let count = Count(ledger.model.parameters);
+    let of = format!("{place} of {count} parameters, {}, ZeRO-{}", setup.optimizer, u8::from(setup.zero));
+    let of = cut(&of, screen.width() - command.len() - 2);
+    let mut text = format!(" {} {of}\n\n", styled(command, palette.heading));
     text.push_str(&answer(ledger, screen));
     if !ledger.movements.is_empty() {
         text.push_str(&movements(ledger, screen));
@@ -70,7 +64,7 @@ fn answer(ledger: &Ledger, screen: &Screen) -> String {
             }
             text
         }
-        (false, _) => labelled("✓ as expected", palette.good, &sums, LABEL + 2, screen),
+        (false, _) => labelled("✓ expected", palette.good, &sums, LABEL, screen),
     }
 }
 
