@@ -10,6 +10,7 @@ use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
 use crate::compare::{ParsePresetError, ToleranceError};
 use crate::diagnose::DiagnoseError;
+use crate::diagnose::ledger::{LedgerError, ParseReadingError};
 use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
@@ -56,6 +57,10 @@ pub enum Error {
     Record(#[from] RecordError),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Reading(#[from] ParseReadingError),
     #[error(transparent)]
     Estimate(#[from] EstimateError),
     #[error(transparent)]

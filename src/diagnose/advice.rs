@@ -37,20 +37,25 @@ pub struct Advice {
 
 /// What to do about `event`, in order.
 ///
-/// Without a ladder of the model every rung that applies is listed; with one, those up to the first that fits.
+/// Without a ladder of the model every rung that applies is listed, the ones that the phase calls for first. With one the
+/// rungs stand in its own order, as each counts on those before it, and the list ends at the first that fits.
 pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Advice> {
-    let before = remedy::first(event);
-    let mut list: Vec<Advice> = before.into_iter().map(Advice::from).collect();
-    for rung in rungs(event, work) {
-        let step = ladder.and_then(|ladder| ladder.steps.iter().find(|step| step.rung == *rung));
-        let Some(mut one) = on_ladder(*rung, work, batch) else { continue };
-        if let Some(step) = step {
+    let mut list: Vec<Advice> = remedy::first(event).into_iter().map(Advice::from).collect();
+    let mut rungs = rungs(event, work).to_vec();
+    if ladder.is_some() {
+        rungs.sort_unstable();
+    }
+    for rung in rungs {
+        let Some(mut one) = on_ladder(rung, work, batch) else { continue };
+        if let Some(step) = ladder.and_then(|ladder| ladder.steps.iter().find(|step| step.rung == rung)) {
+            if rung != Rung::ExpandableSegments && step.reason.is_some() {
+                continue;
+            }
             one.saving = step.saving;
             one.fits = step.fits;
         }
-        let enough = one.fits == Some(true);
         list.push(one);
-        if enough {
+        if ladder.is_some_and(|ladder| ladder.first_that_fits == Some(rung)) {
             break;
         }
     }

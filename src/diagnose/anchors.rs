@@ -6,7 +6,7 @@ use aho_corasick::packed::{Config, MatchKind, Searcher};
 
 /// Each is as rare in logs as it can be and still stands in every wording of its family. Where a wording may be wrapped
 /// in the middle, another anchor lies on the other side.
-const ANCHORS: [&str; 86] = [
+const ANCHORS: [&str; 92] = [
     // Devices and allocators.
     "ut of memory",
     "ut Of Memory",
@@ -24,6 +24,9 @@ const ANCHORS: [&str; 86] = [
     "hbm capacity",
     "nvalid buffer size",
     "for the cache blocks",
+    "stored in KV cache",
+    "ot enough memory.",
+    "calloc async",
     "GPU memory utilization",
     "KV cache memory",
     "annot allocate",
@@ -77,6 +80,9 @@ const ANCHORS: [&str; 86] = [
     "it Code:",
     "xit 137",
     "tatus 137",
+    "tatus: 137",
+    "aging file is too small",
+    "all available RAM",
     "tatus=137",
     "(137)",
     "rror 137",

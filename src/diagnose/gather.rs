@@ -187,6 +187,9 @@ impl Gathered {
     }
 
     fn loader(&mut self, mut sighting: Sighting) {
+        if let Some(reason) = self.ended_otherwise(&sighting) {
+            return self.dismiss(reason, sighting);
+        }
         let proven = |incident: &Incident| incident.class.proves() && compatible(incident.sighting.pid, sighting.pid);
         if let Some(incident) = self.recent(proven) {
             sighting.also.push(Verdict::DataloaderWorkerKill);
@@ -206,8 +209,7 @@ impl Gathered {
     }
 
     fn killed(&mut self, sighting: Sighting) {
-        let file = &sighting.evidence[0].file;
-        if let Some((reason, _)) = self.ends.iter().find(|(_, at)| at == file) {
+        if let Some(reason) = self.ended_otherwise(&sighting) {
             return self.dismiss(reason, sighting);
         }
         let by_pid = |incident: &Incident| {
@@ -231,6 +233,12 @@ impl Gathered {
             Some(incident) => incident.repeat(sighting),
             None => self.open(Class::Killed, sighting),
         }
+    }
+
+    /// What other than memory ended the processes of the input, where something did.
+    fn ended_otherwise(&self, sighting: &Sighting) -> Option<&'static str> {
+        let file = &sighting.evidence[0].file;
+        self.ends.iter().find(|(_, at)| at == file).map(|(reason, _)| *reason)
     }
 
     /// Something other than memory ended the processes of this input.
@@ -264,20 +272,17 @@ impl Gathered {
     /// The incidents at the end of the text: a kill whose sender was told later is no incident of its own.
     pub(super) fn finished(&self) -> Vec<Incident> {
         let mut incidents = self.incidents.clone();
-        let unproven = |incident: &Incident| matches!(incident.class, Class::Killed | Class::LoaderKilled);
-        if let Some(sender) = incidents.iter().position(|incident| incident.class.proves()) {
-            let mut at = 0;
-            let mut sender = sender;
-            while at < incidents.len() {
-                if unproven(&incidents[at]) {
-                    let mut consequence = incidents.remove(at);
-                    if consequence.class == Class::LoaderKilled {
-                        consequence.sighting.also.push(Verdict::DataloaderWorkerKill);
+        if incidents.iter().any(|incident| incident.class.proves()) {
+            let unproven = |incident: &Incident| matches!(incident.class, Class::Killed | Class::LoaderKilled);
+            let (kills, rest): (Vec<_>, Vec<_>) = incidents.into_iter().partition(unproven);
+            incidents = rest;
+            let sender = incidents.iter_mut().find(|incident| incident.class.proves());
+            if let Some(sender) = sender {
+                for mut kill in kills {
+                    if kill.class == Class::LoaderKilled {
+                        kill.sighting.also.push(Verdict::DataloaderWorkerKill);
                     }
-                    sender -= usize::from(at < sender);
-                    incidents[sender].absorb(consequence.sighting, false);
-                } else {
-                    at += 1;
+                    sender.absorb(kill.sighting, false);
                 }
             }
         }

@@ -1,8 +1,10 @@
-//! Diagnosis: what went wrong, from logs.
+//! Diagnosis: what went wrong with memory, from the texts that a run leaves behind.
 //!
 //! [`Analysis`] takes text of any length, in constant memory, and gives [`Findings`], the document `plimsoll.findings/1`:
 //! every memory event in it once, with what ran out, the decoded numbers, the verdict, the lines that show it and what to
 //! do. [`Analysis::read`] recognises what a file is; [`Follower`] watches one that grows.
+//! [`telemetry`] reads the memory lines of training frameworks, [`trend`] judges how their figures move, and [`ledger`]
+//! compares them with what the training should cost.
 //!
 //! [`snapshot`] reads memory snapshots of PyTorch's allocator.
 //!
@@ -26,6 +28,7 @@ mod follow;
 mod gather;
 mod incident;
 mod input;
+pub mod ledger;
 mod phase;
 mod prefix;
 mod read;
@@ -35,6 +38,8 @@ mod scan;
 pub mod schema;
 mod sighting;
 pub mod snapshot;
+pub mod telemetry;
+pub mod trend;
 mod verdict;
 mod window;
 mod wording;

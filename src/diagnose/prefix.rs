@@ -31,6 +31,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         r" *(?P<rank4>\d{1,5}): ",
         // Processes: Ray and vLLM, syslog.
         r"\([A-Za-z_][\w.:+<>-]*?(?:\[rank=(?P<rank5>\d+)\]| rank=(?P<rank6>\d+)|_TP(?P<rank7>\d+))? pid=(?P<pid>\d+)(?:, ip=(?P<host>[\d.]+))?\)",
+        r"\(pid=(?P<pid2>\d+)(?:, ip=(?P<host6>[\d.]+))?\)",
         r"\((?:raylet|autoscaler|gcs_server)(?:, ip=(?P<host2>[\d.]+))?\)",
         // Times.
         r"\[?\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?(?: UTC)?\]?[:,]?",
@@ -84,8 +85,8 @@ pub(super) fn peel(text: &str) -> Origin {
         let number = |names: &[&str]| named(names).and_then(|digits| digits.parse().ok());
         let ranks = ["rank", "rank2", "rank3", "rank4", "rank5", "rank6", "rank7", "rank8"];
         origin.rank = origin.rank.or(number(&ranks));
-        origin.pid = origin.pid.or(number(&["pid"]));
-        let host = named(&["host", "host2", "host3", "host4", "host5"]).map(str::to_owned);
+        origin.pid = origin.pid.or(number(&["pid", "pid2"]));
+        let host = named(&["host", "host2", "host3", "host4", "host5", "host6"]).map(str::to_owned);
         origin.host = origin.host.or(host);
         origin.end += indent + whole;
     }

@@ -26,8 +26,10 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
         return megatron::activations(&shape, setup, batch, sequence);
     }
     let width = if setup.precision == Precision::Fp32 { " x 2 (fp32)" } else { "" };
+    let given = shape.given(batch, sequence);
     let row = |item, amount: ByteSize, formula: String, source| {
-        Row::new(Group::Activations, item, Places::on_device(amount), &IN_FLIGHT, formula + width, source)
+        let formula = format!("{formula}{width}; {given}");
+        Row::new(Group::Activations, item, Places::on_device(amount), &IN_FLIGHT, formula, source)
     };
     let layers = shape.layers;
     let mut rows = Vec::new();
@@ -50,7 +52,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
         let logits = product(WHAT, &[batch, sequence, vocabulary, 4])?;
         let input = product(WHAT, &[batch, sequence, shape.hidden, 4])?;
         let kept = Places::on_device(bytes(WHAT, sum(WHAT, &[logits, input])?, 1)?);
-        let formula = "4 s b (h + V)".to_owned();
+        let formula = format!("4 s b (h + V); {given}");
         rows.push(Row::new(Group::Activations, Item::Logits, kept, &IN_FLIGHT, formula, Source::MegatronCode));
     }
     Ok(rows)

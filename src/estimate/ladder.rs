@@ -8,6 +8,7 @@ use super::error::EstimateError;
 use super::fit::Limits;
 use super::model::Model;
 use super::places::Places;
+use super::plan::Plan;
 use super::rung::{Mark, Rung};
 use super::setup::{BatchFactors, Setup};
 use super::total::Estimate;
@@ -22,6 +23,9 @@ pub struct Ladder {
     /// fits already, no limit was given, or none helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_that_fits: Option<Rung>,
+    /// What to do to fit: that rung, and of those before it the ones that it needs; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 /// A rung for a model and a setup.
@@ -63,57 +67,80 @@ pub struct Step {
 /// Where `setup` itself cannot be estimated.
 pub fn ladder(model: &Model, setup: &Setup, limits: &Limits) -> Result<Ladder, EstimateError> {
     let start = Estimate::of(model, setup)?;
-    let fits = |estimate: &Estimate| estimate.fit(limits).is_some_and(|fit| fit.verdict.holds());
-    let mut climbing = start.fit(limits).is_some_and(|fit| !fit.verdict.holds());
-    let mut carried = *setup;
-    let mut first_that_fits = None;
+    let mut climb = Climb {
+        model,
+        limits,
+        carried: start.clone(),
+        taken: Vec::new(),
+        climbing: start.fit(limits).is_some_and(|fit| !fit.verdict.holds()),
+        reached: None,
+    };
     let mut steps = Vec::with_capacity(Rung::ALL.len());
     for rung in Rung::ALL {
         let mut step = Step::new(rung);
         match candidates(rung, model, setup) {
             Err(reason) => step.reason = Some(reason.to_owned()),
             Ok(alone) => {
-                // By itself, at its strongest, unless a milder one is what the climb stops at.
-                let mut chosen = alone.into_iter().last();
-                if let (true, Ok(onto)) = (climbing, candidates(rung, model, &carried)) {
-                    let estimates = onto.into_iter().filter_map(|candidate| {
-                        Estimate::of(model, &candidate.setup).ok().map(|estimate| (candidate, estimate))
-                    });
-                    let mut last = None;
-                    for (candidate, estimate) in estimates {
-                        let enough = fits(&estimate);
-                        last = Some((candidate, estimate));
-                        if enough {
-                            break;
-                        }
-                    }
-                    if let Some((candidate, estimate)) = last {
-                        step.peak = Some(estimate.peak);
-                        step.fits = Some(fits(&estimate));
-                        step.batch = candidate.setup.batch_factors();
-                        let keeps = matches!(rung.mark(), Mark::KeepsTheMath | Mark::MovesState);
-                        let better = Estimate::of(model, &carried).is_ok_and(|e| estimate.peak.device < e.peak.device);
-                        if fits(&estimate) {
-                            first_that_fits = Some(rung);
-                            climbing = false;
-                        } else if keeps && better {
-                            carried = candidate.setup;
-                        }
-                        let same = |alone: &Candidate| alone.change == candidate.change;
-                        let alone = candidates(rung, model, setup).unwrap_or_default();
-                        chosen = alone.into_iter().find(same).or(Some(candidate));
-                    }
-                }
-                if let Some(candidate) = chosen {
-                    step.compare(&start, &candidate, model);
+                let reached = climb.onto(rung, &mut step);
+                // By itself as it was climbed, else at its strongest.
+                let same = |candidate: &&Candidate| Some(&candidate.change) == reached.as_ref();
+                if let Some(candidate) = alone.iter().find(same).or(alone.last()) {
+                    step.compare(&start, candidate, model);
                     step.batch = step.batch.or(candidate.setup.batch_factors());
-                    step.change = Some(candidate.change);
+                    step.change = reached.or_else(|| Some(candidate.change.clone()));
                 }
             }
         }
         steps.push(step);
     }
-    Ok(Ladder { steps, first_that_fits })
+    let first_that_fits = climb.reached.as_ref().map(|(rung, _)| *rung);
+    let plan = climb.reached.map(|(rung, last)| Plan::least(model, setup, limits, &climb.taken, rung, last));
+    Ok(Ladder { steps, first_that_fits, plan })
+}
+
+/// On the way up.
+struct Climb<'a> {
+    model: &'a Model,
+    limits: &'a Limits,
+    /// What all rungs so far have led to.
+    carried: Estimate,
+    /// The rungs that are carried.
+    taken: Vec<Rung>,
+    climbing: bool,
+    /// The rung that fits, and the setup with it.
+    reached: Option<(Rung, Setup)>,
+}
+
+impl Climb<'_> {
+    /// Climbs `rung`, at its mildest that fits or else at its strongest, and tells what was changed.
+    fn onto(&mut self, rung: Rung, step: &mut Step) -> Option<String> {
+        if !self.climbing {
+            return None;
+        }
+        let mut last = None;
+        for candidate in candidates(rung, self.model, &self.carried.setup).ok()? {
+            let Ok(estimate) = Estimate::of(self.model, &candidate.setup) else { continue };
+            let fits = estimate.fit(self.limits).is_some_and(|fit| fit.verdict.holds());
+            last = Some((candidate, estimate, fits));
+            if fits {
+                break;
+            }
+        }
+        let (candidate, estimate, fits) = last?;
+        step.peak = Some(estimate.peak);
+        step.fits = Some(fits);
+        step.batch = candidate.setup.batch_factors();
+        if fits {
+            self.reached = Some((rung, candidate.setup));
+            self.climbing = false;
+        } else if matches!(rung.mark(), Mark::KeepsTheMath | Mark::MovesState)
+            && estimate.peak.device < self.carried.peak.device
+        {
+            self.taken.push(rung);
+            self.carried = estimate;
+        }
+        Some(candidate.change)
+    }
 }
 
 impl Step {

@@ -31,7 +31,7 @@ pub(super) fn activations(shape: &Shape, setup: &Setup, batch: u64, sequence: u6
     let Shape { layers, hidden, ffn, .. } = *shape;
     let (tensor, pipeline) = (setup.tensor_parallel, setup.pipeline_parallel);
     let tokens = [batch, sequence];
-    let scale = Scale::of(setup)?;
+    let scale = Scale::of(setup, &shape.given(batch, sequence))?;
     let selective = setup.sequence_parallel;
     let of = |factors: &[u64]| product(WHAT, &[&tokens[..], factors].concat());
     let (layer, layer_formula) = if setup.checkpointing {
@@ -70,11 +70,14 @@ struct Scale {
     numerator: u128,
     denominator: u128,
     words: String,
+    given: String,
 }
 
 impl Scale {
-    fn of(setup: &Setup) -> Result<Self, EstimateError> {
-        let mut scale = Self { numerator: 1, denominator: 1, words: String::new() };
+    fn of(setup: &Setup, given: &str) -> Result<Self, EstimateError> {
+        let (t, p) = (setup.tensor_parallel, setup.pipeline_parallel);
+        let given = format!("{given}, t = {t}, p = {p}, m = {}", setup.accumulation);
+        let mut scale = Self { numerator: 1, denominator: 1, words: String::new(), given };
         let pipeline = setup.pipeline_parallel;
         if let Some(stages) = setup.virtual_stages {
             // 1 + (p - 1) / (p v).
@@ -103,7 +106,7 @@ impl Scale {
         let numerator = amount.checked_mul(self.numerator).ok_or(EstimateError::TooLarge { what: WHAT })?;
         let amount = bytes(WHAT, numerator, self.denominator * u128::from(tensor))?;
         let phases = [Phase::FirstForward, Phase::FirstBackward, Phase::Steady];
-        let formula = format!("{formula}{}", self.words);
+        let formula = format!("{formula}{}; {}", self.words, self.given);
         let source = if item == Item::AttentionScores { Source::ActivationPaper } else { Source::MegatronCode };
         Ok(Row::new(Group::Activations, item, Places::on_device(amount), &phases, formula, source))
     }

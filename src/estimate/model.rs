@@ -69,6 +69,16 @@ impl Shape {
         self.hidden.div_ceil(128)
     }
 
+    /// The numbers of a formula of activations.
+    pub(super) fn given(&self, batch: u64, sequence: u64) -> String {
+        let heads = self.heads.unwrap_or_else(|| self.assumed_heads());
+        let mut text = format!("s = {sequence}, b = {batch}, h = {}, ffn = {}, a = {heads}", self.hidden, self.ffn);
+        if let Some(vocabulary) = self.vocabulary {
+            text.push_str(&format!(", V = {vocabulary}"));
+        }
+        text
+    }
+
     /// Inputs and outputs of every matrix of a layer.
     fn matrices(&self) -> impl Iterator<Item = (u64, u64)> {
         let Self { hidden, query, key_value, ffn, gated, .. } = *self;

@@ -47,7 +47,7 @@ macro_rules! named {
 pub(super) use named;
 
 impl ParseNameError {
-    pub(super) fn new(kind: &'static str, given: &str, known: impl Iterator<Item = &'static str>) -> Self {
+    pub(crate) fn new(kind: &'static str, given: &str, known: impl Iterator<Item = &'static str>) -> Self {
         Self { kind, given: given.to_owned(), known: known.collect::<Vec<_>>().join(", ") }
     }
 }

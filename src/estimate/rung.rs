@@ -78,7 +78,7 @@ impl Rung {
     /// The rung in words.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::MicroBatch => "smaller micro-batch, more accumulation",
+            Self::MicroBatch => "smaller micro-batch",
             Self::Bf16 => "bf16",
             Self::Checkpointing => "activation checkpointing",
             Self::ExpandableSegments => "expandable_segments",

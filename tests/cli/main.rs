@@ -2,6 +2,7 @@
 
 mod check;
 mod diagnose;
+mod estimate;
 mod faults;
 mod generate;
 mod inspect;

@@ -1,6 +1,8 @@
 //! The rules of device and host memory in training, each as a test: M2 to M20 as far as they concern diagnosis.
 
-use plimsoll::diagnose::{Event, KnownBatch, Verdict};
+use plimsoll::ByteSize;
+use plimsoll::diagnose::{Analysis, Event, KnownBatch, Verdict};
+use plimsoll::estimate::{Limits, Model, Setup, ladder};
 
 use crate::support::{cuda, findings, only};
 
@@ -16,7 +18,7 @@ fn m2_a_message_is_decoded_and_a_small_request_with_much_unused_is_fragmentation
     let event = only(&cuda("512.00 MiB", "79.15 GiB", "310.00 MiB", "78.80 GiB", "60.00 GiB", "18.00 GiB"));
     assert_eq!(event.verdict, Verdict::Fragmentation);
     let numbers = event.numbers;
-    let mib = |size: Option<plimsoll::ByteSize>| size.unwrap().bytes() >> 20;
+    let mib = |size: Option<ByteSize>| size.unwrap().bytes() >> 20;
     assert_eq!((mib(numbers.tried), mib(numbers.free), mib(numbers.allocated)), (512, 310, 61440));
     assert_eq!((mib(numbers.unallocated), mib(numbers.reserved)), (18432, 79872));
 }
@@ -61,6 +63,28 @@ fn m4_the_ladder_is_in_order_and_each_rung_says_what_it_changes() {
     let classes: Vec<_> = event.advice.iter().map(|advice| advice.class.title()).collect();
     assert_eq!(classes[4], "changes the science");
     assert_eq!(classes[6..], ["moves state", "moves state", "changes capacity"]);
+}
+
+#[test]
+fn m4_with_an_estimate_the_ladder_ends_at_the_first_rung_that_fits() {
+    let message = cuda("1.00 GiB", "79.15 GiB", "0.50 GiB", "78.60 GiB", "77.00 GiB", "1.00 GiB");
+    let mut analysis = Analysis::default();
+    analysis.begin("log");
+    analysis.push(message.as_bytes());
+    analysis.end();
+    let mut ended = Vec::new();
+    // 18 B a parameter of 4e9 are 67 GiB: the less memory, the further up.
+    for vram in [66, 50, 24] {
+        let limits = Limits { vram: Some(ByteSize::gib(vram)), ram: None };
+        let ladder = ladder(&Model::new(4_000_000_000), &Setup::default(), &limits).unwrap();
+        let event = &analysis.findings(Some(&ladder)).events[0];
+        let first = ladder.first_that_fits.map(plimsoll::estimate::Rung::number);
+        assert_eq!(rungs(event).last().copied(), first, "with {vram} GiB: {:?}", rungs(event));
+        assert!(rungs(event).is_sorted());
+        assert_eq!(event.advice.iter().filter_map(|advice| advice.fits).next_back(), Some(true));
+        ended.extend(first);
+    }
+    assert!(ended.is_sorted() && ended.len() == 3, "{ended:?}");
 }
 
 #[test]

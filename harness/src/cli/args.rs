@@ -12,6 +12,9 @@ use plimsoll::capture::Dtype;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
+use super::estimate::Estimate;
+use super::ledger::Ledger;
+
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
 #[command(name = "plimsoll", version, propagate_version = true, max_term_width = 100)]
@@ -38,6 +41,10 @@ pub enum Command {
     Inspect(Inspect),
     /// Say what went wrong: find every memory event in logs, decode it and advise
     Diagnose(Diagnose),
+    /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
+    Estimate(Box<Estimate>),
+    /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
+    Ledger(Box<Ledger>),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -301,6 +308,10 @@ pub enum Document {
     Inspect,
     /// What went wrong, `plimsoll.findings/1`
     Findings,
+    /// What training a model should cost, `plimsoll.estimate/1`
+    Estimate,
+    /// Bytes a parameter by stage, `plimsoll.ledger/1`
+    Ledger,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

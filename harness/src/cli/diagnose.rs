@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
-use plimsoll::diagnose::{Analysis, DiagnoseError, Event, Findings, Follower, Kind};
+use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind};
 use plimsoll::report::terminal;
 
 use super::args::Diagnose;
@@ -84,29 +84,22 @@ fn follow(file: &Path, json: bool) -> Result<u8, Failed> {
     let mut analysis = Analysis::default();
     let mut follower = Follower::open(file, &mut analysis)?;
     let mut shown = BTreeSet::new();
-    let mut inputs = 0;
     loop {
-        let change = follower.look(&mut analysis)?;
-        if change == plimsoll::diagnose::Change::None {
+        // A log that has not grown since the last look has ended its messages.
+        if follower.look(&mut analysis)? == Change::None {
             let mut findings = analysis.findings(None);
-            // A file that was cut short or replaced begins anew, and so do its offsets.
-            if findings.inputs.len() != inputs {
-                inputs = findings.inputs.len();
-            }
-            let is_new = |event: &Event| {
-                let at = event.evidence.iter().map(|evidence| evidence.offset).min();
-                shown.insert((inputs, at, event.rank, event.pid))
-            };
-            findings.events.retain(is_new);
-            for event in &findings.events {
-                if json {
+            findings.events.retain(|event| {
+                let first = event.evidence.iter().min_by_key(|evidence| evidence.offset);
+                shown.insert((first.map(|first| (first.offset, first.text.clone())), event.rank, event.pid))
+            });
+            if json {
+                for event in &findings.events {
                     output::text(&format!("{}\n", serde_json::to_string(event)?))?;
                 }
-            }
-            if !json && !findings.events.is_empty() {
+            } else if !findings.events.is_empty() {
                 output::text(&terminal::findings(&findings, &super::screen()))?;
             }
-            std::thread::sleep(LOOK);
         }
+        std::thread::sleep(LOOK);
     }
 }

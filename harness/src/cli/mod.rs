@@ -4,8 +4,11 @@ mod args;
 mod check;
 mod compare;
 mod diagnose;
+mod estimate;
 mod generate;
 mod inspect;
+mod ledger;
+mod model;
 mod output;
 mod schema;
 mod snapshot;
@@ -34,6 +37,8 @@ pub fn main() -> ExitCode {
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Estimate(estimate) => estimate::run(&estimate),
+        Command::Ledger(ledger) => ledger::run(&ledger),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

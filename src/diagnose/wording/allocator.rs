@@ -31,7 +31,9 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         if next.contains("ried to alloc") {
             return;
         }
-        if joined(lines, at, " ", |text| text.contains("ried to alloc")).contains("ried to allocate") {
+        let joined = joined(lines, at, " ", |text| text.contains("ried to alloc"));
+        let rest = joined.get(text.trim().len()..).unwrap_or_default();
+        if regex!(r"^ *(?:Tried )?(?:to )?allocate ").is_match(rest) {
             caching(lines, at, found);
         } else {
             library::bare(lines, at, found);
@@ -203,10 +205,12 @@ fn asynchronous(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let start = line.message().find("Allocation on device")?;
     let exceeds = line.message().contains("would exceed allowed memory");
+    let bare = regex!(r"Allocation on device ?\d*\W*$").is_match(line.message());
     match position(line.message(), start) {
         Position::Talk(reason) => return Some(Sighting::new(Cause::Dismissed(reason), line)),
         Position::Message => {}
         Position::Prose | Position::Said(_) if exceeds => {}
+        Position::Prose if bare && regex!(r"(?i)exception|error").is_match(&line.message()[..start]) => {}
         _ => return None,
     }
     let text = joined(lines, at, " ", |text| regex!(r"memory fraction\)\s*: *\S+ \S").is_match(text));
@@ -222,6 +226,5 @@ fn asynchronous(lines: &Lines, at: usize) -> Option<Sighting> {
         allowed: one(sized!(r"memory fraction\)\s*: ", "")),
         ..Numbers::default()
     };
-    let bare = regex!(r"^ ?\d*\s*\.?$").is_match(text);
     (exceeds || bare || sighting.numbers.tried.is_some()).then_some(sighting)
 }

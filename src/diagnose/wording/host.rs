@@ -105,7 +105,7 @@ fn plain(_: &Lines, _: usize, line: &Line, text: &str) -> Option<(usize, Sightin
                 r"\[Errno 12\] (?:Cannot allocate memory|Not enough space)|\(os error 12\)|virtual memory exhausted: Cannot allocate|(?:fork|mmap|malloc|sbrk|clone|mlock)(?: failed)?: (?:retry: )?(?:Resource temporarily unavailable: )?Cannot allocate memory|: Cannot allocate memory(?: \(12\))?$"
             ),
         ),
-        ("windows", regex!(r"\[WinError (?:8|14|1455)\]")),
+        ("windows", regex!(r"\[WinError (?:8|14|1455)\]|[Tt]he paging file is too small for this operation")),
     ];
     let (backend, matched) = wordings.iter().find_map(|(backend, regex)| Some((*backend, regex.find(text)?)))?;
     if regex!(r"(?i)cuda|\bgpu\b|out_of_memory|\bhip\b|thrust|rmm").is_match(text) {

@@ -75,10 +75,10 @@ fn told(text: &str) -> Option<(usize, Option<u64>)> {
     let forms = regex!(
         r#"(?x) exit\ ?code\s*[:=]?\s*["']?(?:-9|137)\b | exitcode\s*[:=]?\s*(?:-9|137)\b | [Ee]xit\s?Code"?\s*[:=]\s*(?:-9|137)\b
         | returncode\s*[:=]\s*-9\b | return\ code\s*=?\s*(?:-9|137)\b
-        | exit(?:ed)?\ (?:with\ )?(?:status|code)?:?\ ?(?:-9|137)\b | Exited\ \(137\) | exit\ status:?\ (?:-9|137)\b | status\ (?:code\ )?(?:-9|137)\b
+        | exit(?:ed)?\ (?:with\ )?(?:status|code)?:?\ ?(?:-9|137)\b | Exited\ \(137\) | [Ee]xit\ status:?\ (?:-9|137)\b | status\ (?:code\ )?(?:-9|137)\b
         | status=9/KILL | code=killed,\ status=9 | Error\ 137\b | exited\ with\ 137\b
         | died\ with\ <Signals\.SIGKILL:\ 9> | Signal\ 9\ \(SIGKILL\)\ received\ by\ PID\ \d+ | SIGKILL\(-9\) | signal:?\ 9,?\ \(?SIGKILL | \(signal\ 9\)
-        | signal:\ killed | (?:terminated|killed|exited)\ (?:by|on|due\ to|with)\ (?:the\ )?signal:?\ (?:9|SIGKILL|KILL)\b | terminated\ by\ SIGKILL | killed\ by\ SIGKILL
+        | signal:\ killed | killed\ \(signal:?\ 9\) | \bcode:?\ 137\b | (?:terminated|killed|exited)\ (?:by|on|due\ to|with)\ (?:the\ )?signal:?\ (?:9|SIGKILL|KILL)\b | terminated\ by\ SIGKILL | killed\ by\ SIGKILL
         | KILLED\ BY\ SIGNAL:\ 9 | was\ sent\ SIGKILL!\ Perhaps\ out\ of\ memory | Killed\ signal\ terminated\ program | srun:\ error:\ \S+:\ tasks?\ \S+:\ Killed | received\ signal:?\ (?:9|SIGKILL)\b
         | interrupted\ by\ signal\ 9 | \*\*\*\ \[\S+\]\ Killed | process\ (?:was\ )?killed\ \(SIGKILL\)"#
     );

@@ -21,7 +21,7 @@ macro_rules! wording {
     };
 }
 
-static WORDINGS: [Wording; 12] = [
+static WORDINGS: [Wording; 13] = [
     wording!(
         "hip",
         false,
@@ -42,11 +42,16 @@ static WORDINGS: [Wording; 12] = [
     wording!(
         "cuda",
         true,
-        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|[Cc]uda failure (?:2 )?'?out of memory'?|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
+        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
     ),
     wording!("cuda", false, r"Out of memory allocating ([\d,]+) bytes \(allocated so far: [\d,]+ bytes"),
     wording!("cuda", false, r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)"),
     wording!("onnxruntime", false, r"Failed to allocate memory for requested buffer of size (\d+)"),
+    wording!(
+        "cuda",
+        false,
+        r"[Cc]uda failure (?:2 )?'out of memory'|Failed to CUDA (?:calloc async|malloc|host calloc) (\d+(?: bytes)?)"
+    ),
     wording!("npu", false, r"NPU error[^\n]{0,60}out of memory|aclrtMalloc[^\n]{0,80}(?:out of memory|207001)"),
     wording!("paddle", false, r"Out of memory error on GPU \d+\. Cannot allocate ([\d.]+ ?[KMG]i?B)"),
     wording!("mps", false, r"Invalid buffer size: ([\d.]+ [KMG]i?B)"),
@@ -156,7 +161,9 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
 fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let text = line.message();
-    let cache = regex!(r"No available memory for the cache blocks").find(text);
+    let cache = regex!(
+        r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
+    ).find(text);
     let short = regex!(
         r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)"
     );

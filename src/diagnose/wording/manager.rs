@@ -116,7 +116,7 @@ fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("docker")));
     }
     let killed = regex!(
-        r#"(?:[Rr]eason"?\s*[:=]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|was |got |been |: |container \S+ )OOM ?[Kk]illed\b"#
+        r#"(?:[Rr]eason"?\s*[:= ]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|was |got |been |: |container \S+ )OOM[- ]?[Kk]illed\b"#
     );
     if let Some(matched) = killed.find(text).filter(|_| !regex!(r#"OOMKilled"?\s*[:=]\s*false"#).is_match(text)) {
         let at = matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches(|c| c != 'O').len();
@@ -146,6 +146,13 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         let mut sighting = Sighting::new(Cause::Machine, line).backend("systemd");
         sighting.victim = matched.get(1).map(|unit| unit.as_str().to_owned());
         return Some((matched.get(0)?.start(), sighting));
+    }
+    if let Some(matched) = regex!(r"Your session crashed after using all available RAM").find(text) {
+        return Some((matched.start(), Sighting::new(Cause::Machine, line).backend("colab")));
+    }
+    // A control group's own counter, as `memory.events` and `memory.oom_control` print it.
+    if let Some(matched) = regex!(r"^\s*oom_kill [1-9]\d*$").find(line.message()) {
+        return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("linux")));
     }
     let oomd = regex!(
         r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process"

@@ -93,12 +93,14 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         return Some("advice or documentation about such errors");
     }
     let denied = regex!(
-        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b[^.:;!?]{0,40}|\b(?:0|zero)\s+)$"
+        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b[^.:;!?]{0,40}|(?:^|[^-\w])(?:0|zero)\s+)$"
     );
     let not_then = regex!(
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
-    (denied.is_match(before) || not_then.is_match(after)).then_some("the text denies it")
+    // What could not be done is what happened.
+    let happened = regex!(r"(?i)\b(?:could|can) ?not \w*alloc").is_match(before);
+    ((denied.is_match(before) && !happened) || not_then.is_match(after)).then_some("the text denies it")
 }
 
 #[cfg(test)]

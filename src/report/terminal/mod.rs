@@ -8,8 +8,10 @@
 mod capture;
 mod differences;
 mod entries;
+mod estimate;
 mod findings;
 mod inspect;
+mod ledger;
 mod memory;
 mod problems;
 mod record;
@@ -22,8 +24,10 @@ mod text;
 
 pub use differences::differences;
 pub use entries::EntryTable;
+pub use estimate::estimate;
 pub use findings::findings;
 pub use inspect::inspection;
+pub use ledger::ledger;
 pub use record::record;
 pub use snapshot::{snapshot, snapshot_difference};
 pub use style::{Palette, Screen};
