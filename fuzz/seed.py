@@ -50,6 +50,8 @@ def pickle_end(content, at):
 def main():
     for folder in map(pathlib.Path, sys.argv[1:]):
         for path in sorted(folder.iterdir()):
+            if path.suffix == ".pickle":
+                seed("snapshot", path.read_bytes())
             if path.suffix not in (".pt", ".ckpt", ".pth"):
                 continue
             content = path.read_bytes()

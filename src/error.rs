@@ -11,6 +11,9 @@ use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
 use crate::command::CommandError;
 use crate::compare::{ParsePresetError, ToleranceError};
+use crate::diagnose::DiagnoseError;
+use crate::diagnose::ledger::{LedgerError, ParseReadingError};
+use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
 use crate::meter::MeterError;
@@ -39,6 +42,8 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
+    Diagnose(#[from] DiagnoseError),
+    #[error(transparent)]
     Extract(#[from] ExtractError),
     #[error(transparent)]
     Preset(#[from] ParsePresetError),
@@ -58,6 +63,16 @@ pub enum Error {
     Record(#[from] RecordError),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Reading(#[from] ParseReadingError),
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
+    #[error(transparent)]
+    Count(#[from] ParseCountError),
+    #[error(transparent)]
+    Name(#[from] ParseNameError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -9,6 +9,7 @@
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
+//! - [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
 //!
@@ -31,7 +32,9 @@ pub mod capture;
 pub mod ceiling;
 pub mod command;
 pub mod compare;
+pub mod diagnose;
 mod error;
+pub mod estimate;
 pub mod inspect;
 pub mod kernel;
 pub mod meter;

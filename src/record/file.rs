@@ -129,7 +129,8 @@ impl Record {
         Self::from_json(path, &bytes)
     }
 
-    fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
+    /// Reads a record from `bytes`; `path` is for messages.
+    pub(crate) fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
         /// What tells a record from other JSON: looked at first, so that another version is named as such.
         #[derive(Deserialize)]
         struct Head {

@@ -5,12 +5,16 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::snapshot::SnapshotFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use plimsoll::ByteSize;
 use plimsoll::capture::Dtype;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
+
+use super::estimate::Estimate;
+use super::ledger::Ledger;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -44,6 +48,12 @@ pub enum Command {
     Verify(Verify),
     /// Look into a store, or collect its garbage
     Store(StoreArguments),
+    /// Say what went wrong: find every memory event in logs, decode it and advise
+    Diagnose(Diagnose),
+    /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
+    Estimate(Box<Estimate>),
+    /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
+    Ledger(Box<Ledger>),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -378,6 +388,25 @@ pub struct StorePlace {
 }
 
 #[derive(Args)]
+#[command(after_help = "Exit codes: 0 nothing found; 1 a memory event was found; 2 an input could not be read.")]
+pub struct Diagnose {
+    /// Logs of any kind, plain or gzipped, kernel logs, Plimsoll records, memory snapshots; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Watch the log as it grows, until interrupted; one file
+    #[arg(long)]
+    pub follow: bool,
+
+    #[command(flatten)]
+    pub snapshot: SnapshotFlags,
+
+    /// Print the findings as JSON; with --follow a line an event
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Schema {
     /// Which document
     #[arg(default_value = "record")]
@@ -392,6 +421,12 @@ pub enum Document {
     Differences,
     /// What is inside files, `plimsoll.inspect/1`
     Inspect,
+    /// What went wrong, `plimsoll.findings/1`
+    Findings,
+    /// What training a model should cost, `plimsoll.estimate/1`
+    Estimate,
+    /// Bytes a parameter by stage, `plimsoll.ledger/1`
+    Ledger,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -3,14 +3,19 @@
 mod args;
 mod check;
 mod compare;
+mod diagnose;
+mod estimate;
 mod generate;
 mod inspect;
+mod ledger;
+mod model;
 mod output;
 mod pack;
 mod schema;
 mod store;
 mod unpack;
 mod verify;
+mod snapshot;
 
 use std::process::ExitCode;
 
@@ -34,11 +39,14 @@ pub fn main() -> ExitCode {
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Pack(pack) => pack::run(&pack),
         Command::Unpack(unpack) => unpack::run(&unpack),
         Command::Verify(verify) => verify::run(&verify),
         Command::Store(store) => store::run(&store),
+        Command::Estimate(estimate) => estimate::run(&estimate),
+        Command::Ledger(ledger) => ledger::run(&ledger),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

@@ -2,8 +2,9 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use plimsoll::inspect;
+use plimsoll::diagnose::ledger;
 use plimsoll::record::schema;
+use plimsoll::{diagnose, estimate, inspect};
 
 use super::args::{Arguments, Document, Schema};
 use super::{Failed, output};
@@ -14,6 +15,9 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Record => schema::record(),
         Document::Differences => schema::differences(),
         Document::Inspect => inspect::schema::inspection(),
+        Document::Findings => diagnose::schema::findings(),
+        Document::Estimate => estimate::schema::estimate(),
+        Document::Ledger => ledger::schema::ledger(),
     };
     output::json(&schema)?;
     Ok(0)

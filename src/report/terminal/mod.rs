@@ -1,5 +1,5 @@
 //! The terminal document: what `plimsoll` prints of a record, of the differences between two,
-//! and of what is inside files.
+//! of what is inside files, and of what went wrong.
 //!
 //! A [`Screen`] says how wide the terminal is and which styles it shows. Tables are as wide as their contents, lose their
 //! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
@@ -8,10 +8,14 @@
 mod capture;
 mod differences;
 mod entries;
+mod estimate;
+mod findings;
 mod inspect;
+mod ledger;
 mod memory;
 mod problems;
 mod record;
+mod snapshot;
 mod style;
 mod table;
 #[cfg(test)]
@@ -20,8 +24,12 @@ mod text;
 
 pub use differences::differences;
 pub use entries::EntryTable;
+pub use estimate::estimate;
+pub use findings::findings;
 pub use inspect::inspection;
+pub use ledger::ledger;
 pub use record::record;
+pub use snapshot::{snapshot, snapshot_difference};
 pub use style::{Palette, Screen};
 pub(crate) use table::{Align, Cell, Column, Table};
 pub use text::duration;

@@ -1,0 +1,105 @@
+//! `diagnose`: what went wrong.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll::diagnose::snapshot::{Options, Snapshot};
+use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind};
+use plimsoll::report::terminal;
+
+use super::args::Diagnose;
+use super::{Failed, USAGE, output, snapshot};
+
+/// The time between two looks at a log that is followed.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Prints the findings: 0 where there is no event, 1 where there is one, 2 where an input could not be read.
+pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
+    if diagnose.follow {
+        return match &diagnose.files[..] {
+            [file] if file.as_os_str() != "-" => follow(file, diagnose.json),
+            _ => Err("--follow takes one file that is not standard input".into()),
+        };
+    }
+    let mut analysis = Analysis::default();
+    let (mut failures, mut snapshots) = (Vec::new(), Vec::new());
+    for file in &diagnose.files {
+        match read(file, &mut analysis) {
+            Ok(snapshot) => snapshots.extend(snapshot),
+            Err(error) => failures.push(error),
+        }
+    }
+    snapshot::run(&mut snapshots, &diagnose.snapshot, &mut analysis)?;
+    let findings = analysis.findings(None);
+    if diagnose.json {
+        output::json(&findings)?;
+    } else if failures.len() < diagnose.files.len() || !findings.events.is_empty() {
+        output::text(&terminal::findings(&findings, &super::screen()))?;
+        output::text(&snapshot::text(&findings))?;
+    }
+    failures.iter().for_each(|error| super::report(error));
+    Ok(if failures.is_empty() { code(&findings) } else { USAGE })
+}
+
+fn code(findings: &Findings) -> u8 {
+    u8::from(!matches!(findings.kind, Kind::None | Kind::Report))
+}
+
+/// Reads an input; a snapshot is given back.
+fn read(file: &Path, analysis: &mut Analysis) -> Result<Option<Snapshot>, DiagnoseError> {
+    let name = file.display().to_string();
+    let rest = if file.as_os_str() == "-" {
+        analysis.read(&name, io::stdin().lock())?
+    } else {
+        match File::open(file) {
+            Ok(opened) => analysis.read(&name, opened)?,
+            Err(source) => {
+                let error = DiagnoseError::Io { name: name.clone(), source };
+                analysis.begin(&name);
+                analysis.fail(error.to_string());
+                return Err(error);
+            }
+        }
+    };
+    let Some(reader) = rest else { return Ok(None) };
+    let read = Snapshot::read(&name, reader, Options::default())
+        .and_then(|mut snapshot| snapshot.findings().map(|findings| (snapshot, findings)));
+    match read {
+        Ok((snapshot, findings)) => {
+            analysis.add_snapshot(findings);
+            Ok(Some(snapshot))
+        }
+        Err(error) => {
+            analysis.fail(error.to_string());
+            Err(error.into())
+        }
+    }
+}
+
+/// Prints each event once it is whole, until interrupted.
+fn follow(file: &Path, json: bool) -> Result<u8, Failed> {
+    let mut analysis = Analysis::default();
+    let mut follower = Follower::open(file, &mut analysis)?;
+    let mut shown = BTreeSet::new();
+    loop {
+        // A log that has not grown since the last look has ended its messages.
+        if follower.look(&mut analysis)? == Change::None {
+            let mut findings = analysis.findings(None);
+            findings.events.retain(|event| {
+                let first = event.evidence.iter().min_by_key(|evidence| evidence.offset);
+                shown.insert((first.map(|first| (first.offset, first.text.clone())), event.rank, event.pid))
+            });
+            if json {
+                for event in &findings.events {
+                    output::text(&format!("{}\n", serde_json::to_string(event)?))?;
+                }
+            } else if !findings.events.is_empty() {
+                output::text(&terminal::findings(&findings, &super::screen()))?;
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,116 @@
+//! `ledger`: bytes a parameter by stage, measured beside expected.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use plimsoll::diagnose::ledger::{self, Place, Reading, Stage};
+use plimsoll::diagnose::telemetry::{Position, Reader, Sample};
+use plimsoll::estimate::{Count, Offload};
+use plimsoll::meter::Metric;
+use plimsoll::record::Record;
+use plimsoll::report::terminal;
+
+use super::model::ModelFlags;
+use super::{Failed, output};
+
+/// Longer lines are cut.
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// The most samples of a log that are accounted.
+const MOST_SAMPLES: usize = 100_000;
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 as expected; 1 there is an excess, or the host grows; 2 bad usage or unreadable input."
+)]
+pub struct Ledger {
+    /// A log with telemetry (`-` for standard input), or STAGE=RECORD.json: the peak RSS of a Plimsoll record
+    #[arg(value_name = "FILE")]
+    pub files: Vec<String>,
+
+    #[command(flatten)]
+    pub model: ModelFlags,
+
+    /// A reading: STAGE=BYTES with start, init, forward, backward, step1 or later; in the order of training [repeatable]
+    #[arg(long = "reading", value_name = "STAGE=BYTES", help_heading = "Readings")]
+    pub readings: Vec<Reading>,
+    /// Whose memory [default: the host's where the optimizer is offloaded, else the device's]
+    #[arg(long, value_name = "PLACE", env = "PLIMSOLL_PLACE", help_heading = "Readings")]
+    pub place: Option<PlaceName>,
+    /// Project every excess to this number of parameters: 80e9
+    #[arg(long, value_name = "N", env = "PLIMSOLL_AT", help_heading = "Output")]
+    pub at: Option<Count>,
+    /// Print the ledger as JSON
+    #[arg(long, env = "PLIMSOLL_JSON", help_heading = "Output")]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PlaceName {
+    /// Memory of the host
+    Host,
+    /// What tensors hold on one GPU
+    Device,
+}
+
+/// Accounts; 1 where there is an excess or the log's trend is none to have.
+pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
+    let (model, setup) = arguments.model.read()?;
+    let place = match arguments.place {
+        Some(PlaceName::Host) => Place::Host,
+        Some(PlaceName::Device) => Place::Device,
+        None if setup.offload == Offload::None => Place::Device,
+        None => Place::Host,
+    };
+    let (mut samples, mut readings) = (Vec::new(), Vec::new());
+    for file in &arguments.files {
+        match file.split_once('=').and_then(|(stage, path)| Some((stage.parse::<Stage>().ok()?, path))) {
+            Some((stage, path)) => readings.push(of_record(stage, Path::new(path))?),
+            None => read(file, &mut samples)?,
+        }
+    }
+    let mut all = Reading::of_samples(&samples, place);
+    all.extend(readings);
+    all.extend(arguments.readings.iter().cloned());
+    let found = ledger::Ledger::account(&model, &setup, place, all, &samples, arguments.at.map(|at| at.0))?;
+    if arguments.json {
+        output::json(&found)?;
+    } else {
+        output::text(&terminal::ledger(&found, &super::screen()))?;
+    }
+    Ok(u8::from(found.exceeds || found.verdict.is_some()))
+}
+
+/// The most resident memory that a record tells.
+fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
+    let record = Record::read(path)?;
+    let peaks = record.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss));
+    let peak = peaks.map(|reading| reading.bytes).max();
+    let peak = peak.ok_or_else(|| format!("{}: no phase of the record has a peak_rss", path.display()))?;
+    Ok(Reading::new(stage, path.display().to_string(), peak))
+}
+
+/// Reads the telemetry of a log.
+fn read(name: &str, samples: &mut Vec<Sample>) -> Result<(), Failed> {
+    let failed = |error: io::Error| format!("cannot read {name}: {error}");
+    let mut input: Box<dyn BufRead> = match name {
+        "-" => Box::new(io::stdin().lock()),
+        _ => Box::new(BufReader::new(File::open(PathBuf::from(name)).map_err(failed)?)),
+    };
+    let (mut reader, mut line) = (Reader::default(), Vec::new());
+    let mut position = Position { line: 1, offset: 0 };
+    loop {
+        line.clear();
+        let taken = io::Read::take(&mut input, LONGEST_LINE).read_until(b'\n', &mut line).map_err(failed)?;
+        if taken == 0 || samples.len() >= MOST_SAMPLES {
+            break;
+        }
+        reader.line(position, &String::from_utf8_lossy(&line), samples);
+        position.offset += taken as u64;
+        position.line += u64::from(line.ends_with(b"\n"));
+    }
+    reader.finish(samples);
+    Ok(())
+}

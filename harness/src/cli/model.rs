@@ -1,0 +1,156 @@
+//! The flags of a model and its training, which `estimate` and `ledger` share.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use plimsoll::estimate::config::{self, Settings};
+use plimsoll::estimate::{
+    Attention, Convention, Count, EstimateError, Model, Offload, Optimizer, Precision, Setup, Tuning, ZeroStage,
+};
+
+/// The rank of an adapter where `--qlora` gives none.
+const RANK: u64 = 16;
+
+#[derive(Args)]
+pub struct ModelFlags {
+    /// A Hugging Face config.json or a DeepSpeed JSON, told apart by their content; flags come before them [repeatable]
+    #[arg(long = "config", value_name = "FILE", env = "PLIMSOLL_CONFIG", value_delimiter = ',')]
+    pub configs: Vec<PathBuf>,
+
+    /// Parameters: 4e9, 7B, 124M
+    #[arg(long, value_name = "N", env = "PLIMSOLL_PARAMS", help_heading = "Model")]
+    pub params: Option<Count>,
+    /// Layers
+    #[arg(long, value_name = "N", env = "PLIMSOLL_LAYERS", help_heading = "Model")]
+    pub layers: Option<Count>,
+    /// The width of the residual stream
+    #[arg(long, value_name = "N", env = "PLIMSOLL_HIDDEN", help_heading = "Model")]
+    pub hidden: Option<Count>,
+    /// Attention heads
+    #[arg(long, value_name = "N", env = "PLIMSOLL_HEADS", help_heading = "Model")]
+    pub heads: Option<Count>,
+    /// Rows of the embedding
+    #[arg(long, value_name = "N", env = "PLIMSOLL_ESTIMATE_VOCAB", help_heading = "Model")]
+    pub vocab: Option<Count>,
+    /// The width inside the MLP [default: four times --hidden]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_FFN", help_heading = "Model")]
+    pub ffn: Option<Count>,
+    /// Parameters of the largest layer, which ZeRO-3 gathers
+    #[arg(long, value_name = "N", env = "PLIMSOLL_LARGEST_LAYER", help_heading = "Model")]
+    pub largest_layer: Option<Count>,
+
+    /// Whose way to count: hf, zero-paper, deepspeed, megatron [default: hf; deepspeed with its configuration]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_CONVENTION", help_heading = "Training")]
+    pub convention: Option<Convention>,
+    /// The optimizer: adam, adam8bit, adafactor, sgd [default: adam]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPTIMIZER", help_heading = "Training")]
+    pub optimizer: Option<Optimizer>,
+    /// The precision: bf16-mixed, fp16-mixed, fp32 [default: bf16-mixed]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_PRECISION", help_heading = "Training")]
+    pub precision: Option<Precision>,
+    /// Train an adapter of this rank on every linear layer
+    #[arg(long, value_name = "R", env = "PLIMSOLL_LORA", help_heading = "Training")]
+    pub lora: Option<Count>,
+    /// Keep the base in 4 bits; the adapter's rank is that of --lora, or 16
+    #[arg(long, env = "PLIMSOLL_QLORA", help_heading = "Training")]
+    pub qlora: bool,
+    /// Sequences of one forward on one GPU
+    #[arg(long, value_name = "N", env = "PLIMSOLL_BATCH", help_heading = "Training")]
+    pub batch: Option<Count>,
+    /// Tokens of a sequence
+    #[arg(long, value_name = "N", env = "PLIMSOLL_ESTIMATE_SEQ", help_heading = "Training")]
+    pub seq: Option<Count>,
+    /// Micro-batches before a step of the optimizer [default: 1]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_ACCUMULATION", help_heading = "Training")]
+    pub accumulation: Option<Count>,
+    /// Attention: sdpa, eager [default: sdpa]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_ATTENTION", help_heading = "Training")]
+    pub attention: Option<Attention>,
+    /// Activations are computed again in the backward
+    #[arg(long, env = "PLIMSOLL_CHECKPOINTING", help_heading = "Training")]
+    pub checkpointing: bool,
+
+    /// The stage of ZeRO or FSDP: 0, 1, 2, 3 [default: 0]
+    #[arg(long, value_name = "STAGE", env = "PLIMSOLL_ZERO", help_heading = "Sharding and offload")]
+    pub zero: Option<ZeroStage>,
+    /// GPUs of each node [default: 1]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_GPUS", help_heading = "Sharding and offload")]
+    pub gpus: Option<Count>,
+    /// Nodes [default: 1]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_NODES", help_heading = "Sharding and offload")]
+    pub nodes: Option<Count>,
+    /// Where the optimizer's state lies, and the gradients from ZeRO-2: none, cpu, nvme [default: none]
+    #[arg(long, value_name = "PLACE", env = "PLIMSOLL_OFFLOAD", help_heading = "Sharding and offload")]
+    pub offload: Option<Offload>,
+    /// Where the parameters lie between their uses, with ZeRO-3: none, cpu, nvme [default: none]
+    #[arg(long, value_name = "PLACE", env = "PLIMSOLL_OFFLOAD_PARAMS", help_heading = "Sharding and offload")]
+    pub offload_params: Option<Offload>,
+    /// The model is made whole by every process before ZeRO-3 shards it (zero_init=0)
+    #[arg(long, env = "PLIMSOLL_NO_ZERO_INIT", help_heading = "Sharding and offload")]
+    pub no_zero_init: bool,
+    /// Megatron's tensor parallel size [default: 1]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_TP", help_heading = "Sharding and offload")]
+    pub tp: Option<Count>,
+    /// Megatron's pipeline parallel size [default: 1]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_PP", help_heading = "Sharding and offload")]
+    pub pp: Option<Count>,
+    /// Megatron's virtual pipeline stages
+    #[arg(long, value_name = "N", env = "PLIMSOLL_VIRTUAL_STAGES", help_heading = "Sharding and offload")]
+    pub virtual_stages: Option<Count>,
+    /// Megatron's sequence parallelism with selective recomputation
+    #[arg(long, env = "PLIMSOLL_SEQUENCE_PARALLEL", help_heading = "Sharding and offload")]
+    pub sequence_parallel: bool,
+}
+
+impl ModelFlags {
+    /// The model and the setup that flags and configurations tell.
+    pub fn read(&self) -> Result<(Model, Setup), EstimateError> {
+        let configs = self.configs.iter().map(|path| config::read(path));
+        let mut settings =
+            configs.into_iter().try_fold(self.settings(), |told, more| Ok::<_, EstimateError>(told.or(more?)))?;
+        // Layers and width on the command line are another model than that of a file, whose count no longer holds.
+        if self.params.is_none() && (self.layers.is_some() || self.hidden.is_some()) {
+            settings.parameters = None;
+        }
+        settings.finish()
+    }
+
+    fn settings(&self) -> Settings {
+        let count = |count: Option<Count>| count.map(|count| count.0);
+        let rank = count(self.lora);
+        let tuning = match (self.qlora, rank) {
+            (true, rank) => Some(Tuning::Qlora { rank: rank.unwrap_or(RANK) }),
+            (false, Some(rank)) => Some(Tuning::Lora { rank }),
+            (false, None) => None,
+        };
+        Settings {
+            parameters: count(self.params),
+            largest_layer: count(self.largest_layer),
+            layers: count(self.layers),
+            hidden: count(self.hidden),
+            heads: count(self.heads),
+            ffn: count(self.ffn),
+            vocabulary: count(self.vocab),
+            convention: self.convention,
+            optimizer: self.optimizer,
+            precision: self.precision,
+            zero: self.zero,
+            gpus: count(self.gpus),
+            nodes: count(self.nodes),
+            offload: self.offload,
+            offload_parameters: self.offload_params,
+            zero_init: self.no_zero_init.then_some(false),
+            tuning,
+            batch: count(self.batch),
+            sequence: count(self.seq),
+            accumulation: count(self.accumulation),
+            attention: self.attention,
+            checkpointing: self.checkpointing.then_some(true),
+            tensor_parallel: count(self.tp),
+            pipeline_parallel: count(self.pp),
+            virtual_stages: count(self.virtual_stages),
+            sequence_parallel: self.sequence_parallel.then_some(true),
+            ..Settings::default()
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! [`advice`]: what to do about an event, cheapest first, and only what its verdict supports.
+//!
+//! The ladder of the estimate is climbed where the work does not fit a device, up to the first rung that an estimate
+//! says is enough. Host memory has remedies of its own, and none of them is a smaller model. `empty_cache` is never
+//! among them: it gives a process nothing that it could not use already.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::findings::{Event, KnownBatch};
+use super::remedy::{self, Remedy};
+use super::sighting::Work;
+use super::verdict::{Kind, Verdict};
+use crate::bytes::ByteSize;
+use crate::estimate::{Ladder, Mark, Rung};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// Its place on the ladder, from 1; absent for what is not on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<u8>,
+    /// What to do.
+    pub what: String,
+    /// What it changes beside the memory.
+    pub class: Mark,
+    /// What it saves on the device, where there is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saving: Option<ByteSize>,
+    /// Whether that is enough, where there is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<bool>,
+    /// The factors of the effective batch with it; their product stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<KnownBatch>,
+}
+
+/// What to do about `event`, in order.
+///
+/// Without a ladder of the model every rung that applies is listed, the ones that the phase calls for first. With one the
+/// rungs stand in its own order, as each counts on those before it, and the list ends at the first that fits.
+pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Advice> {
+    let mut list: Vec<Advice> = remedy::first(event).into_iter().map(Advice::from).collect();
+    let mut rungs = rungs(event, work).to_vec();
+    if ladder.is_some() {
+        rungs.sort_unstable();
+    }
+    for rung in rungs {
+        let Some(mut one) = on_ladder(rung, work, batch) else { continue };
+        if let Some(step) = ladder.and_then(|ladder| ladder.steps.iter().find(|step| step.rung == rung)) {
+            if rung != Rung::ExpandableSegments && step.reason.is_some() {
+                continue;
+            }
+            one.saving = step.saving;
+            one.fits = step.fits;
+        }
+        list.push(one);
+        if ladder.is_some_and(|ladder| ladder.first_that_fits == Some(rung)) {
+            break;
+        }
+    }
+    list.extend(remedy::last(event).into_iter().map(Advice::from));
+    list
+}
+
+impl From<Remedy> for Advice {
+    fn from(remedy: Remedy) -> Self {
+        Self { rung: None, what: remedy.what.to_owned(), class: remedy.class, saving: None, fits: None, batch: None }
+    }
+}
+
+/// The rungs that help with `event`, in order.
+fn rungs(event: &Event, work: Work) -> &'static [Rung] {
+    use Rung::{
+        Adapter, Bf16, Checkpointing, ExpandableSegments, MicroBatch, Offload, Optimizer8bit, Sdpa, Sharding,
+        ShorterSequence,
+    };
+    if event.kind != Kind::VramOom {
+        return &[];
+    }
+    let in_phase = |phase| event.also.contains(&phase);
+    match event.verdict {
+        Verdict::Fragmentation => &[ExpandableSegments],
+        Verdict::OtherProcess
+        | Verdict::UnattributedMemory
+        | Verdict::PrivatePool
+        | Verdict::UnexplainedFreeExceedsRequest
+        | Verdict::NonPytorchMemory => &[],
+        // Evaluation has remedies of its own: nothing of the training state is at fault.
+        _ if in_phase(Verdict::Eval) => &[],
+        _ if in_phase(Verdict::OptimizerStep) => &[Optimizer8bit, Sharding, Offload, Adapter],
+        // One tensor: what makes that tensor smaller. Weights and optimizer are not at fault.
+        Verdict::SingleHugeRequest => &[MicroBatch, Bf16, Sdpa, ShorterSequence],
+        _ if work == Work::Inference => &[MicroBatch, Bf16, Sdpa, ShorterSequence, Sharding, Offload],
+        // Gradients meet cached activations: those go first.
+        _ if in_phase(Verdict::FirstBackward) => {
+            &[Checkpointing, MicroBatch, Bf16, Sdpa, ShorterSequence, Optimizer8bit, Sharding, Offload, Adapter]
+        }
+        _ => &[MicroBatch, Bf16, Checkpointing, Sdpa, ShorterSequence, Optimizer8bit, Sharding, Offload, Adapter],
+    }
+}
+
+/// A rung as advice; `None` where what is known of the batch rules it out.
+fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advice> {
+    let mut advice = Advice {
+        rung: Some(rung.number()),
+        what: words(rung, work),
+        class: rung.mark(),
+        saving: None,
+        fits: None,
+        batch: None,
+    };
+    if rung == Rung::MicroBatch {
+        let (micro, accumulation) = (batch.and_then(|batch| batch.micro), batch.and_then(|batch| batch.accumulation));
+        match (micro, work) {
+            (Some(1), _) => return None,
+            (Some(micro), Work::Training | Work::Unknown) if micro % 2 == 0 => {
+                let world = batch.and_then(|batch| batch.world);
+                let halved =
+                    KnownBatch { micro: Some(micro / 2), accumulation: accumulation.map(|steps| steps * 2), world };
+                let factor = |factor: Option<u64>| factor.map_or_else(|| "?".to_owned(), |factor| factor.to_string());
+                let doubled =
+                    accumulation.map_or_else(|| "twice".to_owned(), |steps| format!("{steps} -> {}", steps * 2));
+                advice.what.push_str(&format!(
+                    ": micro {micro} -> {}, accumulation {doubled}, world {}; the effective batch stays",
+                    micro / 2,
+                    factor(world)
+                ));
+                advice.batch = Some(halved);
+            }
+            _ => {}
+        }
+    }
+    Some(advice)
+}
+
+/// A rung in words; inference has no optimizer and no accumulation.
+fn words(rung: Rung, work: Work) -> String {
+    if work != Work::Inference {
+        return format!("{}: {}", rung.title(), rung.advice());
+    }
+    match rung {
+        Rung::MicroBatch => "smaller batch: fewer samples, images or requests at once".to_owned(),
+        Rung::Bf16 => "half precision: load the weights in bf16 or fp16, or quantized".to_owned(),
+        Rung::Sharding => "shard: tensor or pipeline parallelism over at least two GPUs".to_owned(),
+        Rung::Offload => "offload: device_map=\"auto\", enable_model_cpu_offload(), --cpu-offload-gb; slow".to_owned(),
+        Rung::ShorterSequence => "shorter input: max_model_len, resolution or frames down".to_owned(),
+        _ => format!("{}: {}", rung.title(), rung.advice()),
+    }
+}

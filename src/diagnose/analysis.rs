@@ -1,0 +1,192 @@
+//! [`Analysis`]: text in, findings out.
+
+use super::batch::Told;
+use super::dump;
+use super::event::event;
+use super::findings::{Event, Findings, Form, InputReport, SCHEMA};
+use super::gather::Gathered;
+use super::incident::Incident;
+use super::phase;
+use super::scan::{Scanner, Sink, Window};
+use super::sighting::{Cause, Sighting};
+use super::snapshot::{Difference, SnapshotFindings};
+use super::verdict::{Kind, Verdict};
+use super::window::Lines;
+use super::wording::recognise;
+use crate::bytes::ByteSize;
+use crate::estimate::Ladder;
+
+/// So many events are listed.
+const LISTED: usize = 1000;
+
+/// Reads texts piece by piece, in constant memory, and gathers the memory events in them.
+///
+/// ```
+/// use plimsoll::diagnose::{Analysis, Kind, Verdict};
+/// let mut analysis = Analysis::default();
+/// analysis.begin("train.log");
+/// analysis.push(b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; ");
+/// analysis.push(b"5.10 GiB already allocated; 1.20 GiB free; 8.40 GiB reserved in total by PyTorch)\n");
+/// analysis.end();
+/// let findings = analysis.findings(None);
+/// assert_eq!((findings.kind, findings.verdict), (Kind::VramOom, Verdict::Fragmentation));
+/// assert_eq!(findings.events[0].numbers.tried.unwrap().bytes(), 2 << 30);
+/// ```
+#[derive(Debug, Default)]
+pub struct Analysis {
+    scanner: Scanner,
+    gathered: Gatherer,
+    inputs: Vec<InputReport>,
+    snapshots: Vec<SnapshotFindings>,
+    difference: Option<Difference>,
+}
+
+/// The part of an analysis that a scan feeds.
+#[derive(Debug, Default)]
+struct Gatherer {
+    gathered: Gathered,
+    told: Told,
+    file: String,
+}
+
+impl Analysis {
+    /// Adds what a snapshot says, which is read by [`Snapshot`](super::snapshot::Snapshot): its OOMs are events.
+    pub fn add_snapshot(&mut self, snapshot: SnapshotFindings) {
+        if let Some(report) = self.inputs.iter_mut().rfind(|report| report.name == snapshot.name) {
+            report.bytes = snapshot.format.bytes;
+        }
+        self.snapshots.push(snapshot);
+    }
+
+    /// Adds what changed between two snapshots.
+    pub fn add_difference(&mut self, difference: Difference) {
+        self.difference = Some(difference);
+    }
+
+    /// Begins an input.
+    pub fn begin(&mut self, name: &str) {
+        self.scanner = Scanner::default();
+        self.gathered.file = name.to_owned();
+        let report =
+            InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: 0, error: None };
+        self.inputs.push(report);
+    }
+
+    /// Takes the next piece of the input.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.scanner.push(bytes, &mut self.gathered);
+    }
+
+    /// Takes what was given so far for whole: where a log that grows has paused.
+    pub fn settle(&mut self) {
+        self.scanner.settle(&mut self.gathered);
+        if let Some(report) = self.inputs.last_mut() {
+            let (bytes, lines) = self.scanner.counted();
+            report.bytes = ByteSize::new(bytes);
+            report.lines = lines;
+        }
+    }
+
+    /// Ends the input.
+    pub fn end(&mut self) {
+        self.settle();
+    }
+
+    /// Ends the input, which could not be read any further.
+    pub fn fail(&mut self, error: String) {
+        self.settle();
+        if let Some(report) = self.inputs.last_mut() {
+            report.error = Some(error);
+        }
+    }
+
+    /// The input that was begun last, to say more of it.
+    pub(super) fn report(&mut self) -> Option<&mut InputReport> {
+        self.inputs.last_mut()
+    }
+
+    /// What was found so far. With a ladder of the model, advice ends at the first rung that fits.
+    pub fn findings(&self, ladder: Option<&Ladder>) -> Findings {
+        let gathered = &self.gathered.gathered;
+        let batch = self.gathered.told.factors();
+        let incidents = gathered.finished();
+        let beyond = incidents.len().saturating_sub(LISTED) as u64 + gathered.omitted;
+        let one = |incident: Incident| event(incident, batch.as_ref(), ladder);
+        let mut events: Vec<Event> = incidents.into_iter().take(LISTED).map(one).collect();
+        events.extend(self.snapshots.iter().flat_map(|snapshot| dump::events(snapshot, batch.as_ref(), ladder)));
+        let (kind, verdict) = match self.snapshots.is_empty() || !events.is_empty() {
+            true => whole(&events),
+            false => (Kind::Report, Verdict::ReportOnly),
+        };
+        Findings {
+            schema: SCHEMA.to_owned(),
+            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+            inputs: self.inputs.clone(),
+            kind,
+            verdict,
+            events,
+            omitted_events: (beyond > 0).then_some(beyond),
+            dismissed: gathered.dismissed.clone(),
+            batch,
+            snapshots: self.snapshots.clone(),
+            snapshot_difference: self.difference.clone(),
+        }
+    }
+}
+
+impl Sink for Gatherer {
+    fn window(&mut self, window: Window<'_>) {
+        let lines = Lines::of(&window);
+        let mut found = Vec::new();
+        for at in 0..lines.len() {
+            if !lines[at].hot {
+                continue;
+            }
+            recognise(&lines, at, &mut found);
+            for mut sighting in found.drain(..) {
+                if matches!(sighting.cause, Cause::Device | Cause::Library) {
+                    phase::observe(&lines, at, &mut sighting);
+                }
+                self.take(sighting);
+            }
+        }
+    }
+
+    fn factor(&mut self, line: &[u8]) {
+        self.told.read(line);
+    }
+}
+
+impl Gatherer {
+    fn take(&mut self, mut sighting: Sighting) {
+        for evidence in &mut sighting.evidence {
+            evidence.file.clone_from(&self.file);
+        }
+        self.gathered.add(sighting);
+    }
+}
+
+/// How much a kind says: what is proven outweighs what is not.
+fn weight(event: &Event) -> u8 {
+    match event.verdict {
+        Verdict::SigkillUnattributed => 1,
+        Verdict::DataloaderWorkerKill => 2,
+        _ => 3,
+    }
+}
+
+/// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` where they are of
+/// several kinds.
+fn whole(events: &[Event]) -> (Kind, Verdict) {
+    let Some(heaviest) = events.iter().map(weight).max() else { return (Kind::None, Verdict::NotOom) };
+    let heavy: Vec<&Event> = events.iter().filter(|event| weight(event) == heaviest).collect();
+    let kind = heavy[0].kind;
+    if heavy.iter().any(|event| event.kind != kind) {
+        return (kind, Verdict::Mixed);
+    }
+    let count = |verdict| heavy.iter().filter(|event| event.verdict == verdict).count();
+    // The first of those that are as frequent as any.
+    let most = heavy.iter().map(|event| count(event.verdict)).max().unwrap_or(0);
+    let verdict = heavy.iter().map(|event| event.verdict).find(|verdict| count(*verdict) == most);
+    (kind, verdict.unwrap_or(heavy[0].verdict))
+}

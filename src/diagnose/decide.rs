@@ -1,0 +1,189 @@
+//! The verdict of a device's message, in the order that proved right on real logs.
+
+use super::findings::Numbers;
+use super::verdict::Verdict;
+use crate::bytes::{ByteSize, GIB, MIB};
+
+/// What a device's numbers come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) verdict: Verdict,
+    /// The verdict in a sentence or two.
+    pub(super) explanation: String,
+}
+
+/// A context, a workspace and libraries may take so much of a process beyond what the allocator holds.
+const OVERHEAD: u64 = 3 * GIB;
+/// A figure in GiB is good to half of its second decimal; sums of a few are compared with this much room.
+const ROUNDING: u64 = 32 * MIB;
+/// A request beyond any single device that is sold, for messages that do not tell the device's memory.
+const BEYOND_ANY_DEVICE: u64 = 288 * GIB;
+
+/// Tells this process from the others among those that a message lists, and fills in what each holds.
+///
+/// Host processes are listed by numbers that a container does not know: the one that holds what the allocator holds, and
+/// little more, is this one.
+pub(super) fn identify(numbers: &mut Numbers, processes: &[(u64, u64)]) {
+    if processes.is_empty() {
+        return;
+    }
+    let mut others: Vec<u64> = processes.iter().map(|(_, bytes)| *bytes).collect();
+    if numbers.this_process.is_none() {
+        let held = held(numbers);
+        let own = held.and_then(|held| {
+            let range = held.saturating_sub(ROUNDING)..=held + OVERHEAD;
+            let fits = others.iter().enumerate().filter(|(_, bytes)| range.contains(bytes));
+            fits.min_by_key(|(_, bytes)| bytes.abs_diff(held)).map(|(at, _)| at)
+        });
+        // What the listed ones leave is less than the allocator holds: one of them is this process all the same.
+        let hidden = || {
+            let (total, free) = (numbers.capacity?.bytes(), numbers.free?.bytes());
+            let unlisted = total.saturating_sub(free).saturating_sub(others.iter().sum());
+            (unlisted + ROUNDING < held?).then_some(())?;
+            let largest = others.iter().enumerate().filter(|(_, bytes)| **bytes + ROUNDING >= held.unwrap_or(0));
+            largest.min_by_key(|(_, bytes)| **bytes).map(|(at, _)| at)
+        };
+        if let Some(own) = own.or_else(hidden) {
+            numbers.this_process = Some(ByteSize::new(others.remove(own)));
+        }
+    }
+    if !others.is_empty() {
+        numbers.other_processes = Some(others.into_iter().map(ByteSize::new).sum());
+    }
+}
+
+/// What the allocator holds.
+fn held(numbers: &Numbers) -> Option<u64> {
+    let allocated = numbers.allocated.map(ByteSize::bytes);
+    let reserved = numbers.reserved.map(ByteSize::bytes);
+    reserved.into_iter().chain(allocated).max()
+}
+
+/// Decides; `numbers` are those that [`identify`] left.
+pub(super) fn decide(numbers: &Numbers) -> Decision {
+    let bytes = |size: Option<ByteSize>| size.map(ByteSize::bytes);
+    let (tried, total, free) = (bytes(numbers.tried), bytes(numbers.capacity), bytes(numbers.free));
+    let held = held(numbers);
+    let show = |bytes: u64| ByteSize::new(bytes).to_string();
+    let decision = |verdict, explanation: String| Decision { verdict, explanation };
+
+    if let (Some(allowed), Some(tried)) = (bytes(numbers.allowed), tried) {
+        let used = held.max(bytes(numbers.this_process).filter(|_| total.is_none())).unwrap_or(0);
+        let over = used.saturating_add(tried).saturating_add(ROUNDING) > allowed;
+        if over || free.is_some_and(|free| free >= tried) {
+            let text = format!(
+                "The process may use {} and holds {}; {} more would exceed the limit, whatever the device has free.",
+                show(allowed),
+                show(used),
+                show(tried)
+            );
+            return decision(Verdict::ProcessCap, text);
+        }
+    }
+    let Some(tried) = tried else {
+        let text = "The message ends before its numbers: the device could not hold what the work needs.".to_owned();
+        return decision(Verdict::Capacity, text);
+    };
+    let Some(total) = total else {
+        return if tried >= BEYOND_ANY_DEVICE {
+            decision(Verdict::SingleHugeRequest, format!("One request of {} is larger than any device.", show(tried)))
+        } else {
+            decision(Verdict::Capacity, format!("{} more did not fit; the message does not tell of what.", show(tried)))
+        };
+    };
+    if tried > total {
+        let text = format!("One request of {} is larger than the device, which has {}.", show(tried), show(total));
+        return decision(Verdict::SingleHugeRequest, text);
+    }
+    let others = bytes(numbers.other_processes).unwrap_or(0);
+    if others > total / 5 {
+        let text = format!(
+            "Other processes hold {} of the device's {}; this one could not get {} more.",
+            show(others),
+            show(total),
+            show(tried)
+        );
+        return decision(Verdict::OtherProcess, text);
+    }
+    if let Some(found) = outside(numbers, tried, total, others) {
+        return found;
+    }
+    let allocated = bytes(numbers.allocated).unwrap_or(0);
+    if let Some(pools) = bytes(numbers.private_pools).filter(|pools| *pools > allocated / 2) {
+        let text = format!(
+            "Private pools (CUDA graphs) hold {} of the {} that is allocated; other work cannot use them.",
+            show(pools),
+            show(allocated)
+        );
+        return decision(Verdict::PrivatePool, text);
+    }
+    if let Some(free) = free.filter(|free| *free as f64 > 1.2 * tried as f64) {
+        let text = format!(
+            "{} were free and {} were requested: neither capacity nor fragmentation explains the refusal.",
+            show(free),
+            show(tried)
+        );
+        return decision(Verdict::UnexplainedFreeExceedsRequest, text);
+    }
+    let unused = bytes(numbers.unallocated).unwrap_or(0);
+    let room = free.unwrap_or(0).saturating_add(unused);
+    if unused >= tried && unused >= total / 20 {
+        let text = format!(
+            "The allocator holds {} that no tensor uses and could not serve {} from it: it lies in pieces.",
+            show(unused),
+            show(tried)
+        );
+        return decision(Verdict::Fragmentation, text);
+    }
+    if tried >= total / 4 && tried > room {
+        let text = format!(
+            "One request of {} is {} % of the device, and only {} are left: no order of what is there makes room for it.",
+            show(tried),
+            tried.saturating_mul(100) / total.max(1),
+            show(room)
+        );
+        return decision(Verdict::SingleHugeRequest, text);
+    }
+    let holds = held.map(|held| {
+        let pieces = if unused > 0 { format!(" ({} of it unused, in pieces)", show(unused)) } else { String::new() };
+        format!("PyTorch holds {}{pieces} of the device's {}", show(held), show(total))
+    });
+    let holds = holds.unwrap_or_else(|| format!("The device has {}", show(total)));
+    let left = free.map_or_else(String::new, |free| format!(", {} are free", show(free)));
+    let text = format!("{holds}{left}: {} more did not fit.", show(tried));
+    decision(Verdict::Capacity, text)
+}
+
+/// Memory that neither the allocator nor a listed process accounts for.
+fn outside(numbers: &Numbers, tried: u64, total: u64, others: u64) -> Option<Decision> {
+    let held = held(numbers)?;
+    let free = numbers.free?.bytes();
+    let show = |bytes: u64| ByteSize::new(bytes).to_string();
+    let small = tried < total / 4;
+    let own = numbers.this_process.map(ByteSize::bytes);
+    if let Some(own) = own {
+        let extra = own.saturating_sub(held);
+        if extra > total / 4 && own <= total && small {
+            let explanation = format!(
+                "This process holds {}, of which PyTorch's allocator knows {}: {} belong to something else in it, such as \
+                 NCCL, another framework or another allocator.",
+                show(own),
+                show(held),
+                show(extra)
+            );
+            return Some(Decision { verdict: Verdict::NonPytorchMemory, explanation });
+        }
+    }
+    let accounted = free.saturating_add(own.unwrap_or(held)).saturating_add(others);
+    let missing = total.saturating_sub(accounted);
+    if missing > total / 4 && small {
+        let explanation = format!(
+            "{} of the device's {} are held by nothing that the message names: a process that it cannot see, or one that \
+             is gone and left memory behind.",
+            show(missing),
+            show(total)
+        );
+        return Some(Decision { verdict: Verdict::UnattributedMemory, explanation });
+    }
+    None
+}

@@ -1,0 +1,157 @@
+//! The events of a memory snapshot: each request that its trace says failed.
+
+use super::advice::advice;
+use super::findings::{Event, Evidence, KnownBatch, Numbers};
+use super::phase;
+use super::sighting::Work;
+use super::snapshot::{DeviceFindings, OomFinding, OomVerdict, SnapshotFindings};
+use super::verdict::{Kind, Verdict};
+use crate::bytes::ByteSize;
+use crate::estimate::Ladder;
+
+/// The events of `snapshot`, in the order of its devices.
+pub(super) fn events(snapshot: &SnapshotFindings, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Event> {
+    let of_device = |device: &DeviceFindings| -> Vec<Event> {
+        let Some(trace) = &device.trace else { return Vec::new() };
+        trace.ooms.iter().map(|oom| event(&snapshot.name, device, oom, batch, ladder)).collect()
+    };
+    snapshot.devices.iter().flat_map(of_device).collect()
+}
+
+fn event(
+    name: &str,
+    device: &DeviceFindings,
+    oom: &OomFinding,
+    batch: Option<&KnownBatch>,
+    ladder: Option<&Ladder>,
+) -> Event {
+    let point = &oom.moment.point;
+    let used = point.allocated + point.pending_free;
+    let private: ByteSize =
+        device.groups.iter().filter(|group| group.pool.is_some()).map(|group| group.state.allocated).sum();
+    let frames: Vec<String> = oom
+        .stack
+        .iter()
+        .map(|frame| format!("File \"{}\", line {}, in {}", frame.file, frame.line, frame.function))
+        .collect();
+    let phase = phase::phase(&frames.iter().map(String::as_str).collect::<Vec<_>>());
+    let work = if phase.is_some_and(|phase| phase != Verdict::Eval) { Work::Training } else { Work::Unknown };
+    let entry = point.entry.unwrap_or(0);
+    let place = oom.stack.first().map_or(String::new(), |frame| format!(", at {frame}"));
+    let mut event = Event {
+        kind: Kind::VramOom,
+        backend: Some("cuda".to_owned()),
+        verdict: verdict(oom.verdict),
+        also: phase.into_iter().collect(),
+        numbers: Numbers {
+            tried: Some(oom.tried),
+            free: Some(oom.device_free),
+            allocated: Some(point.allocated),
+            reserved: Some(point.reserved),
+            unallocated: Some(point.reserved.saturating_sub(used)),
+            private_pools: Some(private).filter(|&private| oom.largest_free.is_some() && private > ByteSize::ZERO),
+            ..Numbers::default()
+        },
+        evidence: vec![Evidence {
+            file: name.to_owned(),
+            line: entry + 1,
+            offset: 0,
+            text: format!("oom: size {}, device_free {}{place}", oom.tried.bytes(), oom.device_free.bytes()),
+        }],
+        occurrences: 1,
+        rank: None,
+        pid: None,
+        job: None,
+        device: Some(device.device.into()),
+        host: None,
+        victim: None,
+        advice: Vec::new(),
+        explanation: explanation(oom),
+    };
+    event.advice = advice(&event, work, batch, ladder);
+    event
+}
+
+fn verdict(verdict: OomVerdict) -> Verdict {
+    match verdict {
+        OomVerdict::Fragmentation => Verdict::Fragmentation,
+        OomVerdict::SingleHugeRequest => Verdict::SingleHugeRequest,
+        OomVerdict::UnexplainedFreeExceedsRequest => Verdict::UnexplainedFreeExceedsRequest,
+        OomVerdict::PrivatePool => Verdict::PrivatePool,
+        OomVerdict::Capacity => Verdict::Capacity,
+    }
+}
+
+fn explanation(oom: &OomFinding) -> String {
+    let point = &oom.moment.point;
+    let unused = point.reserved.saturating_sub(point.allocated + point.pending_free);
+    let mut text = match oom.verdict {
+        OomVerdict::Fragmentation => {
+            format!("{unused} was reserved and unused, more than the {} that were tried, but in pieces.", oom.tried)
+        }
+        OomVerdict::SingleHugeRequest => {
+            format!(
+                "One request of {}: more than the {} free on the device and the {unused} unused in the allocator.",
+                oom.tried, oom.device_free
+            )
+        }
+        OomVerdict::UnexplainedFreeExceedsRequest => {
+            format!(
+                "{} was free on the device, and {} were tried: a limit on the process, or the driver.",
+                oom.device_free, oom.tried
+            )
+        }
+        OomVerdict::PrivatePool => {
+            "Private pools, such as those of CUDA graphs, hold most of what is reserved.".to_owned()
+        }
+        OomVerdict::Capacity => format!(
+            "{} of {} reserved was in use, {} free on the device.",
+            point.allocated, point.reserved, oom.device_free
+        ),
+    };
+    if let Some(largest) = oom.largest_free {
+        text.push_str(&format!(" The largest free block that could have served it has {largest}."));
+    }
+    if let Some(culprit) = oom.moment.culprits.first()
+        && let Some(frame) = culprit.stack.first()
+    {
+        text.push_str(&format!(" Most is held by {frame}: {} in {} blocks.", culprit.bytes, culprit.count));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnose::snapshot::{Options, Snapshot};
+    use crate::diagnose::{Analysis, Kind, Verdict};
+
+    #[test]
+    fn an_oom_of_a_snapshot_is_an_event() {
+        let bytes = include_bytes!("../../tests/fixtures/snapshot.pickle");
+        let mut analysis = Analysis::default();
+        assert!(analysis.read("snapshot.pickle", &bytes[..]).unwrap().is_some());
+        analysis.add_snapshot(
+            Snapshot::read("snapshot.pickle", &bytes[..], Options::default()).unwrap().findings().unwrap(),
+        );
+        let findings = analysis.findings(None);
+        assert_eq!((findings.kind, findings.verdict), (Kind::VramOom, Verdict::SingleHugeRequest));
+        let event = &findings.events[0];
+        assert_eq!(event.numbers.tried.unwrap().bytes(), 500 << 20);
+        assert_eq!(event.numbers.free.unwrap().bytes(), 20 << 20);
+        assert_eq!(event.device, Some(0));
+        assert!(!event.advice.is_empty());
+        assert_eq!(findings.snapshots.len(), 1);
+    }
+
+    #[test]
+    fn a_snapshot_without_an_oom_is_a_report() {
+        let bytes = include_bytes!("../../tests/fixtures/snapshot_earlier.pickle");
+        let mut analysis = Analysis::default();
+        analysis.read("earlier.pickle", &bytes[..]).unwrap();
+        analysis.add_snapshot(
+            Snapshot::read("earlier.pickle", &bytes[..], Options::default()).unwrap().findings().unwrap(),
+        );
+        let findings = analysis.findings(None);
+        assert_eq!((findings.kind, findings.events.len()), (Kind::Report, 0));
+    }
+}

@@ -1,0 +1,42 @@
+//! [`DiagnoseError`]: why an input could not be read.
+
+use std::io;
+
+use super::snapshot::SnapshotError;
+use crate::record::RecordError;
+
+/// Why an input could not be read, or not to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiagnoseError {
+    /// The system refused to read it.
+    #[error("cannot read `{name}`: {source}")]
+    Io {
+        /// The input.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is compressed, and the compressed bytes are damaged or end early.
+    #[error("`{name}` is gzip, and damaged after {bytes} B of text: {source}; what stands before was read")]
+    Compressed {
+        /// The input.
+        name: String,
+        /// The text that could be read.
+        bytes: u64,
+        /// What the decompressor says.
+        source: io::Error,
+    },
+    /// It is a Plimsoll record that cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// It is a memory snapshot that cannot be read.
+    #[error(transparent)]
+    UnreadableSnapshot(#[from] SnapshotError),
+    /// It is a snapshot of memory, which is no text.
+    #[error("`{name}` is a pickled memory snapshot, not a log: diagnose it by itself, without `--follow`")]
+    Snapshot {
+        /// The input.
+        name: String,
+    },
+}

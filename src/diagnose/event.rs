@@ -1,0 +1,139 @@
+//! An [`Incident`] as an [`Event`]: verdict, words, advice.
+
+use super::advice::advice;
+use super::decide::{decide, identify};
+use super::findings::{Event, KnownBatch};
+use super::incident::{Class, Incident};
+use super::verdict::{Kind, Verdict};
+use crate::bytes::{ByteSize, GIB};
+use crate::estimate::Ladder;
+
+/// A host request of so much is larger than the machine, where the text does not tell the machine.
+const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
+
+/// The event that `incident` is.
+pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Event {
+    let Incident { class, sighting, occurrences, .. } = incident;
+    let mut numbers = sighting.numbers;
+    let (kind, verdict, explanation) = match class {
+        Class::Device => {
+            identify(&mut numbers, &sighting.processes);
+            let decision = decide(&numbers);
+            (Kind::VramOom, decision.verdict, decision.explanation)
+        }
+        Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),
+        Class::HostAlloc => host_allocation(numbers.tried),
+        Class::Kernel { group: Some(true), .. } | Class::Limit => {
+            (Kind::CgroupOom, Verdict::CgroupKill, limit(numbers.allowed, sighting.backend.as_deref()))
+        }
+        Class::Kernel { .. } => {
+            let text = "The kernel's own report: the machine ran out of memory and a process was killed.";
+            (Kind::HostOom, Verdict::HostKill, text.to_owned())
+        }
+        Class::Machine => {
+            let text = "A service of the machine reports a kill for want of memory.";
+            (Kind::HostOom, Verdict::HostKill, text.to_owned())
+        }
+        Class::Ray => {
+            let text =
+                "Ray's memory monitor killed a worker because its node was above the threshold; the kernel did not.";
+            (Kind::RayOom, Verdict::RayMemoryMonitor, text.to_owned())
+        }
+        Class::SharedMemory => {
+            let text = "Shared memory (/dev/shm) is full: a worker could not hand its batch over. Main and device memory are not at fault.";
+            (Kind::Shm, Verdict::ShmExhausted, text.to_owned())
+        }
+        Class::LoaderKilled => {
+            let text = "A DataLoader worker was killed with SIGKILL. Mostly that is the kernel for want of host memory, but nothing here proves it.";
+            (Kind::SigkillUnattributed, Verdict::DataloaderWorkerKill, text.to_owned())
+        }
+        Class::Killed => {
+            let text = "SIGKILL, cause not shown: the text has no line of the kernel, a control group, the batch system or Ray that says who sent it.";
+            (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, text.to_owned())
+        }
+    };
+    let mut event = Event {
+        kind,
+        backend: sighting.backend,
+        verdict,
+        also: sighting.also,
+        numbers,
+        evidence: sighting.evidence,
+        occurrences,
+        rank: sighting.rank,
+        pid: sighting.pid,
+        job: sighting.job,
+        device: sighting.device,
+        host: sighting.host,
+        victim: sighting.victim,
+        advice: Vec::new(),
+        explanation,
+    };
+    event.advice = advice(&event, sighting.work, batch, ladder);
+    event.explanation.push_str(&aside(&event, sighting.step));
+    event
+}
+
+fn library(tried: Option<ByteSize>) -> String {
+    let what = tried.map_or_else(String::new, |tried| format!(" of {tried}"));
+    format!(
+        "A library or the driver could not allocate{what} on the device, outside PyTorch's allocator and without its numbers."
+    )
+}
+
+fn host_allocation(tried: Option<ByteSize>) -> (Kind, Verdict, String) {
+    match tried {
+        Some(tried) if tried.bytes() >= BEYOND_MOST_MACHINES => {
+            let text = format!("One request on the host of {tried}: more than a machine has. No device is involved.");
+            (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text)
+        }
+        Some(tried) => {
+            let text = format!("An allocation of {tried} on the host was refused. No device is involved.");
+            (Kind::HostAllocFail, Verdict::HostAllocFail, text)
+        }
+        None => {
+            let text = "An allocation on the host was refused; its size is not told. No device is involved.";
+            (Kind::HostAllocFail, Verdict::HostAllocFail, text.to_owned())
+        }
+    }
+}
+
+fn limit(allowed: Option<ByteSize>, by: Option<&str>) -> String {
+    let whose = match by {
+        Some("slurm" | "lsf" | "pbs" | "batch") => "job",
+        Some("kubernetes" | "docker") => "container",
+        _ => "control group",
+    };
+    let much = allowed.map_or_else(String::new, |allowed| format!(" of {allowed}"));
+    format!(
+        "The memory limit{much} of the {whose} was reached and a process in it was killed; the machine itself may have had more."
+    )
+}
+
+/// What the phase adds.
+fn aside(event: &Event, step: Option<u64>) -> String {
+    let mut text = String::new();
+    for also in &event.also {
+        text.push_str(match also {
+            Verdict::FirstBackward => {
+                " It happened in a backward pass, where gradients meet the activations that were kept."
+            }
+            Verdict::OptimizerStep => {
+                " It happened in the optimizer's step, where Adam allocates its moments the first time."
+            }
+            Verdict::Eval => " It happened in an evaluation.",
+            Verdict::LongestBatch => " It happened late, at the longest input so far.",
+            Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
+            _ => "",
+        });
+    }
+    if let Some(step) = step.filter(|_| event.kind == Kind::VramOom) {
+        text.push_str(&match step {
+            0 | 1 => {
+                " No second step was reached; from the second on the optimizer's state is there as well.".to_owned()
+            }
+            step => format!(" The run had come to step {step}."),
+        });
+    }
+    text
+}

@@ -1,0 +1,134 @@
+//! [`Incident`]: one event as its sightings tell it, and when two sightings tell the same one.
+
+use super::findings::Numbers;
+use super::sighting::{Sighting, Work};
+
+/// So many lines of evidence are kept of one.
+const EVIDENCE: usize = 8;
+/// What is so many lines apart tells of one thing.
+const NEAR: u64 = 600;
+
+/// What an incident is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Device,
+    Library,
+    HostAlloc,
+    /// The kernel's report; whether a control group's limit was the cause, and whether the kill was seen.
+    Kernel {
+        group: Option<bool>,
+        closed: bool,
+    },
+    Limit,
+    Machine,
+    Ray,
+    SharedMemory,
+    LoaderKilled,
+    Killed,
+}
+
+impl Class {
+    /// Whether it proves who sent a SIGKILL.
+    pub(super) fn proves(self) -> bool {
+        matches!(self, Self::Kernel { .. } | Self::Limit | Self::Machine | Self::Ray)
+    }
+
+    /// Whether deaths behind it are its consequence: launchers kill what is left.
+    pub(super) fn leads_to_kills(self) -> bool {
+        self.proves() || matches!(self, Self::Device | Self::Library | Self::HostAlloc | Self::SharedMemory)
+    }
+}
+
+/// One event as its sightings tell it.
+#[derive(Clone, Debug)]
+pub(super) struct Incident {
+    pub(super) class: Class,
+    pub(super) sighting: Sighting,
+    pub(super) occurrences: u64,
+    /// The line of the last sighting.
+    pub(super) last: u64,
+}
+
+impl Incident {
+    /// The same event, told once more.
+    pub(super) fn repeat(&mut self, sighting: Sighting) {
+        self.occurrences += 1;
+        self.absorb(sighting, true);
+    }
+
+    /// Takes what `other` adds; its numbers where it is about the same process.
+    pub(super) fn absorb(&mut self, other: Sighting, numbers: bool) {
+        let mine = &mut self.sighting;
+        self.last = other.evidence[0].line.max(self.last);
+        if numbers || mine.numbers == Numbers::default() {
+            if other.numbers.capacity.is_some() && mine.numbers.capacity.is_none() {
+                // The fuller message is the better evidence.
+                mine.evidence.splice(0..0, other.evidence.iter().cloned());
+                mine.evidence.truncate(EVIDENCE);
+            }
+            mine.numbers.fill(&other.numbers);
+        }
+        if mine.processes.is_empty() {
+            mine.processes = other.processes;
+        }
+        mine.backend = mine.backend.take().or(other.backend);
+        mine.rank = mine.rank.or(other.rank);
+        mine.pid = mine.pid.or(other.pid);
+        mine.job = mine.job.take().or(other.job);
+        mine.device = mine.device.or(other.device);
+        mine.host = mine.host.take().or(other.host);
+        mine.victim = mine.victim.take().or(other.victim);
+        mine.step = mine.step.or(other.step);
+        if mine.work == Work::Unknown {
+            mine.work = other.work;
+        }
+        for also in other.also {
+            if !mine.also.contains(&also) {
+                mine.also.push(also);
+            }
+        }
+        for evidence in other.evidence {
+            if mine.evidence.len() < EVIDENCE && !mine.evidence.contains(&evidence) {
+                mine.evidence.push(evidence);
+            }
+        }
+    }
+}
+
+pub(super) fn compatible<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+    a.is_none() || b.is_none() || a == b
+}
+
+/// Whether both may come from one process.
+pub(super) fn who(a: &Sighting, b: &Sighting) -> bool {
+    // A process that is named twice is one, whichever rank one of the names leaves out.
+    let host = compatible(a.host.as_ref(), b.host.as_ref());
+    host && compatible(a.rank, b.rank) && compatible(a.pid, b.pid)
+}
+
+pub(super) fn near(incident: &Incident, sighting: &Sighting) -> bool {
+    let (known, new) = (&incident.sighting.evidence[0], &sighting.evidence[0]);
+    known.file == new.file && new.line.saturating_sub(incident.last) <= NEAR
+}
+
+/// Whether a device's message is the one of `incident` again: the same numbers as far as both go, or none.
+pub(super) fn tells_the_same(incident: &Incident, class: Class, new: &Sighting) -> bool {
+    let known = &incident.sighting;
+    let (a, b) = (&known.numbers, &new.numbers);
+    let numbered = |numbers: &Numbers| numbers.tried.is_some();
+    match (numbered(a), numbered(b)) {
+        (true, true) if class == Class::Library && incident.class == Class::Library => near(incident, new),
+        (true, true) => {
+            let pairs = [
+                (a.tried, b.tried),
+                (a.capacity, b.capacity),
+                (a.free, b.free),
+                (a.allocated, b.allocated),
+                (a.reserved, b.reserved),
+                (a.this_process, b.this_process),
+            ];
+            pairs.into_iter().all(|(a, b)| compatible(a, b))
+        }
+        _ => near(incident, new),
+    }
+}

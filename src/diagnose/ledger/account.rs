@@ -1,0 +1,194 @@
+//! Readings to a ledger.
+
+use super::cause::name;
+use super::document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
+use super::reading::{Place, Reading};
+use super::stage::Stage;
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::Sample;
+use crate::diagnose::trend::{Collector, Verdict};
+use crate::estimate::{Estimate, Group, Model, Phase, Setup};
+
+/// Bytes a parameter below which a difference is none.
+const LEAST: f64 = 0.25;
+
+/// How much of an excess has to go, or to come again, to count as gone or come again.
+const MOST_OF_IT: f64 = 0.75;
+
+impl Ledger {
+    /// Accounts `readings` of `place`, and the trends of `samples`; `at` is a number of parameters to project excesses to.
+    ///
+    /// # Errors
+    /// Where the setup cannot be estimated, there are fewer than one reading beyond the start, or they are out of order.
+    pub fn account(
+        model: &Model,
+        setup: &Setup,
+        place: Place,
+        readings: Vec<Reading>,
+        samples: &[Sample],
+        at: Option<u64>,
+    ) -> Result<Self, LedgerError> {
+        let estimate = Estimate::of(model, setup)?;
+        if let Some(pair) = readings.windows(2).find(|pair| pair[1].stage < pair[0].stage) {
+            return Err(LedgerError::Order { stage: pair[1].stage, after: pair[0].stage });
+        }
+        let mut collector = Collector::default();
+        samples.iter().for_each(|sample| collector.push(sample));
+        let trends = collector.trends();
+        let grave = |verdict: Verdict| verdict != Verdict::ReportOnly;
+        let findings: Vec<_> = trends.findings.into_iter().filter(|finding| grave(finding.verdict)).collect();
+        let accountable = readings.iter().any(|reading| reading.stage > Stage::Start);
+        if !accountable && findings.is_empty() {
+            return Err(LedgerError::NoReadings);
+        }
+        let parameters = model.parameters as f64;
+        // Readings without a start are growth from nothing.
+        let start = readings.first().filter(|first| first.stage == Stage::Start);
+        let from = start.map_or(ByteSize::ZERO, |start| start.bytes);
+        let rest = &readings[usize::from(start.is_some())..];
+        let movements = movements(&estimate, place, from, rest);
+        let resolution =
+            readings.iter().map(|reading| reading.resolution.bytes()).max().unwrap_or(0) as f64 / parameters;
+        let least = LEAST.max(2.0 * resolution);
+        let excesses = excesses(&movements, least, setup, place, parameters, at);
+        let expected = movements.iter().map(|movement| movement.expected).sum::<f64>();
+        let beyond = excesses.iter().map(|excess| excess.rate).sum::<f64>();
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            model: *model,
+            setup: *setup,
+            place,
+            measured: movements.iter().map(|movement| movement.measured).sum(),
+            exceeds: beyond > (expected / 20.0).max(least),
+            expected,
+            stages: stages(&excesses, at),
+            readings,
+            movements,
+            excesses,
+            at,
+            verdict: Some(trends.verdict).filter(|&verdict| grave(verdict)),
+            findings,
+        })
+    }
+}
+
+/// What came from reading to reading, and what was expected to. State that no reading falls upon is expected by the next.
+fn movements(estimate: &Estimate, place: Place, from: ByteSize, readings: &[Reading]) -> Vec<Movement> {
+    let parameters = estimate.model.parameters as f64;
+    let mut pending: Vec<ExpectedItem> = Vec::new();
+    let mut until = Stage::Start;
+    let mut before = from;
+    let mut movements = Vec::with_capacity(readings.len());
+    for (index, reading) in readings.iter().enumerate() {
+        pending.extend(appearing(estimate, place, until, reading.stage));
+        until = until.max(reading.stage);
+        let measured = (reading.bytes.bytes() as f64 - before.bytes() as f64) / parameters;
+        before = reading.bytes;
+        let last = readings.get(index + 1).is_none_or(|next| next.stage > reading.stage);
+        let items = if last { std::mem::take(&mut pending) } else { take(&mut pending, measured) };
+        movements.push(Movement {
+            stage: reading.stage,
+            label: reading.label.clone(),
+            position: reading.position,
+            measured,
+            expected: items.iter().map(|item| item.rate).sum(),
+            items,
+        });
+    }
+    movements
+}
+
+/// The state that an estimate has by `to` and not by `from`.
+fn appearing(estimate: &Estimate, place: Place, from: Stage, to: Stage) -> Vec<ExpectedItem> {
+    let parameters = estimate.model.parameters as f64;
+    let at = |row: &crate::estimate::Row, phase: Option<Phase>| {
+        let places = phase.map(|phase| row.phases[phase as usize]);
+        let bytes =
+            places.map_or(ByteSize::ZERO, |places| if place == Place::Host { places.host } else { places.device });
+        bytes.bytes() as f64 / parameters
+    };
+    let fixed = estimate.rows.iter().filter(|row| row.group == Group::Fixed);
+    let items = fixed.map(|row| ExpectedItem { item: row.item, rate: at(row, to.phase()) - at(row, from.phase()) });
+    items.filter(|item| item.rate > 0.0).collect()
+}
+
+/// The largest items that fit into `measured`, where more readings of the stage follow.
+fn take(pending: &mut Vec<ExpectedItem>, measured: f64) -> Vec<ExpectedItem> {
+    pending.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+    let mut left = measured + LEAST;
+    let (taken, kept) = std::mem::take(pending).into_iter().partition(|item: &ExpectedItem| {
+        let fits = item.rate <= left;
+        left -= if fits { item.rate } else { 0.0 };
+        fits
+    });
+    *pending = kept;
+    taken
+}
+
+/// The excesses of each stage, in all.
+fn stages(excesses: &[Excess], at: Option<u64>) -> Vec<StageExcess> {
+    let of = |stage: Stage| excesses.iter().filter(move |excess| excess.stage == stage);
+    let sums = Stage::ALL.into_iter().filter(|&stage| of(stage).next().is_some()).map(|stage| StageExcess {
+        stage,
+        rate: of(stage).map(|excess| excess.rate).sum(),
+        bytes: of(stage).map(|excess| excess.bytes).sum(),
+        projected: at.map(|_| of(stage).filter_map(|excess| excess.projected).sum()),
+    });
+    sums.collect()
+}
+
+fn excesses(
+    movements: &[Movement],
+    least: f64,
+    setup: &Setup,
+    place: Place,
+    parameters: f64,
+    at: Option<u64>,
+) -> Vec<Excess> {
+    let size = |rate: f64, parameters: f64| ByteSize::new((rate * parameters).round().max(0.0) as u64);
+    // What is held beyond the expected, reading by reading.
+    let beyond = movements.iter().scan(0.0, |beyond, movement| {
+        *beyond += movement.measured - movement.expected;
+        Some(*beyond)
+    });
+    let beyond: Vec<f64> = beyond.collect();
+    let mut excesses: Vec<(usize, Excess)> = Vec::new();
+    for (index, movement) in movements.iter().enumerate() {
+        let rate = movement.measured - movement.expected;
+        if rate <= least {
+            continue;
+        }
+        for (name, rate, ground) in name(movement.stage, &movement.label, rate, least, setup, place) {
+            let lowest = beyond[index + 1..].iter().copied().min_by(f64::total_cmp);
+            excesses.push((
+                index,
+                Excess {
+                    name,
+                    ground,
+                    stage: movement.stage,
+                    label: movement.label.clone(),
+                    position: movement.position,
+                    rate,
+                    bytes: size(rate, parameters),
+                    projected: at.map(|at| size(rate, at as f64)),
+                    came_back: lowest.map(|lowest| lowest <= beyond[index] - MOST_OF_IT * rate),
+                    reused: None,
+                },
+            ));
+        }
+    }
+    let later: Vec<(usize, f64)> = excesses.iter().map(|(index, excess)| (*index, excess.rate)).collect();
+    for (order, (index, excess)) in excesses.iter_mut().enumerate() {
+        // Another of its size came on top while it was held: it was not used again. Later steps that grow nothing use it.
+        let again = later[order + 1..].iter().any(|&(_, rate)| rate >= MOST_OF_IT * excess.rate);
+        let held = excess.came_back != Some(true);
+        let steps = movements[*index + 1..].iter().filter(|movement| movement.stage == Stage::Later);
+        let quiet = steps.clone().count() > 0 && steps.clone().all(|movement| movement.measured <= least);
+        excess.reused = match (held, again, quiet) {
+            (true, true, _) => Some(false),
+            (true, false, true) => Some(true),
+            _ => None,
+        };
+    }
+    excesses.into_iter().map(|(_, excess)| excess).collect()
+}

@@ -1,0 +1,87 @@
+//! [`Reading`]: memory at a stage.
+
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::stage::Stage;
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::{Metric, Position, Sample};
+
+/// Whose memory is accounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The host's: where the optimizer is offloaded.
+    Host,
+    /// What tensors hold on one GPU.
+    Device,
+}
+
+/// Memory at a stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reading {
+    /// The stage.
+    pub stage: Stage,
+    /// The label of the log, or the name that was given.
+    pub label: String,
+    /// The memory in use.
+    pub bytes: ByteSize,
+    /// How far the text's rounding can have moved it.
+    pub resolution: ByteSize,
+    /// Where it stands in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+}
+
+impl Reading {
+    /// A reading that was given.
+    pub fn new(stage: Stage, label: impl Into<String>, bytes: ByteSize) -> Self {
+        Self { stage, label: label.into(), bytes, resolution: ByteSize::ZERO, position: None }
+    }
+
+    /// The readings of a log at `place`, of the first process that tells any. Labels that name no stage are left out; the
+    /// first of all is the start.
+    pub fn of_samples(samples: &[Sample], place: Place) -> Vec<Self> {
+        let metric = if place == Place::Host { Metric::HostUsed } else { Metric::Allocated };
+        let figures = || samples.iter().filter_map(|sample| Some((sample, sample.figure(metric)?)));
+        let Some(process) = figures().map(|(sample, _)| (sample.rank, sample.pid)).next() else { return Vec::new() };
+        let mut readings: Vec<Self> = Vec::new();
+        for (sample, figure) in figures().filter(|(sample, _)| (sample.rank, sample.pid) == process) {
+            let label = sample.label.as_deref().unwrap_or("");
+            let before = readings.last().map(|reading| reading.stage);
+            let told = Stage::of_label(label, before);
+            let stage = match (told, before) {
+                (Some(stage), _) => stage,
+                (None, None) => Stage::Start,
+                (None, Some(_)) => continue,
+            };
+            let (bytes, resolution) = (figure.bytes, figure.resolution);
+            readings.push(Self { stage, label: label.to_owned(), bytes, resolution, position: Some(sample.position) });
+        }
+        readings
+    }
+}
+
+/// A reading on the command line that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is no reading: write STAGE=BYTES, such as init=26.6GB, with start, init, forward, backward, step1 or later ({why})"
+)]
+pub struct ParseReadingError {
+    text: String,
+    why: String,
+}
+
+impl FromStr for Reading {
+    type Err = ParseReadingError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |why: String| ParseReadingError { text: text.to_owned(), why };
+        let (stage, bytes) = text.split_once('=').ok_or_else(|| error("there is no `=`".to_owned()))?;
+        let stage: Stage = stage.parse().map_err(|e: crate::estimate::ParseNameError| error(e.to_string()))?;
+        let bytes = bytes.parse().map_err(|e: crate::bytes::ParseByteSizeError| error(e.to_string()))?;
+        Ok(Self::new(stage, stage.name(), bytes))
+    }
+}

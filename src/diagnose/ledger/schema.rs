@@ -1,0 +1,42 @@
+//! The JSON Schema of the document, as `plimsoll schema ledger` prints it and `docs/schema/` keeps it.
+
+use super::document::Ledger;
+
+/// The JSON Schema (draft 2020-12) of what `plimsoll ledger --json` prints.
+pub fn ledger() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Ledger);
+    schema.insert("title".to_owned(), "Bytes a parameter by stage, measured beside expected".into());
+    schema.to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Place, Reading};
+    use super::*;
+    use crate::estimate::{Model, Offload, Setup, ZeroStage};
+    use crate::record::schema::tests::{assert_committed, faults};
+
+    #[test]
+    fn the_committed_schema_is_up_to_date() {
+        assert_committed("plimsoll.ledger-1.json", &ledger());
+    }
+
+    #[test]
+    fn documents_follow_the_schema_and_others_do_not() {
+        let readings: Vec<Reading> =
+            ["start=1GB", "init=11GB", "step1=27GB", "later=29GB"].iter().map(|text| text.parse().unwrap()).collect();
+        let setup = Setup { zero: ZeroStage::Two, offload: Offload::Cpu, ..Setup::default() };
+        let model = Model::new(1_000_000_000);
+        let found = Ledger::account(&model, &setup, Place::Host, readings, &[], Some(80_000_000_000)).unwrap();
+        let mut document = serde_json::to_value(&found).unwrap();
+        assert_eq!(faults(&ledger(), &document), [""; 0]);
+        assert_eq!(serde_json::from_value::<Ledger>(document.clone()).unwrap(), found);
+
+        document["excesses"][0]["ground"] = "guess".into();
+        document.as_object_mut().unwrap().remove("movements");
+        let faults = faults(&ledger(), &document);
+        for at in ["/excesses/0/ground", ": no movements"] {
+            assert!(faults.iter().any(|fault| fault.starts_with(at)), "{at} is not among {faults:?}");
+        }
+    }
+}

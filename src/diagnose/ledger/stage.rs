@@ -1,0 +1,116 @@
+//! [`Stage`]: when a reading was taken.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+use crate::estimate::{ParseNameError, Phase};
+
+/// When a reading was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Before anything was made.
+    Start,
+    /// After model and optimizer were made.
+    Init,
+    /// After the first forward.
+    Forward,
+    /// After the first backward.
+    Backward,
+    /// In or after the first step of the optimizer.
+    Step1,
+    /// After later steps.
+    Later,
+}
+
+impl Stage {
+    /// All stages, in order.
+    pub const ALL: [Self; 6] = [Self::Start, Self::Init, Self::Forward, Self::Backward, Self::Step1, Self::Later];
+
+    /// The name, as on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Init => "init",
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Step1 => "step1",
+            Self::Later => "later",
+        }
+    }
+
+    /// The phase of an estimate whose state is there by then; `None` before anything is.
+    pub(super) const fn phase(self) -> Option<Phase> {
+        match self {
+            Self::Start => None,
+            Self::Init => Some(Phase::Init),
+            Self::Forward => Some(Phase::FirstForward),
+            Self::Backward => Some(Phase::FirstBackward),
+            Self::Step1 => Some(Phase::FirstStep),
+            Self::Later => Some(Phase::Steady),
+        }
+    }
+
+    /// The stage that the label of a log tells, after `before`: a step that follows the first is a later one.
+    pub(super) fn of_label(label: &str, before: Option<Self>) -> Option<Self> {
+        let label = label.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
+        let early = label.contains("before");
+        let stage = if has(&["unscale", "clip_grad", "adam", "step", "optimizer_update"]) && !has(&["initiali"]) {
+            // The number of the step, not that of a name such as fp16.
+            let number = label.rsplit("step").next().unwrap_or("").trim_start_matches([' ', '_', '#', ':', '=']);
+            let number =
+                number.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u64>().ok());
+            match (number, early) {
+                (Some(2..), _) => Self::Later,
+                (_, true) if before < Some(Self::Step1) => Self::Backward,
+                (_, true) => Self::Later,
+                _ => Self::Step1,
+            }
+        } else if has(&["backward", "bwd"]) {
+            if early { Self::Forward } else { Self::Backward }
+        } else if has(&["forward", "fwd"]) {
+            if early { Self::Init } else { Self::Forward }
+        } else if has(&["init", "engine", "prepare"]) {
+            if early { Self::Start } else { Self::Init }
+        } else if has(&["start", "begin", "baseline"]) {
+            Self::Start
+        } else {
+            return None;
+        };
+        // Stages do not go back: a second forward is of a later step.
+        Some(match before {
+            Some(before) if stage < before => {
+                if before < Self::Step1 {
+                    before
+                } else {
+                    Self::Later
+                }
+            }
+            _ => stage,
+        })
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Stage {
+    type Err = ParseNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let found = match text.to_ascii_lowercase().as_str() {
+            "before" => Some(Self::Start),
+            "step" | "first-step" => Some(Self::Step1),
+            "step2" | "end" | "steady" => Some(Self::Later),
+            name => Self::ALL.into_iter().find(|stage| stage.name() == name),
+        };
+        found.ok_or_else(|| ParseNameError::new("stage", text, Self::ALL.iter().map(|stage| stage.name())))
+    }
+}

@@ -1,0 +1,82 @@
+//! Inputs into an [`Analysis`]: text in pieces, records by their failures.
+
+use std::io::{self, Read};
+
+use super::analysis::Analysis;
+use super::error::DiagnoseError;
+use super::findings::Form;
+use super::input::Input;
+use super::record;
+use crate::record::{MAX_RECORD, Record};
+
+/// The bytes that are read at once.
+const PIECE: usize = 256 << 10;
+
+impl Analysis {
+    /// Reads an input to its end. A snapshot is not read here: it is given back, for those who read snapshots.
+    ///
+    /// # Errors
+    /// [`DiagnoseError`] where it cannot be read; what was read before stays in the findings, with the error.
+    pub fn read<'a>(
+        &mut self,
+        name: &str,
+        reader: impl Read + 'a,
+    ) -> Result<Option<Box<dyn Read + 'a>>, DiagnoseError> {
+        self.begin(name);
+        let result = Input::recognise(reader)
+            .map_err(|source| DiagnoseError::Io { name: name.to_owned(), source })
+            .and_then(|input| self.take(name, input));
+        match result {
+            Ok(rest) => {
+                self.end();
+                Ok(rest)
+            }
+            Err(error) => {
+                self.fail(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    fn take<'a>(&mut self, name: &str, input: Input<'a>) -> Result<Option<Box<dyn Read + 'a>>, DiagnoseError> {
+        let failed = |source| DiagnoseError::Io { name: name.to_owned(), source };
+        self.is(input.form());
+        match input {
+            Input::Snapshot(reader) => return Ok(Some(reader)),
+            Input::Record(reader) => {
+                let mut bytes = Vec::new();
+                reader.take(MAX_RECORD.bytes() + 1).read_to_end(&mut bytes).map_err(failed)?;
+                let record = Record::from_json(name.as_ref(), &bytes)?;
+                self.push(record::text(&record).as_bytes());
+            }
+            Input::Text(mut reader) => {
+                let mut piece = vec![0; PIECE];
+                let mut read = 0;
+                loop {
+                    match reader.read(&mut piece) {
+                        Ok(0) => break,
+                        Ok(length) => {
+                            self.push(&piece[..length]);
+                            read += length as u64;
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(source)
+                            if matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof) =>
+                        {
+                            return Err(DiagnoseError::Compressed { name: name.to_owned(), bytes: read, source });
+                        }
+                        Err(source) => return Err(failed(source)),
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says what the input is.
+    fn is(&mut self, form: Form) {
+        if let Some(report) = self.report() {
+            report.form = form;
+        }
+    }
+}

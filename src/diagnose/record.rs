@@ -1,0 +1,67 @@
+//! A Plimsoll record as input: the failures in it that are about memory.
+
+use std::fmt::Write;
+
+use crate::record::{Failure, FailureKind, Record};
+
+/// The failures of `record` as text, a message a line: what a kernel printed is as telling there as in a log.
+///
+/// A failure of which the record knows the kind and not the words is told in words that are recognised.
+pub(super) fn text(record: &Record) -> String {
+    let mut text = String::new();
+    for result in &record.results.entries {
+        let profile = result.profile.as_ref().and_then(|profile| profile.error.as_ref());
+        let validation = result.validation.as_ref().and_then(|validation| validation.error.as_ref());
+        for failure in validation.into_iter().chain(profile) {
+            failed(failure, &mut text);
+        }
+    }
+    text
+}
+
+fn failed(failure: &Failure, text: &mut String) {
+    let words = [&failure.detail, &failure.stderr].into_iter().flatten().map(String::as_str);
+    let own = [failure.message.as_str()].into_iter().chain(words).chain(failure.evidence.iter().map(String::as_str));
+    let sender = match failure.kind {
+        // The supervisor saw the counter of the control group rise: that is the proof.
+        FailureKind::OomKill => "Reason: OOMKilled",
+        FailureKind::DeviceOom => "RuntimeError: CUDA out of memory.",
+        FailureKind::HostOom => "MemoryError",
+        FailureKind::Signal if failure.signal == Some(9) => "Killed",
+        FailureKind::Exception | FailureKind::Exit | FailureKind::Signal => "",
+        _ => return,
+    };
+    for words in own {
+        let _ = writeln!(text, "{words}");
+    }
+    if !sender.is_empty() {
+        let _ = writeln!(text, "{sender}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::{Analysis, Kind};
+    use crate::record::sample;
+
+    #[test]
+    fn failures_of_memory_are_events_and_others_are_not() {
+        for (kind, message, expected) in [
+            (FailureKind::DeviceOom, "the kernel could not get device memory", Some(Kind::VramOom)),
+            (FailureKind::HostOom, "the kernel could not get host memory", Some(Kind::HostAllocFail)),
+            (FailureKind::OomKill, "the worker was killed", Some(Kind::CgroupOom)),
+            (FailureKind::Timeout, "the launch took longer than 60 s, and the worker was killed", None),
+            (FailureKind::Exception, "ValueError: shapes differ", None),
+        ] {
+            let mut record = sample::record();
+            record.results.entries[0].validation.as_mut().unwrap().error = Some(Failure::new(kind, message));
+            let mut analysis = Analysis::default();
+            analysis.begin("record.json");
+            analysis.push(text(&record).as_bytes());
+            analysis.end();
+            let found = analysis.findings(None);
+            assert_eq!(found.events.first().map(|event| event.kind), expected, "{kind:?}");
+        }
+    }
+}

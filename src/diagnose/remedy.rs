@@ -1,0 +1,114 @@
+//! [`Remedy`]: what to do beside the ladder, by verdict.
+
+use super::findings::Event;
+use super::verdict::{Kind, Verdict};
+use crate::estimate::Mark;
+
+/// Something to do that is no rung of the ladder.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remedy {
+    pub(super) what: &'static str,
+    pub(super) class: Mark,
+}
+
+const fn keeps(what: &'static str) -> Remedy {
+    Remedy { what, class: Mark::KeepsTheMath }
+}
+
+const fn moves(what: &'static str) -> Remedy {
+    Remedy { what, class: Mark::MovesState }
+}
+
+/// What a host that ran out needs: the data side, never the model.
+const HOST: [Remedy; 3] = [
+    keeps(
+        "DataLoader num_workers down (each worker holds its own copy of what the dataset touches), prefetch_factor down",
+    ),
+    keeps("do not hold the dataset as Python objects: memory-map it (Arrow, numpy memmap, safetensors) or stream it"),
+    keeps("see where it goes: `plimsoll run --peak-rss LIMIT -- CMD` names the process and the moment"),
+];
+
+/// What comes before the ladder.
+pub(super) fn first(event: &Event) -> Vec<Remedy> {
+    let mut list = match event.verdict {
+        Verdict::Fragmentation => Vec::new(),
+        Verdict::OtherProcess => vec![
+            keeps("free the device of the others: nvidia-smi names them; stop them, wait, or take another device (CUDA_VISIBLE_DEVICES)"),
+        ],
+        Verdict::UnattributedMemory => vec![
+            keeps("find the holder: nvidia-smi, then `fuser -v /dev/nvidia*` on the host; a killed run may have left workers behind"),
+            keeps("take another device (CUDA_VISIBLE_DEVICES), or have the device's processes ended by its owner"),
+        ],
+        Verdict::ProcessCap => vec![keeps(
+            "the limit is set, not physical: set_per_process_memory_fraction, gpu_memory_utilization or PYTORCH_MPS_HIGH_WATERMARK_RATIO, if the device can spare more",
+        )],
+        Verdict::PrivatePool => vec![keeps(
+            "capture fewer or smaller CUDA graphs (cudagraph sizes, enforce_eager=True), or share one pool among them",
+        )],
+        Verdict::UnexplainedFreeExceedsRequest => vec![
+            keeps("look at the driver's view while it runs: under WSL and WDDM the system manages device memory and may refuse"),
+            keeps("repeat with PYTORCH_NO_CUDA_MEMORY_CACHING=1 in a small case: an error then points to the driver or a pool, not to the cache"),
+        ],
+        Verdict::NonPytorchMemory => vec![
+            keeps("find what else allocates in the process: NCCL buffers (NCCL_BUFFSIZE, communicators), a second framework, TensorRT, vLLM's own pool"),
+            keeps("cap it: XLA_PYTHON_CLIENT_MEM_FRACTION, gpu_memory_utilization, fewer communicators or contexts"),
+        ],
+        Verdict::LibraryAllocFail => vec![
+            keeps("leave room outside PyTorch's cache: the library's workspace does not come from it (set_per_process_memory_fraction(0.95))"),
+            keeps("see who holds the device at that moment: nvidia-smi; with CUDA_LAUNCH_BLOCKING=1 the failing call is the one in the traceback"),
+        ],
+        Verdict::HostKill => HOST.to_vec(),
+        Verdict::CgroupKill => [
+            &[keeps("raise the limit if the machine has the memory: --mem of the job, resources.limits.memory of the container, MemoryMax of the unit")],
+            &HOST[..],
+        ]
+        .concat(),
+        Verdict::RayMemoryMonitor => vec![
+            keeps("run fewer tasks at once on a node: more num_cpus or memory a task, fewer workers"),
+            keeps("give the node more memory, or move the threshold: RAY_memory_usage_threshold (the kernel kills where Ray does not)"),
+            HOST[1],
+        ],
+        Verdict::SigkillUnattributed | Verdict::DataloaderWorkerKill => vec![
+            keeps("find who sent it: `dmesg -T | grep -i -E 'oom|killed process'`, `sacct -j JOB --format=State,MaxRSS`, `kubectl describe pod`, memory.events of the cgroup"),
+            keeps("diagnose that text together with this one: with its evidence the verdict is definite"),
+        ],
+        Verdict::ShmExhausted => vec![
+            keeps("make /dev/shm larger: docker run --shm-size=16g or --ipc=host; an emptyDir with medium Memory at /dev/shm in Kubernetes"),
+            keeps("DataLoader num_workers or prefetch_factor down; torch.multiprocessing.set_sharing_strategy(\"file_system\") as a last resort"),
+        ],
+        Verdict::HostAllocFail => vec![
+            keeps("allocate in pieces or memory-map: the request has to fit what is available when it is made"),
+            keeps("look for a limit: `ulimit -v`, the cgroup's memory.max, vm.overcommit_memory, vm.max_map_count"),
+            HOST[0],
+        ],
+        Verdict::HostSingleHugeRequest => vec![
+            keeps("check the shape and the dtype of the request: an index, a broadcast or a one-hot made it larger than the machine"),
+            keeps("compute it in pieces, sparse, or memory-mapped"),
+        ],
+        _ => Vec::new(),
+    };
+    if event.kind == Kind::VramOom && event.also.contains(&Verdict::Eval) {
+        list.extend([
+            keeps("per_device_eval_batch_size down"),
+            keeps("torch.no_grad() or inference_mode around the evaluation, so that no graph is kept"),
+            moves(
+                "eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device",
+            ),
+        ]);
+    }
+    if event.also.contains(&Verdict::LongestBatch) {
+        list.push(keeps("size for the longest batch: bucket by length (group_by_length), cap the tokens of a batch"));
+    }
+    if event.verdict == Verdict::SingleHugeRequest && event.numbers.tried > event.numbers.capacity {
+        list.insert(0, keeps("check the shape of the request: logits over a large vocabulary, a full attention matrix, an image or clip that was not resized"));
+    }
+    list
+}
+
+/// What comes behind the ladder.
+pub(super) fn last(event: &Event) -> Vec<Remedy> {
+    if event.kind == Kind::VramOom && event.also.contains(&Verdict::OptimizerStep) {
+        return vec![keeps("budget the peak after two steps: Adam allocates its moments in the first one")];
+    }
+    Vec::new()
+}

@@ -1,0 +1,220 @@
+//! [`Scanner`]: text of any length, in constant memory, to the windows around what may be an event.
+//!
+//! The whole text is searched for anchors and nothing else; only a window around a hit is split into lines and read.
+//! Text before a window's hits is kept for the traceback above a message, text behind them for a message that goes on.
+
+use std::ops::Range;
+
+use super::anchors;
+
+/// So much text is searched at once.
+const CORE: usize = 1 << 20;
+/// So much text before a hit belongs to its window.
+const BACK: usize = 24 << 10;
+/// So much text behind a hit belongs to its window.
+const AHEAD: usize = 8 << 10;
+/// Hits that are closer share a window.
+const NEAR: usize = 16 << 10;
+/// The hits of a window span no more than this.
+const SPAN: usize = 256 << 10;
+/// A line that is longer begins, for a window, so far before its hit.
+const LONG: usize = 4 << 10;
+
+/// Text around hits.
+#[derive(Debug)]
+pub(super) struct Window<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Where `bytes` begin in the input.
+    pub(super) offset: u64,
+    /// The line in which they begin, from 1.
+    pub(super) line: u64,
+    /// Where the hits are in `bytes`, in order.
+    pub(super) hits: Vec<usize>,
+}
+
+/// Searches an input that is given piece by piece.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    buffer: Vec<u8>,
+    /// Up to here hits have been passed on.
+    done: usize,
+    /// Where the buffer begins in the input, and in which line.
+    offset: u64,
+    line: u64,
+    /// Whether factors of the batch are still looked for.
+    factors_left: u32,
+}
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self { buffer: Vec::new(), done: 0, offset: 0, line: 1, factors_left: 256 }
+    }
+}
+
+/// What takes what a scan finds.
+pub(super) trait Sink {
+    /// Takes text around hits.
+    fn window(&mut self, window: Window<'_>);
+    /// Takes a line that may tell a factor of the batch.
+    fn factor(&mut self, line: &[u8]);
+}
+
+impl Scanner {
+    /// Takes more text, and passes on what is known to be whole.
+    pub(super) fn push(&mut self, mut bytes: &[u8], sink: &mut impl Sink) {
+        while !bytes.is_empty() {
+            let room = (self.done + CORE + AHEAD).saturating_sub(self.buffer.len()).max(1);
+            let (now, rest) = bytes.split_at(room.min(bytes.len()));
+            self.buffer.extend_from_slice(now);
+            bytes = rest;
+            if self.buffer.len() >= self.done + CORE + AHEAD {
+                self.search(self.done + CORE, sink);
+            }
+        }
+    }
+
+    /// Passes on everything that is left: no more text belongs to it.
+    pub(super) fn settle(&mut self, sink: &mut impl Sink) {
+        self.search(self.buffer.len(), sink);
+    }
+
+    /// The bytes that were given, and the lines that they make.
+    pub(super) fn counted(&self) -> (u64, u64) {
+        let ends = self.line - 1 + count_lines(&self.buffer);
+        let open = self.buffer.last().is_some_and(|last| *last != b'\n');
+        (self.offset + self.buffer.len() as u64, ends + u64::from(open))
+    }
+
+    fn search(&mut self, end: usize, sink: &mut impl Sink) {
+        let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST)];
+        let mut hits = Vec::new();
+        anchors::find(searched, &mut hits);
+        if self.factors_left > 0 {
+            let (buffer, left, done) = (&self.buffer, &mut self.factors_left, self.done);
+            anchors::find_factors(searched, |place| {
+                if *left > 0 && done + place < end {
+                    *left -= 1;
+                    sink.factor(&buffer[line_around(buffer, done + place)]);
+                }
+            });
+        }
+        let (done, length) = (self.done, end - self.done);
+        let hits: Vec<usize> = hits.into_iter().filter(|hit| *hit < length).map(|hit| hit + done).collect();
+        let (mut counted, mut line) = (0, self.line);
+        for cluster in clusters(&hits) {
+            let range = self.around(cluster);
+            line += count_lines(&self.buffer[counted..range.start.max(counted)]);
+            // Windows may overlap: the count goes back for the text that both hold.
+            let back = count_lines(&self.buffer[range.start.min(counted)..counted]);
+            line -= back;
+            counted = range.start;
+            sink.window(Window {
+                bytes: &self.buffer[range.clone()],
+                offset: self.offset + range.start as u64,
+                line,
+                hits: cluster.iter().map(|hit| hit - range.start).collect(),
+            });
+        }
+        self.done = end;
+        let dropped = self.done.saturating_sub(BACK + LONG);
+        self.line += count_lines(&self.buffer[..dropped]);
+        self.offset += dropped as u64;
+        self.buffer.drain(..dropped);
+        self.done -= dropped;
+    }
+
+    /// The window of `hits`: whole lines where they are not too long.
+    fn around(&self, hits: &[usize]) -> Range<usize> {
+        let (first, last) = (hits[0], hits[hits.len() - 1]);
+        let mut start = first.saturating_sub(BACK);
+        if start > 0 {
+            let next = memchr::memchr(b'\n', &self.buffer[start..first]);
+            start = next.map_or(first.saturating_sub(LONG), |at| start + at + 1);
+        }
+        let end = self.buffer.len().min(last + AHEAD);
+        let cut = if end < self.buffer.len() { memchr::memrchr(b'\n', &self.buffer[last..end]) } else { None };
+        start..cut.map_or(end, |at| last + at + 1)
+    }
+}
+
+/// Hits that share a window.
+fn clusters(mut hits: &[usize]) -> impl Iterator<Item = &[usize]> {
+    std::iter::from_fn(move || {
+        let first = *hits.first()?;
+        let apart = hits.windows(2).position(|pair| pair[1] - pair[0] > NEAR || pair[1] - first > SPAN);
+        let (cluster, rest) = hits.split_at(apart.map_or(hits.len(), |at| at + 1));
+        hits = rest;
+        Some(cluster)
+    })
+}
+
+fn count_lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// The line of `place`, within bounds.
+fn line_around(bytes: &[u8], place: usize) -> Range<usize> {
+    const BOUND: usize = 512;
+    let from = place.saturating_sub(BOUND);
+    let to = bytes.len().min(place + BOUND);
+    let start = memchr::memrchr(b'\n', &bytes[from..place]).map_or(from, |at| from + at + 1);
+    let end = memchr::memchr(b'\n', &bytes[place..to]).map_or(to, |at| place + at);
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Found {
+        windows: Vec<(u64, u64, Vec<u64>)>,
+    }
+
+    impl Sink for Found {
+        fn window(&mut self, window: Window<'_>) {
+            let hits = window.hits.iter().map(|hit| window.offset + *hit as u64).collect();
+            self.windows.push((window.line, window.offset, hits));
+        }
+        fn factor(&mut self, _: &[u8]) {}
+    }
+
+    fn scan(text: &[u8], piece: usize) -> (Found, (u64, u64)) {
+        let (mut found, mut scanner) = (Found::default(), Scanner::default());
+        text.chunks(piece).for_each(|piece| scanner.push(piece, &mut found));
+        scanner.settle(&mut found);
+        (found, scanner.counted())
+    }
+
+    #[test]
+    fn hits_are_where_they_are_whatever_the_pieces_and_each_is_given_once() {
+        let mut text = Vec::new();
+        let mut hits = Vec::new();
+        for index in 0..90_000u64 {
+            if index % 9_973 == 17 {
+                hits.push(text.len() as u64 + 6);
+                text.extend_from_slice(b"CUDA out of memory\n");
+            }
+            text.extend_from_slice(format!("step {index} loss 0.25 a line of ordinary length\n").as_bytes());
+        }
+        for piece in [977, 1 << 16, text.len()] {
+            let (found, counted) = scan(&text, piece);
+            let all: Vec<u64> = found.windows.iter().flat_map(|window| window.2.clone()).collect();
+            assert_eq!(all, hits, "pieces of {piece}");
+            assert_eq!(counted, (text.len() as u64, 90_000 + hits.len() as u64));
+            for (line, offset, _) in found.windows {
+                let before = count_lines(&text[..offset as usize]) + 1;
+                assert_eq!(line, before, "the line of the window at {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_by_the_piece_that_is_searched() {
+        let (mut found, mut scanner) = (Found::default(), Scanner::default());
+        for _ in 0..64 {
+            scanner.push(&vec![b'x'; 1 << 19], &mut found);
+            assert!(scanner.buffer.capacity() <= 4 * CORE, "{}", scanner.buffer.capacity());
+        }
+    }
+}

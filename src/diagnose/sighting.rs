@@ -1,0 +1,111 @@
+//! [`Sighting`]: one line, or one message of several, that tells something of a memory event.
+
+use super::findings::{Evidence, Numbers};
+use super::verdict::Verdict;
+use super::window::Line;
+
+/// What a sighting tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A device's allocator refused a request.
+    Device,
+    /// A library or driver refused one, without the allocator's numbers.
+    Library,
+    /// An allocation on the host was refused.
+    HostAlloc,
+    /// The kernel began to look for a victim: `invoked oom-killer`.
+    KernelBegan,
+    /// The limit and usage of the control group in the kernel's report.
+    KernelUsage,
+    /// The kernel's own summary line; whether a control group's limit was the cause.
+    KernelChose { group: bool },
+    /// The kernel killed; whether a control group's limit was the cause, where the line tells it.
+    KernelKilled { group: Option<bool> },
+    /// A manager tells that a control group's or job's limit was the cause.
+    Limit,
+    /// A service of the machine tells that the machine's memory was the cause.
+    Machine,
+    /// Ray's monitor killed a worker.
+    Ray,
+    /// Shared memory is full.
+    SharedMemory,
+    /// A DataLoader's worker was killed with SIGKILL.
+    LoaderKilled,
+    /// A process was killed with SIGKILL.
+    Killed,
+    /// Something other than memory ended the processes: a time limit, a cancellation, an interrupt.
+    OtherEnd(&'static str),
+    /// It looks like an event and is none.
+    Dismissed(&'static str),
+}
+
+/// What the process was doing, as far as the traceback shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Work {
+    #[default]
+    Unknown,
+    Training,
+    Inference,
+}
+
+/// One line, or one message of several lines.
+#[derive(Clone, Debug)]
+pub(super) struct Sighting {
+    pub(super) cause: Cause,
+    pub(super) backend: Option<String>,
+    pub(super) numbers: Numbers,
+    /// The processes on the device that the message lists, with what they hold.
+    pub(super) processes: Vec<(u64, u64)>,
+    pub(super) rank: Option<u64>,
+    pub(super) pid: Option<u64>,
+    pub(super) job: Option<String>,
+    pub(super) device: Option<u64>,
+    pub(super) host: Option<String>,
+    pub(super) victim: Option<String>,
+    pub(super) also: Vec<Verdict>,
+    pub(super) work: Work,
+    /// How far the run had come, where a progress bar or a counter shows it.
+    pub(super) step: Option<u64>,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+/// A line of evidence is cut to so many characters.
+const QUOTED: usize = 600;
+
+impl Sighting {
+    /// What `line` tells.
+    pub(super) fn new(cause: Cause, line: &Line) -> Self {
+        let origin = line.origin();
+        Self {
+            cause,
+            backend: None,
+            numbers: Numbers::default(),
+            processes: Vec::new(),
+            rank: origin.rank,
+            pid: origin.pid,
+            job: None,
+            device: None,
+            host: origin.host.clone(),
+            victim: None,
+            also: Vec::new(),
+            work: Work::default(),
+            step: None,
+            evidence: vec![evidence(line)],
+        }
+    }
+
+    pub(super) fn backend(mut self, backend: &str) -> Self {
+        self.backend = Some(backend.to_ascii_lowercase());
+        self
+    }
+}
+
+/// `line` as evidence; the file is known to whoever reads it.
+pub(super) fn evidence(line: &Line) -> Evidence {
+    let text = line.text.trim();
+    let mut quoted: String = text.chars().take(QUOTED).collect();
+    if quoted.len() < text.len() {
+        quoted.push('…');
+    }
+    Evidence { file: String::new(), line: line.number, offset: line.offset, text: quoted }
+}

@@ -1,0 +1,100 @@
+//! What can be wrong with a memory snapshot.
+
+use std::io;
+
+use crate::bytes::ByteSize;
+
+/// A memory snapshot that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {name}: {source}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The events of the trace, which are kept in a temporary file, cannot be written or read back.
+    #[error("cannot keep the trace of {name} in a temporary file ({source}); set TMPDIR to a folder with room for it")]
+    Spool {
+        /// The file.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no memory snapshot, is damaged, or would execute code in Python.
+    #[error("{name}: byte {offset}: {kind}")]
+    Invalid {
+        /// The file.
+        name: String,
+        /// The byte of the opcode at fault.
+        offset: u64,
+        /// What is wrong.
+        kind: InvalidSnapshot,
+    },
+}
+
+/// Why a file is no readable memory snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidSnapshot {
+    /// The file ends within the pickle.
+    #[error("the file ends within the pickle: it is truncated, copy or dump it again")]
+    Truncated,
+    /// The protocol is newer than 5.
+    #[error("pickle protocol {0} is not known; protocols 2 to 5 are read")]
+    Protocol(u8),
+    /// An opcode that imports or calls something, or one that no snapshot has.
+    #[error(
+        "{0}: a memory snapshot holds plain data alone, and nothing in it is executed; dump it with torch.cuda.memory._dump_snapshot"
+    )]
+    Refused(String),
+    /// A byte that is no opcode.
+    #[error("0x{0:02x} is no opcode of a pickle; is this a file of torch.cuda.memory._dump_snapshot?")]
+    Opcode(u8),
+    /// More items are asked for than there are.
+    #[error("the pickle takes more values than it has made")]
+    Underflow,
+    /// A reference to something that was never stored.
+    #[error("memo entry {0} was never stored")]
+    MemoMissing(u32),
+    /// A reference to a value that was not kept.
+    #[error("memo entry {index} refers back to {what}")]
+    MemoGone {
+        /// The memo entry.
+        index: u32,
+        /// What it was.
+        what: &'static str,
+    },
+    /// A value of the wrong kind in a known place.
+    #[error("`{field}` is {found} where {expected} is needed")]
+    Field {
+        /// The key, or the list.
+        field: &'static str,
+        /// What is there.
+        found: &'static str,
+        /// What is needed.
+        expected: &'static str,
+    },
+    /// A record without a field that every version of PyTorch writes.
+    #[error("a {record} without `{field}`")]
+    Missing {
+        /// The record.
+        record: &'static str,
+        /// The key.
+        field: &'static str,
+    },
+    /// Containers that are not nested as in any snapshot.
+    #[error("{0}")]
+    Shape(&'static str),
+    /// The pickle is of something else.
+    #[error("the pickle is no memory snapshot: {0}")]
+    NotASnapshot(String),
+    /// What must be held at once is larger than the budget.
+    #[error("its distinct stacks, references and live blocks need more than the budget of {budget}; raise the budget")]
+    Budget {
+        /// The budget of the options.
+        budget: ByteSize,
+    },
+}

@@ -1,0 +1,33 @@
+//! [`Figure`]: an amount as a text gives it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::ByteSize;
+
+/// An amount of bytes, and how far the truth may lie from it for the rounding of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The amount.
+    pub bytes: ByteSize,
+    /// The most by which the text's rounding can have moved it.
+    pub resolution: ByteSize,
+}
+
+impl Figure {
+    /// `value` units of `unit` bytes, rounded to `step` units; `None` where it is negative or exceeds 64 bits.
+    pub(super) fn rounded(value: f64, unit: u64, step: f64) -> Option<Self> {
+        let unit = unit as f64;
+        Some(Self { bytes: size(value * unit)?, resolution: size(step.abs() / 2.0 * unit)? })
+    }
+
+    /// The amount as a number.
+    pub fn value(self) -> f64 {
+        self.bytes.bytes() as f64
+    }
+}
+
+/// `bytes` where it is an amount that any machine could have: 2^60 and more are a counter gone wrong.
+fn size(bytes: f64) -> Option<ByteSize> {
+    (0.0..1.152_921_504_606_847e18).contains(&bytes).then(|| ByteSize::new(bytes.round() as u64))
+}

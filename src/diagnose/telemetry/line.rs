@@ -1,0 +1,125 @@
+//! [`Line`]: a line without terminal codes, and who wrote it.
+
+use std::borrow::Cow;
+
+use super::sample::{Position, Sample};
+use super::scan::{behind, count, whole};
+
+/// A line.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) position: Position,
+    pub(super) text: Cow<'a, str>,
+    pub(super) origin: Origin,
+}
+
+/// Who wrote a line, as far as its prefixes tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    pub(super) rank: Option<u64>,
+    pub(super) pid: Option<u64>,
+    pub(super) host: Option<String>,
+}
+
+impl<'a> Line<'a> {
+    /// The line `text` without its end and without terminal codes.
+    pub(super) fn new(position: Position, text: &'a str) -> Self {
+        let text = without_escapes(text.trim_end_matches(['\n', '\r']));
+        let origin = Origin::of(&text);
+        Self { position, text, origin }
+    }
+
+    /// Gives `sample` what the line tells of its process, and how often Ray saw the line.
+    pub(super) fn sign(&self, sample: &mut Sample) {
+        sample.rank = sample.rank.or(self.origin.rank);
+        sample.pid = sample.pid.or(self.origin.pid);
+        sample.host = sample.host.take().or_else(|| self.origin.host.clone());
+        sample.repeated = count(&self.text, "[repeated ");
+    }
+
+    /// The text behind the prefixes of loggers and of Ray, trimmed.
+    pub(super) fn message(&self) -> &str {
+        let mut rest = self.text.trim();
+        // A prefix is a bracket at the start, a few deep.
+        for _ in 0..6 {
+            let Some(close) = closing(rest) else { break };
+            rest = rest[close + 1..].trim_start_matches([':', ' ']);
+        }
+        rest.trim()
+    }
+}
+
+/// Where a bracket that opens `text` closes; `None` where none opens it, or it is the whole.
+fn closing(text: &str) -> Option<usize> {
+    let close = match text.as_bytes().first()? {
+        b'[' => ']',
+        b'(' => ')',
+        _ => return None,
+    };
+    let end = text.char_indices().take(160).find(|&(_, c)| c == close).map(|(at, _)| at)?;
+    // `(Worker[rank=3] pid=7)` holds a bracket of its own.
+    (end + 1 < text.len()).then_some(end)
+}
+
+impl Origin {
+    fn of(text: &str) -> Self {
+        let head: &str = match text.char_indices().nth(240) {
+            Some((end, _)) => &text[..end],
+            None => text,
+        };
+        let worker = behind(head, "pid=").and_then(whole);
+        // Ray's `(Worker[rank=3] pid=..)`, torchelastic's `[rank3]`, Megatron's `[Rank 3]`, Lightning's `rank: 3`.
+        let rank = ["[rank=", "[rank", "[Rank ", "[RANK ", "rank="].iter().find_map(|name| count(head, name));
+        let host = behind(head, "ip=").map(|rest| rest.split([')', ',', ' ']).next().unwrap_or(""));
+        Self { rank, pid: worker, host: host.filter(|host| !host.is_empty()).map(str::to_owned) }
+    }
+}
+
+/// `text` without control sequences (ECMA-48 CSI) and other control characters but tabs.
+fn without_escapes(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| byte < b' ' && byte != b'\t') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c < ' ' && c != '\t') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if text.as_bytes()[text.len() - rest.len() - 1] == 0x1b && rest.starts_with('[') {
+            let end = rest[1..].find(|c: char| ('@'..='~').contains(&c));
+            rest = end.map_or("", |end| &rest[end + 2..]);
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Line<'_> {
+        Line::new(Position::default(), text)
+    }
+
+    #[test]
+    fn prefixes_tell_who_wrote_and_go() {
+        let ray = line(
+            "\x1b[36m(MegatronPolicyWorker[rank=5] pid=811, ip=10.0.0.7)\x1b[0m GPU Memory x \x1b[32m[repeated 7x across cluster]\x1b[0m",
+        );
+        assert_eq!(ray.origin, Origin { rank: Some(5), pid: Some(811), host: Some("10.0.0.7".to_owned()) });
+        assert!(ray.text.starts_with("(MegatronPolicyWorker"), "{}", ray.text);
+        let torchelastic = line("[rank3]: hello");
+        assert_eq!((torchelastic.origin.rank, torchelastic.message()), (Some(3), "hello"));
+        let logger = line("[2025-01-02 10:00:00,123] [INFO] [utils.py:782:see_memory_usage] After init");
+        assert_eq!((logger.message(), logger.origin.rank), ("After init", None));
+        assert_eq!(line("(all of it)").message(), "(all of it)");
+    }
+
+    #[test]
+    fn a_carriage_return_and_an_escape_that_is_cut_are_no_text() {
+        assert_eq!(line("a\x1b[").text, "a");
+        assert_eq!(line("é\r\n").text, "é");
+        assert_eq!(line("50%|\u{8}x").text, "50%|x");
+    }
+}

@@ -1,0 +1,42 @@
+//! Telemetry: the memory lines that training frameworks write into their logs.
+//!
+//! A [`Reader`] is fed with lines and gives [`Sample`]s: figures in bytes with the rounding of the text, and whatever the
+//! line tells of step, rank, phase and process. It knows
+//!
+//! | format | lines |
+//! |---|---|
+//! | DeepSpeed `see_memory_usage` | a label, `MA 9.36 GB  Max_MA ..`, `CPU Virtual Memory:  used = ..`; GB of 2^30, Max_CA whole |
+//! | DeepSpeed's estimators | `Estimated memory needed for params, ..` and the table below |
+//! | NeMo-RL | `GPU Memory after refit complete: 0.53GB allocated, 5.20GB reserved`, `[gpumem]`, `[GPU_DIAG]` |
+//! | Megatron | `(after 2 iterations) memory (MB) \| allocated: ..`, several ranks on a line; Bridge's `memory (GB)` of 10^9 |
+//! | PyTorch | the table of `torch.cuda.memory_summary` |
+//! | Hugging Face Trainer | `train_mem_gpu_peaked_delta = 693MB`, bytes in JSON |
+//! | vLLM | `Sleep mode freed 43.82 GiB memory, 4.11 GiB memory is still in use.` |
+//! | verl, ms-swift | `memory allocated (GB): ..`, `'memory(GiB)': 61.79` |
+//!
+//! Terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, interleaved processes and
+//! lines ended by a carriage return are expected. Invariants: memory is bounded whatever the text; no text panics;
+//! nothing in a text is executed. Only lines that hold one of [`needles`], the line before each, and those that come
+//! while [`Reader::wants_more`] need to be fed.
+
+mod blocks;
+mod deepspeed;
+mod diagnostics;
+mod figure;
+mod line;
+mod megatron;
+mod needles;
+mod reader;
+mod sample;
+mod scan;
+mod single;
+mod steps;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod trainer;
+
+pub use figure::Figure;
+pub use needles::needles;
+pub use reader::Reader;
+pub use sample::{Format, Metric, Position, Sample};

@@ -1,0 +1,99 @@
+//! [`Collector`]: samples to trends, in constant memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::finding::{Trends, Verdict, Worker};
+use super::judge::judge;
+use super::round_trip::RoundTrips;
+use super::series::{Key, Series, numbered, worker};
+use super::sleep::Sleeps;
+use super::statistics::median;
+use crate::diagnose::telemetry::{Format, Metric, Sample};
+
+/// The most series, a rank at a label for a metric, that are kept.
+const MOST_SERIES: usize = 8192;
+
+/// The most times of steps that are kept.
+const MOST_TIMES: usize = 4096;
+
+/// The metrics whose trends mean something: a peak never falls, and what is free is the rest.
+const TRENDING: [Metric; 6] = [
+    Metric::Allocated,
+    Metric::Reserved,
+    Metric::MaxReserved,
+    Metric::DeviceUsed,
+    Metric::HostUsed,
+    Metric::StillInUse,
+];
+
+/// Takes samples and judges them.
+#[derive(Debug, Default)]
+pub struct Collector {
+    pub(super) series: BTreeMap<Key, BTreeMap<Worker, Series>>,
+    kept: usize,
+    omitted: u64,
+    samples: u64,
+    times: Vec<f64>,
+    retries: Option<u64>,
+    round_trips: RoundTrips,
+    sleeps: Sleeps,
+}
+
+impl Collector {
+    /// Takes a sample. Those of a log are given in its order.
+    pub fn push(&mut self, sample: &Sample) {
+        self.samples += 1;
+        self.retries = self.retries.max(sample.retries);
+        if let Some(seconds) = sample.seconds.filter(|_| sample.format != Format::VllmSleep)
+            && self.times.len() < MOST_TIMES
+        {
+            self.times.push(seconds);
+        }
+        self.round_trips.push(sample);
+        self.sleeps.push(sample);
+        let (label, number) = numbered(sample.label.as_deref().unwrap_or(""));
+        let step = sample.step.or(number);
+        for metric in TRENDING {
+            let Some(figure) = sample.figure(metric) else { continue };
+            let key = Key { format: sample.format, label: label.clone(), metric };
+            let of = worker(sample);
+            let known = self.series.get(&key).is_some_and(|series| series.contains_key(&of));
+            if !known && self.kept >= MOST_SERIES {
+                self.omitted += 1;
+                continue;
+            }
+            self.kept += usize::from(!known);
+            self.series.entry(key).or_default().entry(of).or_default().push(step, sample.pid, figure, sample.position);
+        }
+    }
+
+    /// Whether nothing was taken.
+    pub fn is_empty(&self) -> bool {
+        self.samples == 0
+    }
+
+    /// The median time of a step in seconds.
+    pub(super) fn seconds(&self) -> Option<f64> {
+        median(self.times.clone())
+    }
+
+    /// Judges what was taken.
+    pub fn trends(&self) -> Trends {
+        let mut findings = judge(self);
+        findings.extend(self.round_trips.findings());
+        findings.extend(self.sleeps.finding());
+        findings.sort_by(|a, b| (b.verdict, &a.label, a.metric).cmp(&(a.verdict, &b.label, b.metric)));
+        let verdicts: BTreeSet<Verdict> = findings.iter().map(|finding| finding.verdict).collect();
+        let mut grave = verdicts.into_iter().rev().filter(|verdict| *verdict != Verdict::ReportOnly);
+        let verdict = grave.next().unwrap_or(Verdict::ReportOnly);
+        Trends {
+            verdict,
+            also: grave.collect(),
+            findings,
+            samples: self.samples,
+            omitted_series: (self.omitted > 0).then_some(self.omitted),
+            seconds_per_step: self.seconds(),
+            retries: self.retries,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Configurations and releases beside a baseline: allocated, reserved, time.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::collector::Collector;
+use super::finding::{Spread, Verdict, Worker};
+use super::pattern::{Pattern, pattern};
+use super::series::{Key, Series};
+use super::statistics::median;
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::Metric;
+use std::collections::BTreeMap;
+
+/// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Readings {
+    /// The label.
+    pub label: String,
+    /// The median time of a step in seconds; absent where the log tells none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// What tensors hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocated: Option<ByteSize>,
+    /// What the allocator holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<ByteSize>,
+    /// Allocated over all ranks, at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocated_spread: Option<Spread>,
+    /// Reserved over all ranks, at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_spread: Option<Spread>,
+}
+
+/// What counts as near a baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Allowance {
+    /// Memory may exceed the baseline by this part of it, or by `bytes`, whichever is more.
+    pub share: f64,
+    /// See `share`.
+    pub bytes: ByteSize,
+    /// The time of a step may exceed the baseline by this part of it.
+    pub time: f64,
+}
+
+impl Default for Allowance {
+    /// 10 % or 1 GiB of memory, 5 % of time.
+    fn default() -> Self {
+        Self { share: 0.10, bytes: ByteSize::gib(1), time: 0.05 }
+    }
+}
+
+/// A configuration beside its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfigurationVerdict {
+    /// Allocated memory is above the baseline.
+    Leak,
+    /// Allocated memory is near the baseline, reserved is not: the cache is in pieces.
+    Fragmentation,
+    /// Both are near the baseline, at more time.
+    Cured,
+    /// Both are near the baseline, at no more time.
+    Solved,
+    /// A figure is missing.
+    Unknown,
+}
+
+/// A configuration beside its baseline, in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What it is.
+    pub verdict: ConfigurationVerdict,
+    /// The change of the time of a step, as a part of the baseline's; absent where a time is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<f64>,
+    /// Whether reserved or allocated memory depends on the rank.
+    pub rank_dependent: bool,
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = self.time.map(|time| format!("{:+.1} % time", time * 100.0));
+        let mut text = match (self.verdict, time) {
+            (ConfigurationVerdict::Leak, _) => "leak".to_owned(),
+            (ConfigurationVerdict::Fragmentation, _) => "fragmentation".to_owned(),
+            (ConfigurationVerdict::Cured, Some(time)) => format!("cured, at {time}"),
+            (ConfigurationVerdict::Cured, None) => "cured, at unknown time".to_owned(),
+            (ConfigurationVerdict::Solved, _) => "solved".to_owned(),
+            (ConfigurationVerdict::Unknown, _) => "unknown".to_owned(),
+        };
+        if self.rank_dependent {
+            text.push_str(", varies by rank");
+        }
+        f.pad(&text)
+    }
+}
+
+/// Judges `candidate` by `baseline`. It is solved only where allocated and reserved are both near the baseline at no more
+/// time.
+pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
+    let near = |base: Option<ByteSize>, found: Option<ByteSize>| {
+        let base = base?;
+        let more = (base.bytes() as f64 * allowance.share).max(allowance.bytes.bytes() as f64);
+        Some(found?.bytes() as f64 <= base.bytes() as f64 + more)
+    };
+    let time = baseline.seconds.zip(candidate.seconds).filter(|(base, _)| *base > 0.0);
+    let time = time.map(|(base, found)| found / base - 1.0);
+    let memory = (near(baseline.allocated, candidate.allocated), near(baseline.reserved, candidate.reserved));
+    let verdict = match memory {
+        (Some(false), _) => ConfigurationVerdict::Leak,
+        (Some(true), Some(false)) => ConfigurationVerdict::Fragmentation,
+        (Some(true), Some(true)) if time.is_some_and(|time| time <= allowance.time) => ConfigurationVerdict::Solved,
+        (Some(true), Some(true)) => ConfigurationVerdict::Cured,
+        _ => ConfigurationVerdict::Unknown,
+    };
+    let spreads = [candidate.allocated_spread, candidate.reserved_spread];
+    Comparison { verdict, time, rank_dependent: spreads.into_iter().flatten().any(|spread| spread.rank_dependent) }
+}
+
+/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated or
+/// reserved memory of the worst rank beyond the allowance.
+pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<Verdict> {
+    use ConfigurationVerdict::{Fragmentation, Leak};
+    let found = compare(baseline, candidate, allowance).verdict;
+    matches!(found, Leak | Fragmentation).then_some(Verdict::Regression)
+}
+
+impl Collector {
+    /// What was read at `label`, or at the label with the most readings where none is given; `None` where nothing was.
+    pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
+        let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
+        let count =
+            |workers: &BTreeMap<Worker, Series>| workers.values().map(|series| series.points.len()).sum::<usize>();
+        let found = of(Metric::Allocated).chain(of(Metric::Reserved));
+        let matching = found.filter(|(key, _)| label.is_none_or(|label| key.label == label));
+        let (key, _) = matching.max_by_key(|(_, workers)| count(workers))?;
+        let worst = |metric| {
+            let workers = self.series.get(&Key { metric, ..key.clone() })?;
+            let levels = workers.values().filter_map(level);
+            levels.max_by(f64::total_cmp).map(|level| ByteSize::new(level.round() as u64))
+        };
+        let spread = |metric| super::judge::spread(self.series.get(&Key { metric, ..key.clone() })?);
+        Some(Readings {
+            label: key.label.clone(),
+            seconds: self.seconds(),
+            allocated: worst(Metric::Allocated),
+            reserved: worst(Metric::Reserved),
+            allocated_spread: spread(Metric::Allocated),
+            reserved_spread: spread(Metric::Reserved),
+        })
+    }
+}
+
+/// Where a series stands: its last reading where it grows, else the median of its last fifth.
+fn level(series: &Series) -> Option<f64> {
+    let readings = series.readings();
+    if pattern(&readings)?.0 == Pattern::Growing {
+        return readings.last().map(|last| last.figure.value());
+    }
+    let tail = &readings[readings.len() - (readings.len() / 5).max(1).min(readings.len())..];
+    median(tail.iter().map(|point| point.figure.value()).collect())
+}

@@ -1,0 +1,138 @@
+//! [`Trends`] and [`Finding`]: what a log's figures say.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::pattern::Pattern;
+use super::statistics::Statistics;
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::{Format, Metric, Position};
+
+/// What a trend means: the words of `plimsoll.findings/1`, the gravest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Telemetry, and nothing wrong.
+    ReportOnly,
+    /// Reserved memory stays while allocated memory falls back.
+    CacheNotLeak,
+    /// More than the baseline.
+    Regression,
+    /// Host memory grows, or stays where device memory came back.
+    HostGrowth,
+    /// Allocated memory rises at constant work.
+    Leak,
+    /// What stays after sleep grows.
+    ResidualGrowth,
+    /// Sleep freed nothing.
+    SleepIneffective,
+}
+
+impl Verdict {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReportOnly => "report-only",
+            Self::CacheNotLeak => "cache-not-leak",
+            Self::Regression => "regression",
+            Self::HostGrowth => "host-growth",
+            Self::Leak => "leak",
+            Self::ResidualGrowth => "residual-growth",
+            Self::SleepIneffective => "sleep-ineffective",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Who wrote readings: a rank, or a process where no rank is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// The rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u64>,
+    /// The process, where the rank is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u64>,
+}
+
+impl fmt::Display for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.rank, self.pid) {
+            (Some(rank), _) => f.pad(&format!("rank {rank}")),
+            (None, Some(pid)) => f.pad(&format!("process {pid}")),
+            (None, None) => f.pad("the process"),
+        }
+    }
+}
+
+/// The last readings of all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// How many ranks.
+    pub ranks: u64,
+    /// The least.
+    pub lowest: ByteSize,
+    /// Who has it.
+    pub lowest_worker: Worker,
+    /// The most.
+    pub highest: ByteSize,
+    /// Who has it.
+    pub highest_worker: Worker,
+    /// Whether they differ by more than a quarter of the most, and by more than a gibibyte.
+    pub rank_dependent: bool,
+}
+
+/// What the readings of one label and metric say, of the worst rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What it means.
+    pub verdict: Verdict,
+    /// Who wrote the lines.
+    pub format: Format,
+    /// The label; a `#` stands for a number that counts steps.
+    pub label: String,
+    /// What was measured.
+    pub metric: Metric,
+    /// The worst rank.
+    pub worker: Worker,
+    /// How its readings move.
+    pub pattern: Pattern,
+    /// Its readings in figures.
+    pub statistics: Statistics,
+    /// All ranks, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// The readings that show it: the first and the last, or those of a sequence.
+    pub evidence: Vec<Position>,
+    /// The finding in a sentence, with its numbers.
+    pub explanation: String,
+}
+
+/// What a log's figures say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trends {
+    /// The gravest verdict; `report-only` where nothing is wrong.
+    pub verdict: Verdict,
+    /// The other verdicts, the gravest first.
+    pub also: Vec<Verdict>,
+    /// What the series say, the gravest first.
+    pub findings: Vec<Finding>,
+    /// Samples that were read.
+    pub samples: u64,
+    /// Series beyond those that are kept; absent where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted_series: Option<u64>,
+    /// The median time of a step in seconds, where the log tells times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_per_step: Option<f64>,
+    /// How often the allocator had to give its cache back and try again, the most of any process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u64>,
+}

@@ -1,0 +1,171 @@
+//! The verdict on the series of each label and metric.
+
+use std::collections::BTreeMap;
+
+use super::collector::Collector;
+use super::finding::{Finding, Spread, Verdict, Worker};
+use super::pattern::{Pattern, pattern, tolerance};
+use super::series::{Key, Point, Series};
+use super::statistics::Statistics;
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::{Format, Metric};
+
+/// Reserved beyond allocated is the cache at work below this: a tenth of a device of 80 GiB.
+const CACHE: f64 = 8.0 * (1u64 << 30) as f64;
+
+/// A gibibyte.
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// The findings of every label and metric.
+pub(super) fn judge(collector: &Collector) -> Vec<Finding> {
+    collector.series.iter().filter_map(|(key, workers)| of_key(collector, key, workers)).collect()
+}
+
+/// One worker's readings, judged.
+struct Judged {
+    verdict: Verdict,
+    worker: Worker,
+    pattern: Pattern,
+    statistics: Statistics,
+    evidence: Vec<Point>,
+    explanation: String,
+}
+
+fn of_key(collector: &Collector, key: &Key, workers: &BTreeMap<Worker, Series>) -> Option<Finding> {
+    let judged = workers.iter().filter_map(|(worker, series)| of_worker(collector, key, *worker, series));
+    // The worst rank: the gravest verdict, then the most at the end.
+    let worst = judged.max_by_key(|judged| (judged.verdict, judged.statistics.last))?;
+    let spread = spread(workers);
+    let mut explanation = worst.explanation;
+    if let Some(spread) = spread.filter(|spread| spread.rank_dependent) {
+        let Spread { lowest, lowest_worker, highest, highest_worker, .. } = spread;
+        explanation
+            .push_str(&format!("; it depends on the rank: {lowest} on {lowest_worker}, {highest} on {highest_worker}"));
+    }
+    Some(Finding {
+        verdict: worst.verdict,
+        format: key.format,
+        label: key.label.clone(),
+        metric: key.metric,
+        worker: worst.worker,
+        pattern: worst.pattern,
+        statistics: worst.statistics,
+        spread,
+        evidence: worst.evidence.iter().map(|point| point.position).collect(),
+        explanation,
+    })
+}
+
+fn of_worker(collector: &Collector, key: &Key, worker: Worker, series: &Series) -> Option<Judged> {
+    let readings = series.readings();
+    let last_run = readings.last()?.run;
+    let run: Vec<Point> = readings.iter().filter(|point| point.run == last_run).copied().collect();
+    let (pattern, statistics) = pattern(&run)?;
+    let ends = |points: &[Point]| points.first().into_iter().chain(points.last()).copied().collect::<Vec<_>>();
+    let mut judged = Judged {
+        verdict: Verdict::ReportOnly,
+        worker,
+        pattern,
+        statistics,
+        evidence: ends(&run),
+        explanation: String::new(),
+    };
+    let words = format!("{} {}", key.metric.title(), at(&key.label));
+    let Statistics { first, last, readings: count, slope, p, .. } = statistics;
+    let moved = format!("{words}: {first} -> {last} over {count} readings on {worker}");
+    judged.explanation = format!("{moved}, {}", pattern.title());
+    let growing = pattern == Pattern::Growing;
+    match key.metric {
+        Metric::Allocated if growing && steps_alike(&key.label) => {
+            judged.verdict = Verdict::Leak;
+            let slope = ByteSize::new(slope.max(0.0) as u64);
+            judged.explanation =
+                format!("{moved}: rises by {slope} a step at constant work (Theil-Sen; Mann-Kendall p = {p:.4})");
+        }
+        Metric::HostUsed if growing && last.bytes() as f64 - first.bytes() as f64 > GIB => {
+            judged.verdict = Verdict::HostGrowth;
+            let slope = ByteSize::new(slope.max(0.0) as u64);
+            judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
+        }
+        Metric::Reserved => {
+            if let Some(explanation) = cached(collector, key, worker, &run, &words) {
+                judged.verdict = Verdict::CacheNotLeak;
+                judged.explanation = explanation;
+            }
+        }
+        _ => {}
+    }
+    if matches!(key.metric, Metric::Allocated | Metric::Reserved)
+        && let Some((before, after)) = between_runs(&readings)
+    {
+        judged.verdict = judged.verdict.max(Verdict::Regression);
+        if judged.verdict == Verdict::Regression {
+            judged.evidence = vec![before, after];
+            let (before, after) = (before.figure.bytes, after.figure.bytes);
+            judged.explanation = format!("{words} on {worker}: {before} in the run before, {after} in the last");
+        }
+    }
+    Some(judged)
+}
+
+/// Whether readings of `label` are of the same work each time. What a program logs while it is being built is not.
+fn steps_alike(label: &str) -> bool {
+    let label = label.to_ascii_lowercase();
+    !["init", "load", "creating", "building", "partition"].iter().any(|word| label.contains(word))
+}
+
+fn at(label: &str) -> String {
+    if label.is_empty() { "in the log".to_owned() } else { format!("at `{label}`") }
+}
+
+/// Whether reserved memory stays far above an allocated memory that does not rise.
+fn cached(collector: &Collector, key: &Key, worker: Worker, run: &[Point], words: &str) -> Option<String> {
+    let allocated = Key { metric: Metric::Allocated, ..key.clone() };
+    let series = collector.series.get(&allocated)?.get(&worker)?.readings();
+    let allocated_run: Vec<Point> = series.iter().filter(|point| point.run == run[0].run).copied().collect();
+    let (pattern, _) = pattern(&allocated_run)?;
+    let (held, used) = (run.last()?, allocated_run.last()?);
+    let gap = held.figure.value() - used.figure.value();
+    let still = matches!(pattern, Pattern::Steady | Pattern::Falling | Pattern::Plateau | Pattern::FirstStepOnly);
+    let fell = still || used.figure.value() <= allocated_run[0].figure.value() + tolerance(&allocated_run);
+    // A table of PyTorch shows the training's own peak, at which the cache is full of what will be used again.
+    let telling = key.format != Format::MemorySummary;
+    let enough = gap > CACHE && gap > held.figure.value() / 2.0;
+    (fell && telling && enough).then(|| {
+        let (held, used) = (held.figure.bytes, used.figure.bytes);
+        format!("{words}: {held} stay reserved on {worker} while {used} are allocated: the allocator's cache, no leak; it is fragmented where a later request does not fit")
+    })
+}
+
+/// The last reading of the run before and of the last, at the same step where steps are known, where it is half as much
+/// again and a gibibyte more.
+fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
+    let last_run = readings.last()?.run;
+    let before = last_run.checked_sub(1)?;
+    let of = |run: u32| readings.iter().filter(move |point| point.run == run);
+    let pair = of(last_run).rev().find_map(|after| {
+        let same = |point: &&Point| point.step == after.step;
+        of(before).rev().find(same).map(|before| (*before, *after))
+    });
+    let (a, b) = pair.or_else(|| Some((*of(before).next_back()?, *of(last_run).next_back()?)))?;
+    let rise = b.figure.value() - a.figure.value();
+    let enough = rise > GIB.max(tolerance(&[a, b])) && b.figure.value() > 1.5 * a.figure.value();
+    enough.then_some((a, b))
+}
+
+/// The last readings of all ranks; `None` for a single one.
+pub(super) fn spread(workers: &BTreeMap<Worker, Series>) -> Option<Spread> {
+    let last = workers.iter().filter_map(|(worker, series)| Some((series.readings().last()?.figure.bytes, *worker)));
+    let mut last: Vec<_> = last.collect();
+    last.sort_unstable();
+    let (&(lowest, lowest_worker), &(highest, highest_worker)) = (last.first()?, last.last()?);
+    let apart = highest.bytes().saturating_sub(lowest.bytes()) as f64;
+    (last.len() > 1).then_some(Spread {
+        ranks: last.len() as u64,
+        lowest,
+        lowest_worker,
+        highest,
+        highest_worker,
+        rank_dependent: apart > GIB && apart > highest.bytes() as f64 / 4.0,
+    })
+}

@@ -1,0 +1,107 @@
+//! A tensor that goes to the device and back, and whose memory on the host does not.
+
+use std::collections::VecDeque;
+
+use super::finding::{Finding, Verdict};
+use super::pattern::pattern;
+use super::series::{Point, worker};
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::{Figure, Metric, Sample};
+
+/// A round trip takes no more reports than this.
+const WINDOW: usize = 6;
+
+/// The most findings that are kept.
+const MOST: usize = 16;
+
+/// A smaller trip says nothing.
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// Watches reports that show device and host together.
+#[derive(Debug, Default)]
+pub(super) struct RoundTrips {
+    recent: VecDeque<Sample>,
+    found: Vec<Finding>,
+}
+
+impl RoundTrips {
+    pub(super) fn push(&mut self, sample: &Sample) {
+        let Some((device, host)) = both(sample) else { return };
+        if self.found.len() < MOST
+            && let Some(trip) = self.trip(sample, device, host)
+        {
+            self.found.push(trip);
+            self.recent.clear();
+        }
+        if self.recent.len() == WINDOW {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(sample.clone());
+    }
+
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        self.found.clone()
+    }
+
+    /// A report before the trip and one at its far end, where `sample` is the return.
+    fn trip(&self, sample: &Sample, device: Figure, host: Figure) -> Option<Finding> {
+        let same = |other: &&Sample| worker(other) == worker(sample);
+        let reports: Vec<&Sample> = self.recent.iter().filter(same).collect();
+        if reports.iter().chain([&sample]).any(|report| builds(report.label.as_deref().unwrap_or(""))) {
+            return None;
+        }
+        reports.iter().enumerate().find_map(|(at, start)| {
+            let (device_start, host_start) = both(start)?;
+            let far = reports[at + 1..].iter().max_by_key(|report| both(report).map(|both| both.0.bytes))?;
+            let (device_far, _) = both(far)?;
+            let out = device_far.value() - device_start.value();
+            let off = (device.value() - device_start.value()).abs();
+            let rounding = (device.resolution.bytes() + device_start.resolution.bytes()) as f64;
+            let grown = host.value() - host_start.value();
+            // Offloading moves bytes to the host for good; here the device is back exactly where it was.
+            let back = off <= rounding + 0.01 * out;
+            (out > GIB && back && grown > out / 2.0).then(|| self.finding(sample, start, far, out, grown))?
+        })
+    }
+
+    fn finding(&self, end: &Sample, start: &Sample, far: &Sample, out: f64, grown: f64) -> Option<Finding> {
+        let point = |sample: &Sample| {
+            let figure = sample.figure(Metric::HostUsed)?;
+            Some(Point { step: sample.step, figure, position: sample.position, run: 0 })
+        };
+        let readings = [point(start)?, point(far)?, point(end)?];
+        let (pattern, statistics) = pattern(&readings)?;
+        let size = |bytes: f64| ByteSize::new(bytes.max(0.0) as u64);
+        let mut explanation = format!(
+            "{} went to the device and came back, and the host holds {} more: memory of the copy back that is not reused",
+            size(out),
+            size(grown)
+        );
+        if let Some(reserved) = end.figure(Metric::Reserved) {
+            explanation.push_str(&format!("; {} stay cached on the device", reserved.bytes));
+        }
+        Some(Finding {
+            verdict: Verdict::HostGrowth,
+            format: end.format,
+            label: end.label.clone().unwrap_or_default(),
+            metric: Metric::HostUsed,
+            worker: worker(end),
+            pattern,
+            statistics,
+            spread: None,
+            evidence: readings.iter().map(|point| point.position).collect(),
+            explanation,
+        })
+    }
+}
+
+/// Device and host of a report that shows both.
+fn both(sample: &Sample) -> Option<(Figure, Figure)> {
+    Some((sample.figure(Metric::Allocated)?, sample.figure(Metric::HostUsed)?))
+}
+
+/// Whether `label` is of a phase in which state is made or moved for good.
+fn builds(label: &str) -> bool {
+    let label = label.to_ascii_lowercase();
+    ["init", "creat", "offload", "partition", "load", "fp16", "fp32", "flatten"].iter().any(|word| label.contains(word))
+}

@@ -1,0 +1,93 @@
+//! [`Series`]: the readings of one worker at one label, in bounded memory.
+
+use crate::diagnose::telemetry::{Figure, Format, Metric, Position, Sample};
+
+use super::finding::Worker;
+
+/// The most readings that are kept of a series; beyond, every second goes.
+const MOST: usize = 512;
+
+/// What is compared: readings of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) format: Format,
+    /// The label, its last number taken out: `before forward 7` is a reading of step 7.
+    pub(super) label: String,
+    pub(super) metric: Metric,
+}
+
+/// A reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub(super) step: Option<u64>,
+    pub(super) figure: Figure,
+    pub(super) position: Position,
+    /// Which run of the program, where a log holds several.
+    pub(super) run: u32,
+}
+
+/// The readings of one worker.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Series {
+    pub(super) points: Vec<Point>,
+    /// Of so many readings one is kept.
+    stride: u64,
+    seen: u64,
+    /// The last reading, whether kept or not.
+    last: Option<Point>,
+    pid: Option<u64>,
+    run: u32,
+}
+
+impl Series {
+    /// Adds a reading. A step that goes back, or another process of the same rank, begins a new run.
+    pub(super) fn push(&mut self, step: Option<u64>, pid: Option<u64>, figure: Figure, position: Position) {
+        let back = self.last.is_some_and(|last| matches!((last.step, step), (Some(a), Some(b)) if b < a));
+        let other = matches!((self.pid, pid), (Some(a), Some(b)) if a != b);
+        self.run += u32::from(back || other);
+        self.pid = pid.or(self.pid);
+        let point = Point { step, figure, position, run: self.run };
+        self.last = Some(point);
+        let stride = self.stride.max(1);
+        if self.seen.is_multiple_of(stride) {
+            self.points.push(point);
+            if self.points.len() > MOST {
+                // The first stays: it is what the others are compared with.
+                let mut at = 0;
+                self.points.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.stride = stride * 2;
+            }
+        }
+        self.seen += 1;
+    }
+
+    /// The readings, the last always among them.
+    pub(super) fn readings(&self) -> Vec<Point> {
+        let mut points = self.points.clone();
+        if let Some(last) = self.last.filter(|last| points.last().is_none_or(|kept| kept.position != last.position)) {
+            points.push(last);
+        }
+        points
+    }
+}
+
+/// Who a sample is of: the rank where it is known, else the process.
+pub(super) fn worker(sample: &Sample) -> Worker {
+    let pid = if sample.rank.is_some() { None } else { sample.pid };
+    Worker { rank: sample.rank, pid }
+}
+
+/// `label` with its last number taken out, and that number.
+pub(super) fn numbered(label: &str) -> (String, Option<u64>) {
+    let Some(end) = label.rfind(|c: char| c.is_ascii_digit()).map(|at| at + 1) else { return (label.to_owned(), None) };
+    let digits = label[..end].bytes().rev().take_while(u8::is_ascii_digit).count();
+    let start = end - digits;
+    // `fp16` and `stage3` are names.
+    if label[..start].ends_with(|c: char| c.is_alphanumeric() || c == '.') {
+        return (label.to_owned(), None);
+    }
+    (format!("{}#{}", &label[..start], &label[end..]), label[start..end].parse().ok())
+}

@@ -1,0 +1,91 @@
+//! What vLLM's sleep mode frees, and what stays.
+
+use super::finding::{Finding, Verdict, Worker};
+use super::pattern::{Pattern, pattern};
+use super::series::{Point, Series, worker};
+use super::statistics::Statistics;
+use crate::diagnose::telemetry::{Format, Metric, Sample};
+use std::collections::BTreeMap;
+
+/// The most processes whose sleeps are kept.
+const MOST: usize = 1024;
+
+/// A gibibyte.
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// The sleeps of every process.
+#[derive(Debug, Default)]
+pub(super) struct Sleeps {
+    left: BTreeMap<Worker, Series>,
+    freed: BTreeMap<Worker, Series>,
+}
+
+impl Sleeps {
+    pub(super) fn push(&mut self, sample: &Sample) {
+        if sample.format != Format::VllmSleep {
+            return;
+        }
+        let of = worker(sample);
+        for (metric, kept) in [(Metric::StillInUse, &mut self.left), (Metric::Freed, &mut self.freed)] {
+            if let Some(figure) = sample.figure(metric)
+                && (kept.len() < MOST || kept.contains_key(&of))
+            {
+                kept.entry(of).or_default().push(sample.step, sample.pid, figure, sample.position);
+            }
+        }
+    }
+
+    /// Sleep that frees nothing, or after which more and more stays.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let ineffective = self.freed.iter().find_map(|(worker, series)| {
+            let readings = series.readings();
+            let nothing = |point: &&Point| point.figure.value() <= 2.0 * point.figure.resolution.bytes() as f64;
+            let point = *readings.iter().find(nothing)?;
+            let words =
+                "sleep freed nothing: under expandable_segments the pool of the sleep mode cannot give memory back";
+            finding(Verdict::SleepIneffective, Metric::Freed, *worker, &readings, vec![point], words.to_owned())
+        });
+        ineffective.or_else(|| {
+            let grown = self.left.iter().filter_map(|(worker, series)| {
+                let readings = series.readings();
+                let first = readings.first()?;
+                let most = readings.iter().max_by(|a, b| a.figure.value().total_cmp(&b.figure.value()))?;
+                // What a sleep leaves is constant; it needs no test to see that it is not.
+                let rise = most.figure.value() - first.figure.value();
+                let stays = readings.last()?.figure.value() - first.figure.value() > rise / 2.0;
+                let enough = rise > GIB && most.figure.value() > 1.5 * first.figure.value() && stays;
+                let words = format!(
+                    "{} were still in use after the first sleep, {} after a later one: each sleep leaves more behind",
+                    first.figure.bytes, most.figure.bytes
+                );
+                let evidence = vec![*first, *most];
+                finding(Verdict::ResidualGrowth, Metric::StillInUse, *worker, &readings, evidence, words)
+                    .filter(|_| enough && readings.len() >= 2)
+            });
+            grown.max_by_key(|finding| finding.statistics.last)
+        })
+    }
+}
+
+fn finding(
+    verdict: Verdict,
+    metric: Metric,
+    worker: Worker,
+    readings: &[Point],
+    evidence: Vec<Point>,
+    explanation: String,
+) -> Option<Finding> {
+    let (pattern, statistics): (Pattern, Statistics) = pattern(readings)?;
+    Some(Finding {
+        verdict,
+        format: Format::VllmSleep,
+        label: "sleep".to_owned(),
+        metric,
+        worker,
+        pattern,
+        statistics,
+        spread: None,
+        evidence: evidence.iter().map(|point| point.position).collect(),
+        explanation,
+    })
+}

@@ -1,0 +1,118 @@
+//! [`Kind`] and [`Verdict`]: the stable words of `plimsoll.findings/1`.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The memory of a device.
+    VramOom,
+    /// The memory of the whole machine.
+    HostOom,
+    /// The memory that a control group, a container or a job may use.
+    CgroupOom,
+    /// The memory that Ray's monitor allows a node.
+    RayOom,
+    /// An allocation on the host was refused.
+    HostAllocFail,
+    /// Shared memory: /dev/shm.
+    Shm,
+    /// Unknown: a process was killed with SIGKILL, and nothing says by whom.
+    SigkillUnattributed,
+    /// Nothing: telemetry without a failure.
+    Report,
+    /// Nothing.
+    None,
+}
+
+/// Why it ran out, and what is true beside that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The allocator holds more than the request, but in pieces.
+    Fragmentation,
+    /// One request is larger than the device, or a quarter of it and more than everything that is left.
+    SingleHugeRequest,
+    /// Other processes hold much of the device.
+    OtherProcess,
+    /// Much of the device is held by nothing that the message names.
+    UnattributedMemory,
+    /// A limit on the process, below the device, was reached.
+    ProcessCap,
+    /// Private pools, such as those of CUDA graphs, hold most of what is allocated.
+    PrivatePool,
+    /// More is free than was requested: neither fragmentation nor capacity explains it.
+    UnexplainedFreeExceedsRequest,
+    /// The work needs more than the device has.
+    Capacity,
+    /// In a backward pass.
+    FirstBackward,
+    /// In the step of the optimizer.
+    OptimizerStep,
+    /// In an evaluation.
+    Eval,
+    /// Late, at data of varying length: the longest batch.
+    LongestBatch,
+    /// A library or the driver could not allocate, and gives no numbers.
+    LibraryAllocFail,
+    /// Memory of the process outside PyTorch fills the device.
+    NonPytorchMemory,
+    /// The kernel killed a process for want of memory on the whole machine.
+    HostKill,
+    /// A process was killed at the limit of its control group, container or job.
+    CgroupKill,
+    /// Ray killed a worker above its threshold.
+    RayMemoryMonitor,
+    /// Killed with SIGKILL by an unknown sender.
+    SigkillUnattributed,
+    /// A worker of a DataLoader was killed.
+    DataloaderWorkerKill,
+    /// /dev/shm is full.
+    ShmExhausted,
+    /// An allocation on the host was refused.
+    HostAllocFail,
+    /// One request on the host is larger than the machine.
+    HostSingleHugeRequest,
+    /// Allocated memory rises at constant work.
+    Leak,
+    /// More than the baseline.
+    Regression,
+    /// What stays after sleep grows.
+    ResidualGrowth,
+    /// Host memory grows on the way from device to host.
+    HostGrowth,
+    /// Reserved memory stays while allocated memory falls back.
+    CacheNotLeak,
+    /// Sleep freed nothing.
+    SleepIneffective,
+    /// Telemetry, and nothing wrong.
+    ReportOnly,
+    /// No memory event.
+    NotOom,
+    /// Several causes of like weight.
+    Mixed,
+}
+
+/// The name of a unit variant is that of its JSON.
+fn name(value: &impl Serialize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => f.pad(&name),
+        _ => Err(fmt::Error),
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        name(self, f)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        name(self, f)
+    }
+}

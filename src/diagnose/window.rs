@@ -1,0 +1,195 @@
+//! [`Lines`]: a window as lines of clean text, each with its place and with who wrote it.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use super::prefix::{self, Origin};
+use super::scan::Window;
+
+/// A longer line is cut to the text around its first hit.
+const LONGEST: usize = 16 << 10;
+/// What is kept of a cut line before and behind its hit.
+const KEPT: (usize, usize) = (2 << 10, 6 << 10);
+
+/// A line; a progress bar that is drawn again begins a new one.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The line of the input, from 1.
+    pub(super) number: u64,
+    /// The byte of the input at which it begins.
+    pub(super) offset: u64,
+    /// Its text without terminal codes.
+    pub(super) text: String,
+    /// Whether a hit lies in it.
+    pub(super) hot: bool,
+    origin: OnceCell<Origin>,
+}
+
+impl Line {
+    /// Who wrote the line, and where its own text begins.
+    pub(super) fn origin(&self) -> &Origin {
+        self.origin.get_or_init(|| prefix::peel(&self.text))
+    }
+
+    /// The text behind the prefixes of loggers and launchers.
+    pub(super) fn message(&self) -> &str {
+        &self.text[self.origin().end..]
+    }
+}
+
+/// The lines of a window.
+#[derive(Debug)]
+pub(super) struct Lines(Vec<Line>);
+
+impl std::ops::Deref for Lines {
+    type Target = [Line];
+    fn deref(&self) -> &[Line] {
+        &self.0
+    }
+}
+
+impl Lines {
+    pub(super) fn of(window: &Window<'_>) -> Self {
+        let mut lines = Vec::new();
+        let (mut start, mut number) = (0, window.line);
+        let mut hits = window.hits.iter().copied().peekable();
+        while start < window.bytes.len() {
+            let rest = &window.bytes[start..];
+            let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+            let end = start + length;
+            let mut first = None;
+            while let Some(hit) = hits.next_if(|hit| *hit <= end) {
+                first = first.or(Some(hit.max(start) - start));
+            }
+            let raw = &rest[..length];
+            let kept = match first {
+                _ if length <= LONGEST => raw,
+                Some(hit) => &raw[hit.saturating_sub(KEPT.0)..length.min(hit + KEPT.1)],
+                None => &raw[..KEPT.0],
+            };
+            if length > 0 {
+                lines.push(Line {
+                    number,
+                    offset: window.offset + start as u64,
+                    text: clean(kept),
+                    hot: first.is_some(),
+                    origin: OnceCell::new(),
+                });
+            }
+            number += u64::from(rest.get(length) == Some(&b'\n'));
+            start = end + 1;
+        }
+        Self(lines)
+    }
+
+    /// The lines behind line `at` that the same process wrote, nearest first.
+    pub(super) fn after(&self, at: usize) -> impl Iterator<Item = &Line> {
+        let stream = self[at].origin().stream();
+        self[at + 1..].iter().filter(move |line| line.origin().stream() == stream)
+    }
+
+    /// The lines before line `at` that the same process wrote, nearest first.
+    pub(super) fn before(&self, at: usize) -> impl Iterator<Item = &Line> {
+        let stream = self[at].origin().stream();
+        self[..at].iter().rev().filter(move |line| line.origin().stream() == stream)
+    }
+}
+
+/// `raw` as text, without what moves cursors and sets colours.
+fn clean(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    let text: Cow<'_, str> = if text.contains('\x1b') { escapes_removed(&text).into() } else { text };
+    // What is left of a colour where the escape itself was lost on the way into a ticket.
+    let text: Cow<'_, str> =
+        if text.contains("[0m") || text.contains("m(") || text.contains("[3") || text.contains("[1") {
+            colours_removed(&text).into()
+        } else {
+            text
+        };
+    text.trim_end().to_owned()
+}
+
+/// Removes control sequences (ECMA-48 CSI), operating-system commands and two-byte escapes. A lone escape stays: old
+/// messages print the index of a device as that character.
+fn escapes_removed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\x1b') {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at + 1..];
+        let taken = match tail.as_bytes().first() {
+            Some(b'[') => tail[1..].find(|c: char| ('@'..='~').contains(&c)).map(|end| end + 2),
+            Some(b']') => tail.find('\x07').map(|end| end + 1).or_else(|| tail[1..].find('\x1b').map(|end| end + 1)),
+            Some(b'(' | b')') => tail.char_indices().nth(2).map(|(end, _)| end).or(Some(tail.len())),
+            Some(b'=' | b'>' | b'7' | b'8' | b'M' | b'c' | b'\\') => Some(1),
+            _ => None,
+        };
+        match taken {
+            Some(taken) => rest = &tail[taken..],
+            None => {
+                out.push('\x1b');
+                rest = tail;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Removes `[36m` and the like.
+fn colours_removed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        out.push_str(&rest[..at]);
+        let inner = &rest[at + 1..];
+        let digits = inner.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+        if (1..=12).contains(&digits) && inner.as_bytes().get(digits) == Some(&b'm') {
+            rest = &inner[digits + 1..];
+        } else {
+            out.push('[');
+            rest = inner;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, hits: &[usize]) -> Lines {
+        Lines::of(&Window { bytes: text.as_bytes(), offset: 100, line: 7, hits: hits.to_vec() })
+    }
+
+    #[test]
+    fn lines_know_their_places_and_a_redrawn_bar_is_a_line() {
+        let found = lines("one\r\ntwo\rthree\n\nfour", &[10]);
+        let found: Vec<_> = found.iter().map(|l| (l.number, l.offset, l.text.as_str(), l.hot)).collect();
+        assert_eq!(
+            found,
+            [(7, 100, "one", false), (8, 105, "two", false), (8, 109, "three", true), (10, 116, "four", false)]
+        );
+    }
+
+    #[test]
+    fn terminal_codes_go_and_the_index_that_is_an_escape_stays() {
+        for (raw, text) in [
+            ("\x1b[1;31mError\x1b[0m: no", "Error: no"),
+            ("\x1b]0;title\x07x", "x"),
+            ("[36m(Worker pid=3)[0m out", "(Worker pid=3) out"),
+            ("GPU \x1b has", "GPU \x1b has"),
+            ("a[1] and b[12;x]", "a[1] and b[12;x]"),
+        ] {
+            assert_eq!(clean(raw.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_to_what_surrounds_the_hit() {
+        let text = format!("{}CUDA out of memory{}", "x".repeat(90_000), "y".repeat(90_000));
+        let found = lines(&text, &[90_000]);
+        assert!(found[0].text.len() < 10_000 && found[0].text.contains("CUDA out of memory"));
+    }
+}

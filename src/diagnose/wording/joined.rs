@@ -1,0 +1,44 @@
+//! A message that goes on: lines that a logger or a terminal wrapped, put together again.
+
+use super::super::window::{Line, Lines};
+use super::regex;
+
+/// So many lines behind the first belong to a message at most.
+const LINES: usize = 24;
+/// So many bytes of text do.
+const BYTES: usize = 4 << 10;
+
+/// The text of line `at` and of those behind it, from the same process, until `whole` holds or something else begins.
+///
+/// Lines are put together with `glue`: a space where words were wrapped, nothing where a terminal broke inside a word.
+pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) -> bool) -> String {
+    let mut text = lines[at].message().trim().to_owned();
+    for line in lines.after(at).take(LINES) {
+        if whole(&text) || text.len() > BYTES || begins_anew(line) {
+            break;
+        }
+        let next = unboxed(line.message());
+        if !next.is_empty() {
+            text.push_str(glue);
+            text.push_str(next);
+        }
+    }
+    text
+}
+
+/// The text of a line without the box that a pretty printer drew around it.
+pub(super) fn unboxed(text: &str) -> &str {
+    text.trim().trim_matches(['│', '║', '┃', '|', '╭', '╰', '─', '╮', '╯']).trim()
+}
+
+/// Whether a line begins something else than the continuation of a message.
+fn begins_anew(line: &Line) -> bool {
+    let text = line.message().trim_start();
+    text.starts_with("Traceback")
+        || text.starts_with("File \"")
+        || text.starts_with("During handling")
+        || text.starts_with("The above exception")
+        || text.starts_with("```")
+        || text.starts_with("Exception raised from")
+        || regex!(r"^(?:[\w.]+(?:Error|Exception|Interrupt|Exit)\b|W\d{4} |E\d{4} )").is_match(text)
+}

@@ -1,0 +1,100 @@
+//! SIGKILL without a sender: shells, Python, torchelastic, DeepSpeed, containers, MPI. None of them knows who sent it.
+
+use super::super::sighting::{Cause, Sighting};
+use super::super::window::Lines;
+use super::position::{Position, position};
+use super::regex;
+
+pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    let line = &lines[at];
+    let text = line.text.as_str();
+    if let Some(reason) = decoy(text) {
+        found.push(Sighting::new(Cause::Dismissed(reason), line));
+        return;
+    }
+    let loader = regex!(r"DataLoader worker \(pid\(?s?\)? ?(\d+)\) is killed by signal: Killed");
+    if let Some(matched) = loader.captures(text) {
+        let start = matched.get(0).map_or(0, |whole| whole.start());
+        let mut sighting = Sighting::new(Cause::LoaderKilled, line).backend("torch");
+        sighting.pid = matched[1].parse().ok();
+        match position(line.text.as_str(), start) {
+            Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
+            _ => found.push(sighting),
+        }
+        return;
+    }
+    if let Some((start, pid)) = shell(line.message()).map(|pid| (0, pid)).or_else(|| told(text)) {
+        if let Position::Talk(reason) | Position::Said(reason) = position(text, start) {
+            found.push(Sighting::new(Cause::Dismissed(reason), line));
+            return;
+        }
+        let mut sighting = Sighting::new(Cause::Killed, line);
+        sighting.pid = pid.or(sighting.pid);
+        elastic(lines, at, &mut sighting);
+        found.push(sighting);
+    }
+}
+
+/// Lines that speak of killing and tell no death by SIGKILL of unknown origin.
+fn decoy(text: &str) -> Option<&'static str> {
+    if text.contains("Killing subprocess") {
+        return Some("a launcher ends the processes that are left");
+    }
+    if text.contains("by SIGKILL by OOM killer due to high memory usage") {
+        return Some("Ray's text for any unexpected death: it lists causes and knows none");
+    }
+    if regex!(r"(?i)sending (?:signal )?(?:SIGKILL|signal 9)|closing signal SIG|via signal SIGKILL|forcefully exiting via|will be killed|forcibly kill|send(?:s|ing)? SIGKILL|kill -(?:9|KILL)|Unable to shutdown process").is_match(text) {
+        return Some("a launcher or a person ends the processes that are left");
+    }
+    None
+}
+
+/// What a shell prints: `Killed`, `line 5: 123 Killed  python train.py`, `[1]+  Killed  python`, `zsh: killed  python`.
+/// The outer option is whether it is one, the inner the process.
+fn shell(message: &str) -> Option<Option<u64>> {
+    let text = message.trim().trim_matches(['*', '_', '`', '"', '\'', '.', '!']).trim();
+    if matches!(text, "Killed" | "Killed: 9" | "killed" | "已杀死" | "Killed (core dumped)") {
+        return Some(None);
+    }
+    let forms = regex!(
+        r"(?x)^(?: (?:\S+:\ )?(?:line|第)\s?\d+(?:\ 行)?[:：]\s+(?:(\d+)\s*)?(?:Killed|已杀死)\b
+        | \S+:\ line\ \d+:\s+(\d+)\ Killed
+        | \[\d+\]\s*[+-]?\s+(?:(\d+)\s+)?(?:Killed|killed|已杀死)(?:\s|$)
+        | (?:zsh|bash|sh|fish):\s(?:(\d+)\s)?(?:killed|Killed)\b
+        | (?:\S+:\ )?line\ \d+:\s+(\d+)\s+Killed
+        | \d+\ Killed\s+(?:python|sh|bash|\./|/)
+        | Killed\ +\(?(?:python|sh\ |bash\ |\./|/)\S*
+        | (?:python3?|torchrun|accelerate|deepspeed|make|srun|mpirun)\S*\ [^:]*:?\ Killed$ )"
+    );
+    let matched = forms.captures(text)?;
+    Some(matched.iter().skip(1).flatten().find_map(|pid| pid.as_str().parse().ok()))
+}
+
+/// What programs tell of their children: where it stands, and the process.
+fn told(text: &str) -> Option<(usize, Option<u64>)> {
+    let forms = regex!(
+        r#"(?x) exit\ ?code\s*[:=]?\s*["']?(?:-9|137)\b | exitcode\s*[:=]?\s*(?:-9|137)\b | [Ee]xit\s?Code"?\s*[:=]\s*(?:-9|137)\b
+        | returncode\s*[:=]\s*-9\b | return\ code\s*=?\s*(?:-9|137)\b
+        | exit(?:ed)?\ (?:with\ )?(?:status|code)?:?\ ?(?:-9|137)\b | Exited\ \(137\) | [Ee]xit\ status:?\ (?:-9|137)\b | status\ (?:code\ )?(?:-9|137)\b
+        | status=9/KILL | code=killed,\ status=9 | Error\ 137\b | exited\ with\ 137\b
+        | died\ with\ <Signals\.SIGKILL:\ 9> | Signal\ 9\ \(SIGKILL\)\ received\ by\ PID\ \d+ | SIGKILL\(-9\) | signal:?\ 9,?\ \(?SIGKILL | \(signal\ 9\)
+        | signal:\ killed | killed\ \(signal:?\ 9\) | \bcode:?\ 137\b | (?:terminated|killed|exited)\ (?:by|on|due\ to|with)\ (?:the\ )?signal:?\ (?:9|SIGKILL|KILL)\b | terminated\ by\ SIGKILL | killed\ by\ SIGKILL
+        | KILLED\ BY\ SIGNAL:\ 9 | was\ sent\ SIGKILL!\ Perhaps\ out\ of\ memory | Killed\ signal\ terminated\ program | srun:\ error:\ \S+:\ tasks?\ \S+:\ Killed | received\ signal:?\ (?:9|SIGKILL)\b
+        | interrupted\ by\ signal\ 9 | \*\*\*\ \[\S+\]\ Killed | process\ (?:was\ )?killed\ \(SIGKILL\)"#
+    );
+    let matched = forms.find(text)?;
+    let pid = regex!(r"(?:\(pid:? ?|PID |pid[:=] ?|with PID )(\d+)").captures(text).and_then(|pid| pid[1].parse().ok());
+    Some((matched.start(), pid))
+}
+
+/// torchelastic's block: the rank and the process stand on the lines around.
+fn elastic(lines: &Lines, at: usize, sighting: &mut Sighting) {
+    let text = lines[at].text.as_str();
+    let near = regex!(r"\brank\s*: (\d+) \(local_rank|\blocal_rank: (\d+) \(pid");
+    let of = |text: &str| near.captures(text)?.iter().skip(1).flatten().find_map(|rank| rank.as_str().parse().ok());
+    if let Some(rank) = of(text) {
+        sighting.rank = Some(rank);
+    } else if regex!(r"^\s*(?:exitcode|traceback)\s*:").is_match(lines[at].message()) {
+        sighting.rank = lines[..at].iter().rev().take(5).find_map(|line| of(&line.text)).or(sighting.rank);
+    }
+}

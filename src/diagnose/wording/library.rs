@@ -1,0 +1,195 @@
+//! Devices outside PyTorch's allocators: drivers, libraries, other frameworks. Mostly without numbers.
+
+use super::super::findings::Numbers;
+use super::super::sighting::{Cause, Sighting};
+use super::super::window::Lines;
+use super::joined::joined;
+use super::position::{Position, position};
+use super::{regex, size};
+
+/// A wording of a library that could not allocate.
+struct Wording {
+    backend: &'static str,
+    regex: fn() -> &'static regex::Regex,
+    /// Whether it has to stand where a message begins: its words are ordinary ones.
+    strict: bool,
+}
+
+macro_rules! wording {
+    ($backend:literal, $strict:literal, $regex:literal) => {
+        Wording { backend: $backend, regex: || regex!($regex), strict: $strict }
+    };
+}
+
+static WORDINGS: [Wording; 13] = [
+    wording!(
+        "hip",
+        false,
+        r"HIP error: out of memory|hipErrorOutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
+    ),
+    wording!("xpu", false, r"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_DEVICE_MEMORY"),
+    wording!(
+        "cuda",
+        false,
+        r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((\d+) bytes\) )?(?:from|on) (?:device|GPU)\b[^\n]{0,40}(?:CUDA_ERROR_OUT_OF_MEMORY|out of memory)"
+    ),
+    wording!("cuda", false, r"allocating (\d+\.\d+ [KMG]iB) on device \d+: cudaMalloc failed: out of memory"),
+    wording!(
+        "cuda",
+        false,
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION)?_FAILED"
+    ),
+    wording!(
+        "cuda",
+        true,
+        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
+    ),
+    wording!("cuda", false, r"Out of memory allocating ([\d,]+) bytes \(allocated so far: [\d,]+ bytes"),
+    wording!("cuda", false, r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)"),
+    wording!("onnxruntime", false, r"Failed to allocate memory for requested buffer of size (\d+)"),
+    wording!(
+        "cuda",
+        false,
+        r"[Cc]uda failure (?:2 )?'out of memory'|Failed to CUDA (?:calloc async|malloc|host calloc) (\d+(?: bytes)?)"
+    ),
+    wording!("npu", false, r"NPU error[^\n]{0,60}out of memory|aclrtMalloc[^\n]{0,80}(?:out of memory|207001)"),
+    wording!("paddle", false, r"Out of memory error on GPU \d+\. Cannot allocate ([\d.]+ ?[KMG]i?B)"),
+    wording!("mps", false, r"Invalid buffer size: ([\d.]+ [KMG]i?B)"),
+];
+
+pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    let line = &lines[at];
+    let text = line.message();
+    if let Some(sighting) = compiled(lines, at).or_else(|| served(lines, at)) {
+        found.push(sighting);
+        return;
+    }
+    // Pinned memory is the host's, whoever refuses it.
+    if let Some(pinned) =
+        regex!(r"failed to alloc(?:ate)? (\d+ bytes) on host|could not allocate pinned host memory of size: (\d+)")
+            .captures(text)
+    {
+        let mut sighting = Sighting::new(Cause::HostAlloc, line).backend("cuda");
+        sighting.numbers.tried = pinned.get(1).or(pinned.get(2)).and_then(|tried| size::bytes(tried.as_str()));
+        found.push(sighting);
+        return;
+    }
+    for wording in &WORDINGS {
+        let Some(matched) = (wording.regex)().captures(text) else { continue };
+        let start = matched.get(0).map_or(0, |whole| whole.start());
+        match position(text, start) {
+            Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
+            Position::Said(_) => {}
+            Position::Prose if wording.strict => {}
+            _ => {
+                let mut sighting = Sighting::new(Cause::Library, line).backend(wording.backend);
+                sighting.numbers.tried = matched.get(1).and_then(|tried| size::bytes(tried.as_str()));
+                if wording.backend == "mps" {
+                    sighting.cause = Cause::Device;
+                }
+                found.push(sighting);
+            }
+        }
+        return;
+    }
+}
+
+/// A message of an allocator that ends before its numbers: `torch.OutOfMemoryError: CUDA out of memory.`
+pub(super) fn bare(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    let line = &lines[at];
+    let text = line.message();
+    let Some(name) = regex!(r"\b([A-Z]{2,8})(?: backend)? out of mem").captures(text) else { return };
+    let start = name.get(0).map_or(0, |whole| whole.start());
+    let titled = line.text.trim_start().starts_with('#');
+    match position(text, start) {
+        Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
+        Position::Message if !titled => found.push(Sighting::new(Cause::Device, line).backend(&name[1])),
+        _ => {}
+    }
+}
+
+/// XLA, TensorFlow: compilers and runtimes that plan or pool the memory of a device.
+fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
+    let line = &lines[at];
+    let text = line.message();
+    let amount = |found: Option<regex::Captures<'_>>| found.and_then(|found| size::bytes(found.get(1)?.as_str()));
+    if text.contains("this is not a failure") {
+        let reason = "the caller says that it can do without the memory";
+        return Some(Sighting::new(Cause::Dismissed(reason), line));
+    }
+    let exhausted = regex!(
+        r"(?:RESOURCE_EXHAUSTED|[Rr]esource exhausted): ?(?:\S+ ){0,8}?(?:Out of memory|Ran out of memory|Attempting to (?:allocate|reserve)|Failed to allocate|OOM when)|Out of memory (?:while )?trying to allocate [\d.]+ ?(?:bytes|[KMG]i?B)|Ran out of memory in memory space hbm"
+    );
+    if let Some(matched) = exhausted.find(text) {
+        if let Position::Talk(reason) = position(text, matched.start()) {
+            return Some(Sighting::new(Cause::Dismissed(reason), line));
+        }
+        let text = joined(lines, at, " ", |text| regex!(r"bytes|[KMG]i?B?\b").is_match(text));
+        if !text.contains("OOM when") {
+            let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
+            sighting.numbers = Numbers {
+                tried: amount(
+                    regex!(r"(?:allocate|allocating|reserve) (?:a buffer of )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")
+                        .captures(&text),
+                )
+                .or_else(|| amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text))),
+                capacity: amount(regex!(r"Used [\d.]+[KMGT] of ([\d.]+[KMGT]) hbm").captures(&text)),
+                ..Numbers::default()
+            };
+            return Some(sighting);
+        }
+    }
+    let tensor = regex!(r"OOM when allocating tensor");
+    if let Some(matched) = tensor.find(text) {
+        if let Position::Talk(reason) = position(text, matched.start()) {
+            return Some(Sighting::new(Cause::Dismissed(reason), line));
+        }
+        let text = joined(lines, at, " ", |text| text.contains("by allocator"));
+        let host = regex!(r"device:CPU|by allocator (?:cpu|mklcpu)").is_match(&text);
+        let cause = if host { Cause::HostAlloc } else { Cause::Device };
+        return Some(Sighting::new(cause, line).backend("tensorflow"));
+    }
+    let pooled =
+        regex!(r"Allocator \((\w+)\) ran out of memory trying to allocate ([\d.]+ ?(?:[KMGT]i?B|B))").captures(text)?;
+    let cause = if pooled[1].to_ascii_lowercase().contains("cpu") { Cause::HostAlloc } else { Cause::Device };
+    let mut sighting = Sighting::new(cause, line).backend("tensorflow");
+    sighting.numbers.tried = size::bytes(&pooled[2]);
+    Some(sighting)
+}
+
+/// Servers that find, before anything runs, that the device leaves no room.
+fn served(lines: &Lines, at: usize) -> Option<Sighting> {
+    let line = &lines[at];
+    let text = line.message();
+    let cache = regex!(
+        r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
+    ).find(text);
+    let short = regex!(
+        r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)"
+    );
+    let start = regex!(
+        r"Free memory on device (?:cuda:\d+ )?\(([\d.]+)/([\d.]+) [GM]iB\) on startup is less than desired GPU memory utilization \([\d.]+, ([\d.]+ [GM]iB)\)"
+    );
+    if let Some(matched) = cache {
+        if let Position::Talk(reason) = position(text, matched.start()) {
+            return Some(Sighting::new(Cause::Dismissed(reason), line));
+        }
+        return Some(Sighting::new(Cause::Device, line).backend("cuda"));
+    }
+    if let Some(matched) = short.captures(text) {
+        let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+        sighting.numbers.tried = size::bytes(&matched[1]);
+        sighting.numbers.free = size::bytes(&matched[2]);
+        return Some(sighting);
+    }
+    let matched = start.captures(text)?;
+    let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+    let gib = |text: &str| size::bytes(&format!("{text} GiB"));
+    let (free, capacity) = (gib(&matched[1]), gib(&matched[2]));
+    sighting.numbers.free = free;
+    sighting.numbers.capacity = capacity;
+    sighting.numbers.tried = size::bytes(&matched[3]);
+    // At start the process itself holds nothing yet: what is taken is held by others.
+    sighting.numbers.other_processes = free.zip(capacity).map(|(free, capacity)| capacity.saturating_sub(free));
+    Some(sighting)
+}

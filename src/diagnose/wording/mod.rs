@@ -1,0 +1,45 @@
+//! The wordings of memory events: one file a family.
+//!
+//! Each recogniser is given the lines of a window and the index of a line in which an anchor stands, and gives what the
+//! line tells. A wording counts where a message begins: at the start of a line (behind prefixes), or behind the class of
+//! an exception. Numbers make it count elsewhere too; code, documentation and quoted talk never count.
+
+mod allocator;
+mod host;
+mod joined;
+mod kernel;
+mod killed;
+mod library;
+mod manager;
+mod position;
+mod shared_memory;
+mod size;
+
+use super::sighting::Sighting;
+use super::window::Lines;
+
+/// A regular expression that is compiled when it is first used.
+macro_rules! regex {
+    ($text:expr) => {{
+        static REGEX: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($text).expect("a valid expression"));
+        &*REGEX
+    }};
+}
+pub(super) use regex;
+
+/// What line `at` of `lines` tells, in order of the text.
+pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    let before = found.len();
+    allocator::recognise(lines, at, found);
+    if found.len() == before {
+        library::recognise(lines, at, found);
+    }
+    // A line has one subject: who killed says more than that something was killed.
+    for family in [kernel::recognise, manager::recognise, shared_memory::recognise, host::recognise, killed::recognise]
+    {
+        if found.len() == before {
+            family(lines, at, found);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Where a wording stands in its line: whether it is what happened, or what somebody says about it.
+
+use super::regex;
+
+/// Where a wording stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    /// At the start of the line or behind an exception's class: what happened.
+    Message,
+    /// Within other words.
+    Prose,
+    /// In code, in an example, in a conversation: the reason why it is no event, whatever numbers it has.
+    Talk(&'static str),
+    /// In advice, or denied: the reason why it is no event, unless it has numbers.
+    Said(&'static str),
+}
+
+/// Where the wording that begins at `start` of `message` (a line without prefixes) stands.
+pub(super) fn position(message: &str, start: usize) -> Position {
+    let before = &message[..start];
+    let after = &message[start..];
+    if let Some(reason) = talk(message, before, after) {
+        return Position::Talk(reason);
+    }
+    if let Some(reason) = said(before, after) {
+        return Position::Said(reason);
+    }
+    let trimmed = before
+        .trim_end_matches([
+            ' ', '*', '_', '`', '>', '<', '"', '\'', '[', '(', '“', '│', '║', '|', '!', '-', '✗', '❌', '\u{a0}',
+        ])
+        .trim_start();
+    let raised = regex!(
+        r#"(?x)(?:[A-Za-z_][\w.]*(?:Error|Exception|Failure|Fault|Exit)\w*\ ?:? | [Ee]rrors? ?:? | ERROR\ ?:? | what\(\):? | [Ff]ailed(?:\ with)?:?
+            | [Rr]eason"?\ ?[:=] | [Mm]essage\**"?\ ?[:=]\** | "?msg"?\ ?[:=] | [Ee]xception:? | [Cc]aught:? | [Ff]atal:? | [Aa]borted?:? | error=| err=
+            | [Tt]raceback:? | log"?: | stderr"?: | RPC:? | '\w*Error'?:? | 报错[:：]? | 错误[:：]? | status: | \d\ ?:)$"#
+    );
+    if trimmed.is_empty()
+        || raised.is_match(before.trim_end_matches([' ', '*', '_', '`', '"', '\'', '(', '[', '“', '{', '\\']))
+    {
+        return Position::Message;
+    }
+    Position::Prose
+}
+
+/// Why the words are talk, if they are.
+fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
+    let code = regex!(
+        r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
+            (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
+            | (?:self\.)?_?(?:logger|logging|log|warnings|console|LOG|LOGGER)\.\w+\(
+            | TORCH_CHECK|TORCH_CHECK_WITH|TORCH_INTERNAL_ASSERT|CHECK\(|LOG\(|printf|fprintf|std::
+            | [\w.\[\]]+\s*(?:=|\+=|==|in)\s*[frb]{0,2}["']
+            | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)
+        )"#
+    );
+    let listing =
+        regex!(r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml)[:-]\d+[:-]");
+    if listing.is_match(message) {
+        return Some("a line of a file, as a search prints it");
+    }
+    if regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message) {
+        return Some("a line of a test run");
+    }
+    let quoted = before.contains(['"', '\'']);
+    if code.is_match(message)
+        && (quoted || regex!(r#"["'`)\]]"#).is_match(after) || before.trim_start().starts_with(['#', '/', '*']))
+    {
+        return Some("a line of code");
+    }
+    if regex!(r#"["']\s*(?:not )?in\s+(?:str|repr|e|err|error|msg|line|out|output|stderr|log|text)\b"#).is_match(after)
+    {
+        return Some("a line of code");
+    }
+    let chat = regex!(
+        r#"(?:"(?:role|content|prompt|instruction|completion|question|answer|input|query|user|assistant|messages|response|chosen|rejected)"\s*:\s*"[^"]*$|<\|(?:user|assistant|im_start|system)\|?>?|^(?:User|Human|Assistant|Q|A|Question|Answer|user|assistant|Prompt|prompt|Customer|Student)\s*[:>])"#
+    );
+    if chat.is_match(before) {
+        return Some("words of a conversation");
+    }
+    let example = regex!(
+        r"(?i)(?:\be\.g\.,?|\bfor example|\bfor instance|\bsuch as|\blooks? like|\blike this|\bsimilar to)[: \x60'\x22\u{201c}]*(?:this:?|the following:?)?[^.;]{0,40}$"
+    );
+    example.is_match(before).then_some("an example")
+}
+
+/// Why the words are about such events in general, if they are.
+fn said(before: &str, after: &str) -> Option<&'static str> {
+    let advice = regex!(
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend|handl)\w*|\bhint:|\btip:|\bnote:|\busage:|\bdocs?\b:?|\bdocumentation\b)[^.;]{0,60}$"
+    );
+    if advice.is_match(before) {
+        return Some("advice or documentation about such errors");
+    }
+    let denied = regex!(
+        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b[^.:;!?]{0,40}|(?:^|[^-\w])(?:0|zero)\s+)$"
+    );
+    let not_then = regex!(
+        r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
+    );
+    // What could not be done is what happened.
+    let happened = regex!(r"(?i)\b(?:could|can) ?not \w*alloc").is_match(before);
+    ((denied.is_match(before) && !happened) || not_then.is_match(after)).then_some("the text denies it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Position {
+        position(text, text.find("CUDA out").expect("the wording"))
+    }
+
+    #[test]
+    fn what_happened_stands_at_the_start_or_behind_its_class() {
+        for text in [
+            "CUDA out of memory.",
+            "RuntimeError: CUDA out of memory.",
+            "torch.OutOfMemoryError: CUDA out of memory.",
+            "**RuntimeError: CUDA out of memory**",
+            "OutOfMemoryError('CUDA out of memory.",
+            "Build faulted (65). Error: OutOfMemoryError : CUDA out of memory.",
+            "{\"level\": \"error\", \"message\": \"CUDA out of memory.",
+            "- **Exception Message:** CUDA out of memory.",
+        ] {
+            assert_eq!(of(text), Position::Message, "{text}");
+        }
+    }
+
+    #[test]
+    fn talk_is_no_event() {
+        for text in [
+            "    raise RuntimeError(\"CUDA out of memory. Tried to allocate 2.00 GiB\")",
+            "    if 'CUDA out of memory' in str(e):",
+            "# CUDA out of memory happens here",
+            "src/train.py:12:  CUDA out of memory",
+            "User: I get CUDA out of memory, why?",
+            "{\"role\": \"user\", \"content\": \"I get CUDA out of memory",
+            "If you encounter CUDA out of memory, try to set --tile with a smaller number.",
+            "This may lead to a CUDA out of memory error.",
+            "no CUDA out of memory errors were seen",
+            "finished without CUDA out of memory",
+            "assert \"CUDA out of memory\" in output",
+        ] {
+            assert!(matches!(of(text), Position::Talk(_) | Position::Said(_)), "{text}: {:?}", of(text));
+        }
+    }
+
+    #[test]
+    fn other_words_are_prose() {
+        for text in ["I get CUDA out of memory", "the job hit CUDA out of memory again"] {
+            assert_eq!(of(text), Position::Prose, "{text}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Amounts of memory as messages print them.
+
+use crate::bytes::ByteSize;
+
+/// An amount as PyTorch's allocators print it: bytes, or two decimals of a binary unit. Strict, so that an amount that
+/// was cut or broken in two is absent instead of wrong.
+pub(super) const SIZE: &str = r"(?:\d+\.\d\d ?[KMGTPE]i?B|\d+ bytes)";
+
+/// The bytes of `text`: a number and a unit, `1.50 GiB`, `256 bytes`, `711. MiB`, `16.0G`, `123,456kB`. Units are binary
+/// whatever their spelling: allocators, kernels and Ray all divide by 1024. `None` for 2^62 and more, which stand for
+/// unknown and unlimited, and for what is no amount.
+pub(super) fn bytes(text: &str) -> Option<ByteSize> {
+    let text: String = text.chars().filter(|c| !matches!(c, ',' | ' ')).collect();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" | "byte" | "bytes" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        "p" | "pb" | "pib" => 50,
+        "e" | "eb" | "eib" => 60,
+        _ => return None,
+    };
+    const UNKNOWN: u64 = 1 << 62;
+    let bytes = match number.parse::<u64>() {
+        Ok(whole) => whole.checked_mul(1 << shift)?,
+        Err(_) => {
+            let value = number.parse::<f64>().ok()? * (1u64 << shift) as f64;
+            if value >= UNKNOWN as f64 {
+                return None;
+            }
+            value.round() as u64
+        }
+    };
+    (bytes < UNKNOWN).then(|| ByteSize::new(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_those_of_the_text_and_the_unknown_is_absent() {
+        for (text, expected) in [
+            ("2.00 MiB", Some(2 << 20)),
+            ("1024.00 KiB", Some(1 << 20)),
+            ("0 bytes", Some(0)),
+            ("711. MiB", Some(711 << 20)),
+            ("5.93 GB", Some(6_367_289_016)),
+            ("16.0G", Some(16 << 30)),
+            ("26,184,840kB", Some(26_184_840 << 10)),
+            ("17179869184.00 GiB", None),
+            ("18446744073709551615 bytes", None),
+            ("99999999999999999999 bytes", None),
+            ("9007199254740988kB", None),
+            ("1.2.3 GiB", None),
+            ("MiB", None),
+        ] {
+            assert_eq!(bytes(text).map(ByteSize::bytes), expected, "{text}");
+        }
+    }
+}

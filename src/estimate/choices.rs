@@ -1,0 +1,125 @@
+//! What one can choose: optimizer, precision, ZeRO stage, offload, attention, what is trained.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::names::{ParseNameError, named};
+
+named! {
+    /// The optimizer.
+    Optimizer, "optimizer" {
+        /// Adam or AdamW: two fp32 moments, 8 B a parameter.
+        Adam = "adam",
+        /// 8-bit Adam, paged or not: two moments of one byte, 2 B a parameter.
+        Adam8bit = "adam8bit",
+        /// Adafactor: an fp32 number for each row and each column of a matrix.
+        Adafactor = "adafactor",
+        /// SGD with momentum: 4 B a parameter.
+        Sgd = "sgd",
+    }
+}
+
+named! {
+    /// The precision of training.
+    Precision, "precision" {
+        /// Computation in bfloat16, fp32 master weights; no loss scaling.
+        Bf16Mixed = "bf16-mixed",
+        /// Computation in float16, fp32 master weights; needs loss scaling.
+        Fp16Mixed = "fp16-mixed",
+        /// Everything in fp32.
+        Fp32 = "fp32",
+    }
+}
+
+impl Precision {
+    /// Bytes of an element of weights and activations while computing.
+    pub const fn element(self) -> u64 {
+        if matches!(self, Self::Fp32) { 4 } else { 2 }
+    }
+}
+
+named! {
+    /// Where an offloaded state lies.
+    Offload, "place" {
+        /// On the device.
+        None = "none",
+        /// In the memory of the node.
+        Cpu = "cpu",
+        /// On the NVMe of the node; ZeRO-3 only.
+        Nvme = "nvme",
+    }
+}
+
+named! {
+    /// How attention is computed.
+    Attention, "attention" {
+        /// scaled_dot_product_attention or FlashAttention: no matrix of scores.
+        Sdpa = "sdpa",
+        /// The matrix of scores is kept: batch x heads x sequence squared.
+        Eager = "eager",
+    }
+}
+
+/// What ZeRO or FSDP shards. In JSON and on the command line it is its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "u8", try_from = "u8")]
+pub enum ZeroStage {
+    /// Nothing.
+    Zero,
+    /// The optimizer's state.
+    One,
+    /// The gradients as well.
+    Two,
+    /// The weights as well.
+    Three,
+}
+
+impl From<ZeroStage> for u8 {
+    fn from(stage: ZeroStage) -> Self {
+        stage as Self
+    }
+}
+
+impl TryFrom<u8> for ZeroStage {
+    type Error = ParseNameError;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        let stages = [Self::Zero, Self::One, Self::Two, Self::Three];
+        let found = stages.get(usize::from(number)).copied();
+        found.ok_or_else(|| ParseNameError::new("ZeRO stage", &number.to_string(), ["0", "1", "2", "3"].into_iter()))
+    }
+}
+
+impl FromStr for ZeroStage {
+    type Err = ParseNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim().parse::<u8>().unwrap_or(u8::MAX);
+        Self::try_from(number).map_err(|mut error| {
+            error.given = text.to_owned();
+            error
+        })
+    }
+}
+
+/// Which parameters are trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "method", rename_all = "snake_case")]
+pub enum Tuning {
+    /// All of them.
+    #[default]
+    Full,
+    /// An adapter of this rank on every linear layer of a base in 16 bits.
+    Lora {
+        /// The rank.
+        rank: u64,
+    },
+    /// An adapter of this rank on every linear layer of a base in 4 bits.
+    Qlora {
+        /// The rank.
+        rank: u64,
+    },
+}

@@ -1,0 +1,92 @@
+//! The fields of a DeepSpeed configuration. `auto` tells nothing.
+
+use serde_json::Value;
+
+use super::file::Fields;
+use super::settings::Settings;
+use crate::estimate::choices::{Offload, Optimizer, Precision, ZeroStage};
+use crate::estimate::convention::Convention;
+use crate::estimate::error::EstimateError;
+use crate::estimate::setup::Buckets;
+
+/// DeepSpeed's default of both buckets, in elements.
+const BUCKET: u64 = 500_000_000;
+
+/// What a DeepSpeed configuration tells.
+pub(super) fn settings(fields: &Fields<'_>) -> Result<Settings, EstimateError> {
+    let zero = fields.object("zero_optimization");
+    let stage = stage(zero)?;
+    Ok(Settings {
+        convention: Some(Convention::Deepspeed),
+        optimizer: optimizer(fields.object("optimizer").text("type")),
+        precision: precision(fields),
+        zero: stage,
+        offload: place(zero.object("offload_optimizer"))?,
+        offload_parameters: place(zero.object("offload_param"))?,
+        batch: fields.count(&["train_micro_batch_size_per_gpu"])?,
+        accumulation: fields.count(&["gradient_accumulation_steps"])?,
+        effective_batch: fields.count(&["train_batch_size"])?,
+        buckets: buckets(zero, stage)?,
+        ..Settings::default()
+    })
+}
+
+fn stage(zero: Fields<'_>) -> Result<Option<ZeroStage>, EstimateError> {
+    match zero.value.get("stage") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text == "auto" => Ok(None),
+        Some(value) => {
+            let number = value.as_u64().and_then(|number| u8::try_from(number).ok());
+            let stage = number.and_then(|number| ZeroStage::try_from(number).ok());
+            stage.map(Some).ok_or_else(|| zero.wrong("zero_optimization.stage", value, "it has to be 0, 1, 2 or 3"))
+        }
+    }
+}
+
+fn place(offload: Fields<'_>) -> Result<Option<Offload>, EstimateError> {
+    let Some(device) = offload.text("device") else { return Ok(None) };
+    let wrong = |_| {
+        let expected = "it has to be none, cpu or nvme";
+        offload.wrong("zero_optimization.offload_*.device", &Value::String(device.to_owned()), expected)
+    };
+    device.parse().map(Some).map_err(wrong)
+}
+
+fn optimizer(name: Option<&str>) -> Option<Optimizer> {
+    let name = name?.to_ascii_lowercase();
+    if name.contains("8bit") {
+        Some(Optimizer::Adam8bit)
+    } else if name.contains("adafactor") {
+        Some(Optimizer::Adafactor)
+    } else if name.contains("adam") || name == "lamb" {
+        Some(Optimizer::Adam)
+    } else if name.contains("sgd") {
+        Some(Optimizer::Sgd)
+    } else {
+        None
+    }
+}
+
+/// fp32 where both are told to be off.
+fn precision(fields: &Fields<'_>) -> Option<Precision> {
+    let enabled = |name| fields.object(name).flag("enabled");
+    match (enabled("bf16"), enabled("fp16")) {
+        (Some(true), _) => Some(Precision::Bf16Mixed),
+        (_, Some(true)) => Some(Precision::Fp16Mixed),
+        (Some(false), Some(false)) => Some(Precision::Fp32),
+        _ => None,
+    }
+}
+
+/// The buckets, where at least one is a number.
+fn buckets(zero: Fields<'_>, stage: Option<ZeroStage>) -> Result<Option<Buckets>, EstimateError> {
+    let (reduce, allgather) = (zero.count(&["reduce_bucket_size"])?, zero.count(&["allgather_bucket_size"])?);
+    if reduce.or(allgather).is_none() || stage.is_none_or(|stage| stage == ZeroStage::Zero) {
+        return Ok(None);
+    }
+    // ZeRO-3 gathers layers, and overlaps unless told otherwise.
+    let three = stage == Some(ZeroStage::Three);
+    let allgather = if three { 0 } else { allgather.unwrap_or(BUCKET) };
+    let overlap = zero.flag("overlap_comm").unwrap_or(three);
+    Ok(Some(Buckets { reduce: reduce.unwrap_or(BUCKET), allgather, overlap }))
+}

@@ -1,0 +1,15 @@
+//! Configurations: what is known of a model and its training before anything is run.
+//!
+//! [`Settings`] hold what one source tells: the command line, a Hugging Face `config.json`, a DeepSpeed JSON. Files are
+//! recognised by their content; the first source that tells a thing wins. What no source tells stays absent until
+//! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
+
+mod deepspeed;
+mod file;
+mod huggingface;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use file::read;
+pub use settings::Settings;

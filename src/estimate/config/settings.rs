@@ -1,0 +1,123 @@
+//! [`Settings`]: what one source tells, and how sources are put together.
+
+use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use crate::estimate::convention::Convention;
+use crate::estimate::error::EstimateError;
+use crate::estimate::model::{Model, Shape};
+use crate::estimate::setup::{Buckets, Setup};
+
+/// What one source tells of a model and its training; every field as in [`Shape`], [`Model`] and [`Setup`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the fields of Shape, Model and Setup, where the source tells them")]
+pub struct Settings {
+    pub parameters: Option<u64>,
+    pub largest_layer: Option<u64>,
+    pub layers: Option<u64>,
+    pub hidden: Option<u64>,
+    pub heads: Option<u64>,
+    pub key_value: Option<u64>,
+    pub query: Option<u64>,
+    pub ffn: Option<u64>,
+    pub gated: Option<bool>,
+    pub vocabulary: Option<u64>,
+    pub untied: Option<bool>,
+    pub convention: Option<Convention>,
+    pub optimizer: Option<Optimizer>,
+    pub precision: Option<Precision>,
+    pub zero: Option<ZeroStage>,
+    pub gpus: Option<u64>,
+    pub nodes: Option<u64>,
+    pub offload: Option<Offload>,
+    pub offload_parameters: Option<Offload>,
+    pub zero_init: Option<bool>,
+    pub tuning: Option<Tuning>,
+    pub batch: Option<u64>,
+    pub sequence: Option<u64>,
+    pub accumulation: Option<u64>,
+    /// Sequences of a step over all GPUs, from which the accumulation follows.
+    pub effective_batch: Option<u64>,
+    pub attention: Option<Attention>,
+    pub checkpointing: Option<bool>,
+    pub tensor_parallel: Option<u64>,
+    pub pipeline_parallel: Option<u64>,
+    pub virtual_stages: Option<u64>,
+    pub sequence_parallel: Option<bool>,
+    pub buckets: Option<Buckets>,
+}
+
+/// `self.field.or(other.field)` for each field.
+macro_rules! merge {
+    ($self:ident, $other:ident, $($field:ident)+) => {
+        Self { $($field: $self.$field.or($other.$field),)+ }
+    };
+}
+
+impl Settings {
+    /// What `self` tells, and what `other` tells beyond it.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        merge!(self, other, parameters largest_layer layers hidden heads key_value query ffn gated vocabulary untied
+            convention optimizer precision zero gpus nodes offload offload_parameters zero_init tuning batch sequence
+            accumulation effective_batch attention checkpointing tensor_parallel pipeline_parallel virtual_stages
+            sequence_parallel buckets)
+    }
+
+    /// The model and the setup, with defaults for what no source told.
+    ///
+    /// # Errors
+    /// Where nothing tells the number of parameters.
+    pub fn finish(self) -> Result<(Model, Setup), EstimateError> {
+        let shape = self.shape();
+        // Without a vocabulary the shape gives the layers alone, which is no model.
+        let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
+        let parameters = self.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
+        let model = Model { parameters, shape, largest_layer: self.largest_layer };
+        let defaults = Setup::default();
+        let mut setup = Setup {
+            convention: self.convention.unwrap_or(defaults.convention),
+            optimizer: self.optimizer.unwrap_or(defaults.optimizer),
+            precision: self.precision.unwrap_or(defaults.precision),
+            zero: self.zero.unwrap_or(defaults.zero),
+            gpus: self.gpus.unwrap_or(defaults.gpus),
+            nodes: self.nodes.unwrap_or(defaults.nodes),
+            offload: self.offload.unwrap_or(defaults.offload),
+            offload_parameters: self.offload_parameters.unwrap_or(defaults.offload_parameters),
+            zero_init: self.zero_init.unwrap_or(defaults.zero_init),
+            tuning: self.tuning.unwrap_or(defaults.tuning),
+            batch: self.batch,
+            sequence: self.sequence,
+            accumulation: self.accumulation.unwrap_or(defaults.accumulation),
+            attention: self.attention.unwrap_or(defaults.attention),
+            checkpointing: self.checkpointing.unwrap_or(defaults.checkpointing),
+            tensor_parallel: self.tensor_parallel.unwrap_or(defaults.tensor_parallel),
+            pipeline_parallel: self.pipeline_parallel.unwrap_or(defaults.pipeline_parallel),
+            virtual_stages: self.virtual_stages,
+            sequence_parallel: self.sequence_parallel.unwrap_or(defaults.sequence_parallel),
+            buckets: self.buckets,
+        };
+        if let (None, Some(effective)) = (self.accumulation, self.effective_batch) {
+            let world = setup.data_parallel().max(1);
+            match setup.batch {
+                Some(micro) => setup.accumulation = (effective / micro.max(1) / world).max(1),
+                None => setup.batch = Some((effective / world).max(1)),
+            }
+        }
+        Ok((model, setup))
+    }
+
+    /// The shape, where layers and width are told.
+    fn shape(&self) -> Option<Shape> {
+        let (layers, hidden) = (self.layers?, self.hidden?);
+        let plain = Shape::new(layers, hidden);
+        Some(Shape {
+            heads: self.heads,
+            key_value: self.key_value.unwrap_or(plain.key_value),
+            query: self.query.unwrap_or(plain.query),
+            ffn: self.ffn.unwrap_or(plain.ffn),
+            gated: self.gated.unwrap_or(plain.gated),
+            vocabulary: self.vocabulary,
+            untied: self.untied.unwrap_or(plain.untied),
+            ..plain
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! [`EstimateError`]: what cannot be estimated.
+
+use std::path::PathBuf;
+
+use super::convention::Convention;
+
+/// Why there is no estimate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EstimateError {
+    /// Neither a number of parameters nor a shape that gives one.
+    #[error("the number of parameters is unknown: give --params, a config.json, or --layers, --hidden and --vocab")]
+    NoParameters,
+    /// A figure that has to be positive is 0.
+    #[error("{what} has to be at least 1")]
+    Zero {
+        /// What is 0.
+        what: &'static str,
+    },
+    /// More parameters, GPUs or tokens than any estimate covers.
+    #[error("{what} is {given}, more than the {most} that estimates cover")]
+    TooMany {
+        /// What is too large.
+        what: &'static str,
+        /// What was given.
+        given: u64,
+        /// The most that is taken.
+        most: u64,
+    },
+    /// The amount does not fit in 64 bits.
+    #[error("{what} would exceed 16 EiB: check the number of parameters, the batch and the sequence length")]
+    TooLarge {
+        /// What was computed.
+        what: &'static str,
+    },
+    /// Offloading without a ZeRO stage that can.
+    #[error("offloading {what} to {place} needs {needs}: add --zero {stage} (it works on one GPU as well)")]
+    OffloadNeedsZero {
+        /// `the optimizer` or `the parameters`.
+        what: &'static str,
+        /// `cpu` or `nvme`.
+        place: &'static str,
+        /// Which stages can.
+        needs: &'static str,
+        /// The lowest of them.
+        stage: u8,
+    },
+    /// A ZeRO stage for which the convention has no formula.
+    #[error(
+        "the {convention} convention has no formula for ZeRO-{stage}: use 0 or 1 (the distributed optimizer), or --convention deepspeed"
+    )]
+    StageUnknown {
+        /// The convention.
+        convention: Convention,
+        /// The stage.
+        stage: u8,
+    },
+    /// A feature for which the convention has no formula.
+    #[error("{feature} is read by the megatron convention only: add --convention megatron")]
+    MegatronOnly {
+        /// `--tp` or another flag.
+        feature: &'static str,
+    },
+    /// Tensor and pipeline parallel sizes that do not divide the number of GPUs.
+    #[error("{gpus} GPUs cannot be divided among tensor parallel {tensor} x pipeline parallel {pipeline}")]
+    Indivisible {
+        /// GPUs in all.
+        gpus: u64,
+        /// The tensor parallel size.
+        tensor: u64,
+        /// The pipeline parallel size.
+        pipeline: u64,
+    },
+    /// A configuration that cannot be opened or read.
+    #[error("cannot read the configuration {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file that is too large to be a configuration.
+    #[error("{path} has more than {most} bytes: a config.json or a DeepSpeed configuration is far smaller", path = path.display())]
+    ConfigTooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        most: u64,
+    },
+    /// A file that is no JSON object.
+    #[error("{path} is not a JSON object, line {line}, column {column}: {message}", path = path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1; 0 where it is the whole.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// JSON that is neither of the two kinds of configuration.
+    #[error(
+        "{path} is neither a Hugging Face config.json (no `hidden_size`, `n_embd` or `d_model`) nor a DeepSpeed \
+         configuration (no `zero_optimization`, `train_batch_size`, `train_micro_batch_size_per_gpu`, `bf16` or `fp16`)",
+        path = path.display()
+    )]
+    UnknownConfig {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A field of a configuration whose value makes no sense.
+    #[error("{path}: `{field}` is {value}: {expected}", path = path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field, with its parents.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+}

@@ -1,0 +1,58 @@
+//! Estimation: what training a model should cost before it is run, on the device and on the host, phase by phase.
+//!
+//! A [`Model`] and a [`Setup`] make an [`Estimate`]: rows of fixed state (weights, master weights, gradients, optimizer),
+//! activations and temporaries, each with the formula that gave it and the source of the formula. [`Limits`] judge it,
+//! and [`ladder`] lists what to change where it does not fit, cheapest first.
+//!
+//! Tools count differently, and every [`Convention`] is one tool's way to count: bytes a parameter for Adam in mixed
+//! precision are 18 by Hugging Face's anatomy of model memory, 16 by the ZeRO paper, 20 by DeepSpeed's code, 18 by
+//! Megatron's. An estimate names its own and shows what the others would give.
+//!
+//! Invariants: arithmetic is exact in integers and checked, so that no input overflows; an amount that cannot be computed
+//! is absent and named in [`Estimate::not_counted`], never 0; more parameters, tokens or bytes a parameter never give less.
+
+mod activations;
+mod arithmetic;
+mod candidates;
+mod choices;
+pub mod config;
+mod convention;
+mod count;
+mod document;
+mod error;
+mod fit;
+mod ladder;
+mod megatron;
+mod model;
+mod names;
+mod phase;
+mod places;
+mod plan;
+mod rate;
+mod row;
+mod rung;
+pub mod schema;
+mod setup;
+mod source;
+mod state;
+mod temporaries;
+mod total;
+
+pub use choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+pub use convention::{Convention, ConventionFigure, accelerate_training};
+pub use count::{Count, ParseCountError};
+pub use document::{Report, SCHEMA};
+pub use error::EstimateError;
+pub use fit::{Fit, Limits, Verdict};
+pub use ladder::{Ladder, Step, ladder};
+pub use model::{MAX_WORLD, Model, Shape};
+pub use names::ParseNameError;
+pub use phase::{Phase, PhaseTotal};
+pub use places::Places;
+pub use plan::{Change, Plan};
+pub use rate::Rate;
+pub use row::{Group, Item, Row};
+pub use rung::{Mark, Rung};
+pub use setup::{BatchFactors, Buckets, Setup};
+pub use source::Source;
+pub use total::Estimate;

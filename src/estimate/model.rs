@@ -1,0 +1,205 @@
+//! [`Model`]: how many parameters there are, and how they are laid out where that is known.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::EstimateError;
+use super::rate::Rate;
+
+/// The most GPUs, and the largest batch, sequence or width, that an estimate covers.
+pub const MAX_WORLD: u64 = 1 << 32;
+
+/// The most parameters that an estimate covers.
+const MAX_PARAMETERS: u64 = 1_000_000_000_000_000;
+
+/// The layers of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shape {
+    /// Layers.
+    pub layers: u64,
+    /// The width of the residual stream.
+    pub hidden: u64,
+    /// Attention heads; absent where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<u64>,
+    /// The width of keys and of values, all heads together; the hidden width without grouped queries.
+    pub key_value: u64,
+    /// The width of queries, all heads together; mostly the hidden width.
+    pub query: u64,
+    /// The width inside the MLP.
+    pub ffn: u64,
+    /// Whether the MLP is gated: three matrices in place of two.
+    pub gated: bool,
+    /// Rows of the embedding; absent where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<u64>,
+    /// Whether the output layer has a matrix of its own.
+    pub untied: bool,
+    /// Whether the widths were assumed from the number of parameters.
+    pub assumed: bool,
+}
+
+impl Shape {
+    /// A decoder of `layers` of `hidden`: an MLP of four times the width, no grouped queries, no vocabulary.
+    pub const fn new(layers: u64, hidden: u64) -> Self {
+        Self {
+            layers,
+            hidden,
+            heads: None,
+            key_value: hidden,
+            query: hidden,
+            ffn: hidden.saturating_mul(4),
+            gated: false,
+            vocabulary: None,
+            untied: false,
+            assumed: false,
+        }
+    }
+
+    /// The shape that a decoder of `parameters` mostly has: twelve parameters a layer and squared width, and a width of
+    /// 128 times the number of layers, as from GPT-3 to LLaMA.
+    fn assumed(parameters: u64) -> Self {
+        let hidden = (parameters as f64 * 128.0 / 12.0).cbrt().max(64.0);
+        let hidden = (hidden / 64.0).round() as u64 * 64;
+        Self { assumed: true, ..Self::new((hidden / 128).max(1), hidden) }
+    }
+
+    /// The heads of a layer whose heads are unknown: 128 wide each.
+    pub(super) fn assumed_heads(&self) -> u64 {
+        self.hidden.div_ceil(128)
+    }
+
+    /// The numbers of a formula of activations.
+    pub(super) fn given(&self, batch: u64, sequence: u64) -> String {
+        let heads = self.heads.unwrap_or_else(|| self.assumed_heads());
+        let mut text = format!("s = {sequence}, b = {batch}, h = {}, ffn = {}, a = {heads}", self.hidden, self.ffn);
+        if let Some(vocabulary) = self.vocabulary {
+            text.push_str(&format!(", V = {vocabulary}"));
+        }
+        text
+    }
+
+    /// Inputs and outputs of every matrix of a layer.
+    fn matrices(&self) -> impl Iterator<Item = (u64, u64)> {
+        let Self { hidden, query, key_value, ffn, gated, .. } = *self;
+        let attention = [(hidden, query), (hidden, key_value), (hidden, key_value), (query, hidden)];
+        let mlp = [(hidden, ffn), (ffn, hidden), (hidden, ffn)];
+        attention.into_iter().chain(mlp.into_iter().take(if gated { 3 } else { 2 }))
+    }
+
+    /// Parameters of the matrices of one layer and of its two norms, saturating.
+    fn layer_parameters(&self) -> u64 {
+        let matrices =
+            self.matrices().fold(0u64, |sum, (inputs, outputs)| sum.saturating_add(inputs.saturating_mul(outputs)));
+        matrices.saturating_add(self.hidden.saturating_mul(2))
+    }
+
+    /// Parameters of the embedding, saturating; 0 without a vocabulary.
+    pub(super) fn embedding_parameters(&self) -> u64 {
+        self.vocabulary.unwrap_or(0).saturating_mul(self.hidden)
+    }
+
+    /// Parameters of the whole, saturating: layers, embedding, output layer, final norm. Biases are not counted.
+    pub fn parameters(&self) -> u64 {
+        let embedding = self.embedding_parameters();
+        let output = if self.untied { embedding } else { 0 };
+        let layers = self.layers.saturating_mul(self.layer_parameters());
+        layers.saturating_add(embedding).saturating_add(output).saturating_add(self.hidden)
+    }
+
+    /// Parameters of an adapter of `rank` on every linear layer, saturating: rank x (inputs + outputs) a matrix.
+    pub(super) fn adapter_parameters(&self, rank: u64) -> u64 {
+        let sides =
+            self.matrices().fold(0u64, |sum, (inputs, outputs)| sum.saturating_add(inputs).saturating_add(outputs));
+        sides.saturating_mul(rank).saturating_mul(self.layers)
+    }
+
+    /// The largest matrix: of the embedding or of the MLP, saturating.
+    fn largest_matrix(&self) -> u64 {
+        self.embedding_parameters().max(self.hidden.saturating_mul(self.ffn.max(self.query)))
+    }
+
+    /// Adafactor's state a parameter: four bytes a row and a column of every matrix.
+    fn factored(&self, parameters: u64) -> Rate {
+        let sides = self.adapter_parameters(1);
+        let embedding = self.vocabulary.map_or(0, |rows| rows.saturating_add(self.hidden));
+        let embeddings = embedding.saturating_mul(if self.untied { 2 } else { 1 });
+        Rate::fraction(sides.saturating_add(embeddings).saturating_mul(4), parameters.max(1))
+    }
+}
+
+/// What is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Model {
+    /// Parameters in all.
+    pub parameters: u64,
+    /// The layers; absent where unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Shape>,
+    /// Parameters of the largest layer, which ZeRO-3 gathers; absent where it follows from the shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_layer: Option<u64>,
+}
+
+impl Model {
+    /// A model of `parameters`, of which nothing else is known.
+    pub const fn new(parameters: u64) -> Self {
+        Self { parameters, shape: None, largest_layer: None }
+    }
+
+    /// A model of a known shape, its parameters counted from it.
+    pub fn of_shape(shape: Shape) -> Self {
+        Self { parameters: shape.parameters(), shape: Some(shape), largest_layer: None }
+    }
+
+    /// The shape, or the one that a decoder of this size mostly has.
+    pub(super) fn shape_or_assumed(&self) -> Shape {
+        self.shape.unwrap_or_else(|| Shape::assumed(self.parameters))
+    }
+
+    /// Parameters of the largest layer, and whether it was assumed.
+    pub(super) fn gathered(&self) -> (u64, bool) {
+        let shape = self.shape_or_assumed();
+        match self.largest_layer {
+            Some(parameters) => (parameters.min(self.parameters), false),
+            None => (shape.largest_matrix().min(self.parameters), shape.assumed),
+        }
+    }
+
+    /// The largest matrix of a layer, where the shape is known.
+    pub(super) fn largest_linear(&self) -> Option<u64> {
+        self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
+    }
+
+    /// Adafactor's state a parameter, where the shape is known.
+    pub(super) fn factored(&self) -> Option<Rate> {
+        self.shape.map(|shape| shape.factored(self.parameters))
+    }
+
+    /// Refuses what cannot be.
+    pub(super) fn check(&self) -> Result<(), EstimateError> {
+        let shape = self.shape.unwrap_or(Shape::new(1, 1));
+        if self.parameters == 0 {
+            return Err(EstimateError::NoParameters);
+        }
+        let counts = [
+            ("--params", Some(self.parameters), MAX_PARAMETERS),
+            ("--largest-layer", self.largest_layer, MAX_PARAMETERS),
+            ("--layers", Some(shape.layers), MAX_WORLD),
+            ("--hidden", Some(shape.hidden), MAX_WORLD),
+            ("--heads", shape.heads, MAX_WORLD),
+            ("--ffn", Some(shape.ffn), MAX_WORLD),
+            ("--vocab", shape.vocabulary, MAX_WORLD),
+            ("the width of queries", Some(shape.query), MAX_WORLD),
+            ("the width of keys and values", Some(shape.key_value), MAX_WORLD),
+        ];
+        for (what, given, most) in counts {
+            match given {
+                Some(0) => return Err(EstimateError::Zero { what }),
+                Some(given) if given > most => return Err(EstimateError::TooMany { what, given, most }),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

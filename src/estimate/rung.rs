@@ -1,0 +1,131 @@
+//! [`Rung`]: what can be done about memory, cheapest first.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a rung changes beside the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// Training computes the same, up to rounding.
+    KeepsTheMath,
+    /// The same state lies elsewhere; slower.
+    MovesState,
+    /// Training sees something else.
+    ChangesTheScience,
+    /// The model can learn less.
+    ChangesCapacity,
+}
+
+impl Mark {
+    /// The mark in words.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::KeepsTheMath => "keeps the math",
+            Self::MovesState => "moves state",
+            Self::ChangesTheScience => "changes the science",
+            Self::ChangesCapacity => "changes capacity",
+        }
+    }
+}
+
+/// A rung of the ladder, from the cheapest to the dearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// A smaller micro-batch, and as much more accumulation.
+    MicroBatch,
+    /// bfloat16.
+    Bf16,
+    /// Activation checkpointing.
+    Checkpointing,
+    /// `expandable_segments:True`; against fragmentation alone.
+    ExpandableSegments,
+    /// SDPA or FlashAttention.
+    Sdpa,
+    /// Shorter sequences.
+    ShorterSequence,
+    /// An 8-bit or paged optimizer.
+    Optimizer8bit,
+    /// ZeRO or FSDP.
+    Sharding,
+    /// Offloading to the host or to NVMe.
+    Offload,
+    /// LoRA or QLoRA.
+    Adapter,
+}
+
+impl Rung {
+    /// The whole ladder, in order.
+    pub const ALL: [Self; 10] = [
+        Self::MicroBatch,
+        Self::Bf16,
+        Self::Checkpointing,
+        Self::ExpandableSegments,
+        Self::Sdpa,
+        Self::ShorterSequence,
+        Self::Optimizer8bit,
+        Self::Sharding,
+        Self::Offload,
+        Self::Adapter,
+    ];
+
+    /// Its place on the ladder, from 1.
+    pub const fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The rung in words.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::MicroBatch => "smaller micro-batch",
+            Self::Bf16 => "bf16",
+            Self::Checkpointing => "activation checkpointing",
+            Self::ExpandableSegments => "expandable_segments",
+            Self::Sdpa => "SDPA or FlashAttention",
+            Self::ShorterSequence => "shorter sequences",
+            Self::Optimizer8bit => "8-bit optimizer",
+            Self::Sharding => "ZeRO / FSDP sharding",
+            Self::Offload => "CPU or NVMe offload",
+            Self::Adapter => "LoRA or QLoRA",
+        }
+    }
+
+    /// What it changes.
+    pub const fn mark(self) -> Mark {
+        match self {
+            Self::MicroBatch | Self::Bf16 | Self::Checkpointing | Self::ExpandableSegments | Self::Sdpa => {
+                Mark::KeepsTheMath
+            }
+            Self::ShorterSequence => Mark::ChangesTheScience,
+            // The moments are kept in 8 bits; training follows fp32 Adam up to rounding.
+            Self::Optimizer8bit => Mark::KeepsTheMath,
+            Self::Sharding | Self::Offload => Mark::MovesState,
+            Self::Adapter => Mark::ChangesCapacity,
+        }
+    }
+
+    /// How to do it, with what it costs.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::MicroBatch => {
+                "per_device_train_batch_size down, gradient_accumulation_steps up by the same factor: the effective \
+                 batch stays"
+            }
+            Self::Bf16 => "bf16=True: half the activations of fp32, no loss scaling; needs Ampere or later",
+            Self::Checkpointing => {
+                "gradient_checkpointing=True: activations are computed again, 20 to 30 % more time; the state stays"
+            }
+            Self::ExpandableSegments => {
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before start (PYTORCH_ALLOC_CONF in newer torch), or \
+                 max_split_size_mb; against fragmentation alone; clashes with vLLM's sleep mode and ncclMemAlloc"
+            }
+            Self::Sdpa => "attn_implementation=\"sdpa\" or \"flash_attention_2\": no matrix of scores",
+            Self::ShorterSequence => "max_seq_length down: training no longer sees long contexts",
+            Self::Optimizer8bit => "optim=\"paged_adamw_8bit\": 8 -> 2 B a parameter",
+            Self::Sharding => "ZeRO or FSDP over the GPUs: needs at least two",
+            Self::Offload => "offload_optimizer, then offload_param: host memory for device memory; slow",
+            Self::Adapter => "train an adapter on a frozen base, in 4 bits with QLoRA",
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! [`Setup`]: how a model is trained, with the words of the command line.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
+use super::convention::Convention;
+use super::error::EstimateError;
+use super::model::MAX_WORLD;
+
+/// The three factors of the effective batch; their product is what training sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchFactors {
+    /// Sequences of one forward on one GPU.
+    pub micro: u64,
+    /// Micro-batches before a step of the optimizer.
+    pub accumulation: u64,
+    /// GPUs with data of their own.
+    pub world: u64,
+}
+
+impl BatchFactors {
+    /// Micro-batch x accumulation x world; saturates at 2^64 - 1.
+    pub const fn effective(self) -> u64 {
+        self.micro.saturating_mul(self.accumulation).saturating_mul(self.world)
+    }
+}
+
+impl fmt::Display for BatchFactors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { micro, accumulation, world } = self;
+        write!(f, "{micro} micro x {accumulation} accumulation x {world} world = {}", self.effective())
+    }
+}
+
+/// Buckets of DeepSpeed, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Buckets {
+    /// `reduce_bucket_size`.
+    pub reduce: u64,
+    /// `allgather_bucket_size`.
+    pub allgather: u64,
+    /// `overlap_comm`: 4.5 times the bytes.
+    pub overlap: bool,
+}
+
+/// How a model is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setup {
+    /// Whose way to count.
+    pub convention: Convention,
+    /// The optimizer.
+    pub optimizer: Optimizer,
+    /// The precision.
+    pub precision: Precision,
+    /// What is sharded.
+    pub zero: ZeroStage,
+    /// GPUs of each node.
+    pub gpus: u64,
+    /// Nodes.
+    pub nodes: u64,
+    /// Where the optimizer's state, the master weights and, from ZeRO-2, the gradients lie.
+    pub offload: Offload,
+    /// Where the weights lie between their uses.
+    pub offload_parameters: Offload,
+    /// Whether the model is made sharded (`zero.Init`), so that no process holds a whole copy while loading.
+    pub zero_init: bool,
+    /// Which parameters are trained.
+    pub tuning: Tuning,
+    /// Sequences of one forward on one GPU; absent where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
+    /// Tokens of a sequence; absent where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// Micro-batches before a step of the optimizer.
+    pub accumulation: u64,
+    /// How attention is computed.
+    pub attention: Attention,
+    /// Whether activations are computed again in the backward.
+    pub checkpointing: bool,
+    /// Megatron's tensor parallel size.
+    pub tensor_parallel: u64,
+    /// Megatron's pipeline parallel size.
+    pub pipeline_parallel: u64,
+    /// Megatron's virtual pipeline stages; absent without interleaving.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_stages: Option<u64>,
+    /// Megatron's sequence parallelism with selective recomputation.
+    pub sequence_parallel: bool,
+    /// DeepSpeed's buckets, where its configuration tells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Buckets>,
+}
+
+impl Default for Setup {
+    /// Adam in bf16-mixed on one GPU, by Hugging Face's convention.
+    fn default() -> Self {
+        Self {
+            convention: Convention::Hf,
+            optimizer: Optimizer::Adam,
+            precision: Precision::Bf16Mixed,
+            zero: ZeroStage::Zero,
+            gpus: 1,
+            nodes: 1,
+            offload: Offload::None,
+            offload_parameters: Offload::None,
+            zero_init: true,
+            tuning: Tuning::Full,
+            batch: None,
+            sequence: None,
+            accumulation: 1,
+            attention: Attention::Sdpa,
+            checkpointing: false,
+            tensor_parallel: 1,
+            pipeline_parallel: 1,
+            virtual_stages: None,
+            sequence_parallel: false,
+            buckets: None,
+        }
+    }
+}
+
+impl Setup {
+    /// GPUs in all nodes; saturates.
+    pub const fn world(&self) -> u64 {
+        self.gpus.saturating_mul(self.nodes)
+    }
+
+    /// GPUs with data of their own: what ZeRO shards over.
+    pub const fn data_parallel(&self) -> u64 {
+        let model_parallel = self.tensor_parallel.saturating_mul(self.pipeline_parallel);
+        if model_parallel == 0 { 0 } else { self.world() / model_parallel }
+    }
+
+    /// The factors of the effective batch, where the micro-batch is known.
+    pub fn batch_factors(&self) -> Option<BatchFactors> {
+        let (accumulation, world) = (self.accumulation, self.data_parallel());
+        self.batch.map(|micro| BatchFactors { micro, accumulation, world })
+    }
+
+    /// Refuses what cannot be, and what the convention has no formula for.
+    pub(super) fn check(&self) -> Result<(), EstimateError> {
+        let counts = [
+            ("--gpus", Some(self.gpus)),
+            ("--nodes", Some(self.nodes)),
+            ("--batch", self.batch),
+            ("--seq", self.sequence),
+            ("--accumulation", Some(self.accumulation)),
+            ("--tp", Some(self.tensor_parallel)),
+            ("--pp", Some(self.pipeline_parallel)),
+            ("--virtual-stages", self.virtual_stages),
+            ("GPUs in all", Some(self.world())),
+        ];
+        for (what, given) in counts {
+            match given {
+                Some(0) => return Err(EstimateError::Zero { what }),
+                Some(given) if given > MAX_WORLD => {
+                    return Err(EstimateError::TooMany { what, given, most: MAX_WORLD });
+                }
+                _ => {}
+            }
+        }
+        self.check_convention()?;
+        self.check_offload()
+    }
+
+    fn check_convention(&self) -> Result<(), EstimateError> {
+        if self.convention == Convention::Megatron {
+            if self.zero > ZeroStage::One {
+                return Err(EstimateError::StageUnknown { convention: self.convention, stage: self.zero.into() });
+            }
+            let (tensor, pipeline) = (self.tensor_parallel, self.pipeline_parallel);
+            if tensor.checked_mul(pipeline).is_none_or(|parts| self.world() % parts != 0) {
+                return Err(EstimateError::Indivisible { gpus: self.world(), tensor, pipeline });
+            }
+            return Ok(());
+        }
+        let features = [
+            ("--tp", self.tensor_parallel > 1),
+            ("--pp", self.pipeline_parallel > 1),
+            ("--virtual-stages", self.virtual_stages.is_some()),
+            ("--sequence-parallel", self.sequence_parallel),
+        ];
+        match features.into_iter().find(|(_, used)| *used) {
+            Some((feature, _)) => Err(EstimateError::MegatronOnly { feature }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_offload(&self) -> Result<(), EstimateError> {
+        let refuse = |what, place: Offload, needs, stage| {
+            Err(EstimateError::OffloadNeedsZero { what, place: place.name(), needs, stage })
+        };
+        match (self.offload, self.offload_parameters, self.zero) {
+            (Offload::Nvme, _, stage) if stage < ZeroStage::Three => {
+                refuse("the optimizer", Offload::Nvme, "ZeRO-3", 3)
+            }
+            (Offload::Cpu, _, ZeroStage::Zero) => refuse("the optimizer", Offload::Cpu, "ZeRO-1, 2 or 3", 2),
+            (_, place @ (Offload::Cpu | Offload::Nvme), stage) if stage < ZeroStage::Three => {
+                refuse("the parameters", place, "ZeRO-3", 3)
+            }
+            _ => Ok(()),
+        }
+    }
+}

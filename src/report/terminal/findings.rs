@@ -1,0 +1,239 @@
+//! Findings as a terminal document: what ran out and what to do about it stand on the first screen.
+
+use super::style::Screen;
+use super::text::{clean, counted, cut, labelled, styled, width, wrap};
+use crate::diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
+use crate::estimate::Mark;
+
+/// So many different events are shown; JSON has them all.
+const SHOWN: usize = 6;
+/// So many lines of evidence of an event are shown.
+const EVIDENCE: usize = 3;
+/// So many texts that were dismissed are shown.
+const DISMISSED: usize = 5;
+
+/// The document of `findings`: a block an event, events that differ in the rank alone in one; what was dismissed; and a
+/// closing line that says what the exit code means.
+pub fn findings(findings: &Findings, screen: &Screen) -> String {
+    let mut text = String::new();
+    let groups = groups(&findings.events);
+    for group in groups.iter().take(SHOWN) {
+        text.push_str(&block(group, screen));
+    }
+    let hidden = groups.len().saturating_sub(SHOWN) as u64 + findings.omitted_events.unwrap_or(0);
+    if hidden > 0 {
+        let line = format!("and {} more: --json has them", counted(hidden as usize, "event", "events"));
+        text.push_str(&format!(" {}\n\n", styled(&line, screen.palette.dim)));
+    }
+    if findings.events.is_empty() {
+        text.push_str(&dismissed(findings, screen));
+    }
+    text.push_str(&closing(findings, screen));
+    text
+}
+
+/// Events that differ in nothing but where they happened.
+fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
+    let mut groups: Vec<Vec<&Event>> = Vec::new();
+    for event in events {
+        let alike = |group: &&mut Vec<&Event>| {
+            let first = group[0];
+            (first.kind, first.verdict, &first.also, &first.backend)
+                == (event.kind, event.verdict, &event.also, &event.backend)
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.push(event),
+            None => groups.push(vec![event]),
+        }
+    }
+    groups
+}
+
+fn block(group: &[&Event], screen: &Screen) -> String {
+    let (palette, event) = (&screen.palette, group[0]);
+    let title = format!("✗ {}", event.verdict);
+    let mut text = format!(
+        " {}  {}\n",
+        styled(&title, palette.bad),
+        cut(&clean(&what(group)), screen.width().saturating_sub(width(&title) + 3))
+    );
+    for line in wrap(&clean(&event.explanation), screen.width() - 4) {
+        text.push_str(&format!("   {line}\n"));
+    }
+    text.push_str(&advice(event, screen));
+    let numbers = numbers(&event.numbers);
+    if !numbers.is_empty() {
+        text.push_str(&labelled("numbers", palette.dim, &numbers, 12, screen));
+    }
+    let mut label = "evidence";
+    for evidence in event.evidence.iter().take(EVIDENCE) {
+        let place = format!("{}:{}: ", clean(&evidence.file), evidence.line);
+        let line = format!("{place}{}", clean(&evidence.text));
+        text.push_str(&format!(" {:12}{}\n", styled_padded(label, screen), cut(&line, screen.width() - 13)));
+        label = "";
+    }
+    if event.occurrences > 1 {
+        let line = format!("told {}", counted(event.occurrences as usize, "time", "times"));
+        text.push_str(&format!(" {:12}{}\n", "", styled(&line, palette.dim)));
+    }
+    text.push('\n');
+    text
+}
+
+/// `label`, dim, in twelve columns.
+fn styled_padded(label: &str, screen: &Screen) -> String {
+    format!("{}{:pad$}", styled(label, screen.palette.dim), "", pad = 12usize.saturating_sub(width(label)))
+}
+
+/// What ran out, and where.
+fn what(group: &[&Event]) -> String {
+    let event = group[0];
+    let mut parts = vec![
+        match event.kind {
+            Kind::VramOom => "device memory ran out",
+            Kind::HostOom => "the machine's memory ran out",
+            Kind::CgroupOom => "a memory limit was reached",
+            Kind::RayOom => "Ray's memory monitor killed a worker",
+            Kind::HostAllocFail => "the host refused an allocation",
+            Kind::Shm => "shared memory ran out",
+            Kind::SigkillUnattributed => "killed with SIGKILL, cause not shown",
+            Kind::Report | Kind::None => "no memory event",
+        }
+        .to_owned(),
+    ];
+    parts.extend(event.backend.clone());
+    let list = |name: &str, many: &str, of: fn(&Event) -> Option<u64>| {
+        let mut all: Vec<u64> = group.iter().filter_map(|event| of(event)).collect();
+        all.sort_unstable();
+        all.dedup();
+        let shown: Vec<String> = all.iter().take(8).map(u64::to_string).collect();
+        let more = if all.len() > shown.len() { ", …" } else { "" };
+        (!all.is_empty()).then(|| format!("{} {}{more}", if all.len() == 1 { name } else { many }, shown.join(", ")))
+    };
+    parts.extend(list("rank", "ranks", |event| event.rank));
+    parts.extend(list("device", "devices", |event| event.device));
+    parts.extend(list("pid", "pids", |event| event.pid));
+    parts.extend(event.victim.clone());
+    parts.extend(event.job.as_ref().map(|job| format!("job {job}")));
+    parts.extend(event.host.clone());
+    parts.join(" · ")
+}
+
+fn advice(event: &Event, screen: &Screen) -> String {
+    let mut text = String::new();
+    if event.advice.is_empty() {
+        return text;
+    }
+    text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
+    for (index, advice) in event.advice.iter().enumerate() {
+        let mut line = advice.what.clone();
+        if let Some(saving) = advice.saving {
+            line.push_str(&format!("; saves {saving}"));
+        }
+        if advice.fits == Some(true) {
+            line.push_str("; that is enough by the estimate");
+        }
+        match advice.rung {
+            Some(rung) => line.push_str(&format!(" [rung {rung}, {}]", advice.class.title())),
+            None if advice.class != Mark::KeepsTheMath => line.push_str(&format!(" [{}]", advice.class.title())),
+            None => {}
+        }
+        text.push_str(&labelled(&format!("{:>2}", index + 1), screen.palette.good, &line, 4, screen));
+    }
+    text
+}
+
+fn numbers(numbers: &Numbers) -> String {
+    let all = [
+        ("tried", numbers.tried),
+        ("capacity", numbers.capacity),
+        ("free", numbers.free),
+        ("allowed", numbers.allowed),
+        ("allocated", numbers.allocated),
+        ("reserved", numbers.reserved),
+        ("unallocated", numbers.unallocated),
+        ("private pools", numbers.private_pools),
+        ("this process", numbers.this_process),
+        ("others", numbers.other_processes),
+    ];
+    let known = all.into_iter().filter_map(|(name, size)| Some(format!("{name} {}", size?)));
+    known.collect::<Vec<_>>().join(" · ")
+}
+
+fn dismissed(findings: &Findings, screen: &Screen) -> String {
+    let mut text = String::new();
+    for dismissal in findings.dismissed.iter().take(DISMISSED) {
+        let evidence = &dismissal.evidence;
+        let line = format!("{}:{}: {}", evidence.file, evidence.line, evidence.text);
+        let reason = cut(&clean(&dismissal.reason), screen.width() - 4);
+        text.push_str(&format!(
+            " – {}\n   {}\n",
+            styled(&reason, screen.palette.dim),
+            cut(&clean(&line), screen.width() - 3)
+        ));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+fn closing(findings: &Findings, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let lines: u64 = findings.inputs.iter().map(|input| input.lines).sum();
+    let read = match &findings.inputs[..] {
+        [input] if input.form == Form::Record => "a record".to_owned(),
+        [input] if input.form == Form::Snapshot => "a snapshot".to_owned(),
+        inputs => {
+            format!("{} of {}", counted(lines as usize, "line", "lines"), counted(inputs.len(), "input", "inputs"))
+        }
+    };
+    let (word, meaning, style) = match (findings.kind, findings.verdict) {
+        (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit 0)"), palette.good),
+        (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit 1)"), palette.bad),
+        (_, verdict) => {
+            let events = counted(findings.events.len(), "event", "events");
+            ("OOM", format!("{verdict}: {events} in {read} (exit 1)"), palette.bad)
+        }
+    };
+    labelled(word, style, &meaning, width(word) + 2, screen)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::diagnose::Analysis;
+    use crate::record::sample::assert_snapshot;
+    use crate::report::terminal::Palette;
+
+    fn shown(name: &str, width: usize) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnose/logs").join(name).with_extension("log");
+        let mut analysis = Analysis::default();
+        analysis.begin("train.log");
+        analysis.push(&fs::read(path).unwrap());
+        analysis.end();
+        super::findings(&analysis.findings(None), &Screen::new(width, Palette::plain()))
+    }
+
+    #[test]
+    fn ten_logs_as_a_user_sees_them() {
+        for name in [
+            "cuda_backward",
+            "cuda_capacty_fragmented_backward",
+            "cuda_other_process",
+            "cuda_four_ranks_then_torchelastic",
+            "cuda_eval",
+            "kernel_memcg_block",
+            "slurm_20",
+            "killed_torchelastic",
+            "shm_bus_error",
+            "not_denied",
+        ] {
+            assert_snapshot(&format!("terminal_findings_{name}"), &shown(name, 110));
+        }
+        assert_snapshot("terminal_findings_narrow", &shown("cuda_other_process", 60));
+    }
+}

@@ -1,0 +1,6 @@
+//! The rules of memory in training, each by its name, and the anchors of other estimators.
+
+mod anchors;
+mod properties;
+mod rules;
+mod support;
