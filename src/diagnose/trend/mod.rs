@@ -27,13 +27,12 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod worker;
 
 pub use collector::Collector;
 pub use compare::{Allowance, Comparison, ConfigurationVerdict, Readings, compare, regression};
-pub use finding::{Finding, Spread, Trends, Verdict, Worker};
-pub use pattern::Pattern;
+pub use finding::{Finding, Spread, Trends, Verdict};
+pub use pattern::{MARGIN, Pattern};
 pub use statistics::Statistics;
 pub use watch::Watch;
-
-/// A change of less is none, whatever the level: 64 MiB.
-pub const MARGIN: crate::bytes::ByteSize = crate::bytes::ByteSize::mib(64);
+pub use worker::Worker;
