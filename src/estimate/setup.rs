@@ -132,7 +132,10 @@ impl Setup {
     /// GPUs with data of their own: what ZeRO shards over.
     pub const fn data_parallel(&self) -> u64 {
         let model_parallel = self.tensor_parallel.saturating_mul(self.pipeline_parallel);
-        if model_parallel == 0 { 0 } else { self.world() / model_parallel }
+        match self.world().checked_div(model_parallel) {
+            Some(parallel) => parallel,
+            None => 0,
+        }
     }
 
     /// The factors of the effective batch, where the micro-batch is known.
@@ -173,7 +176,7 @@ impl Setup {
                 return Err(EstimateError::StageUnknown { convention: self.convention, stage: self.zero.into() });
             }
             let (tensor, pipeline) = (self.tensor_parallel, self.pipeline_parallel);
-            if tensor.checked_mul(pipeline).is_none_or(|parts| self.world() % parts != 0) {
+            if tensor.checked_mul(pipeline).is_none_or(|parts| !self.world().is_multiple_of(parts)) {
                 return Err(EstimateError::Indivisible { gpus: self.world(), tensor, pipeline });
             }
             return Ok(());

@@ -76,14 +76,17 @@ fn base(parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
 fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] {
     let shards = |stage: ZeroStage| setup.zero >= stage;
     let offloaded = setup.offload != Offload::None;
-    let gradients_leave = offloaded && shards(ZeroStage::Two);
+    // Where there are gradients in 16 bits as well, those in fp32 are the optimizer's copies of its own shard.
+    let copies = if pieces.gradients16.is_zero() { ZeroStage::Two } else { ZeroStage::One };
+    let gradients_leave = offloaded && shards(copies);
     // DeepSpeed makes the host's gradients with the optimizer (`initialize_optimizer_states`).
     let gradients_from = if gradients_leave { ALWAYS } else { FROM_BACKWARD };
     let gradient_place = if gradients_leave { setup.offload } else { Offload::None };
     let piece = |item, rate, sharded, offload, phases| Piece { item, rate, sharded, offload, phases, source };
     // Gradients in 16 bits pass through buckets where those in fp32 are on the host, and are counted with the gathered
     // layer under ZeRO-3.
-    let gradients16 = if gradients_leave || shards(ZeroStage::Three) { Rate::ZERO } else { pieces.gradients16 };
+    let pass = (offloaded && shards(ZeroStage::Two)) || shards(ZeroStage::Three);
+    let gradients16 = if pass { Rate::ZERO } else { pieces.gradients16 };
     [
         piece(Item::Weights, pieces.weights, shards(ZeroStage::Three), setup.offload_parameters, ALWAYS),
         piece(
@@ -93,7 +96,7 @@ fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] 
             setup.offload,
             ALWAYS,
         ),
-        piece(Item::Gradients, pieces.gradients, shards(ZeroStage::Two), gradient_place, gradients_from),
+        piece(Item::Gradients, pieces.gradients, shards(copies), gradient_place, gradients_from),
         piece(Item::Gradients16, gradients16, shards(ZeroStage::Two), Offload::None, FROM_BACKWARD),
         piece(Item::Optimizer, pieces.optimizer, shards(ZeroStage::One), setup.offload, FROM_STEP),
     ]

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::support::{plimsoll, run};
+use super::support::{Scene, plimsoll, run};
 
 /// Runs the command; gives the exit code and what it printed, as JSON where that was asked for.
 fn estimate(arguments: &[&str]) -> (i32, String, String) {
@@ -117,6 +117,18 @@ fn deepspeed_7693_is_accounted_from_readings_and_from_a_log() {
     assert_eq!((code, err.as_str()), (1, ""));
     assert!(out.contains("26 B/param measured, 16 expected"), "{out}");
     assert!(out.contains("unscale_and_clip_grads") && out.contains("adam_update"), "{out}");
+}
+
+#[test]
+fn a_record_is_a_reading() {
+    let scene = Scene::new(1);
+    let (code, _) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding", "--launches", "2"]));
+    assert_eq!(code, 0);
+    let (_, found) =
+        document(&["ledger", "--params", "1e6", "--place", "host", &format!("init={}", scene.record().display())]);
+    let reading = &found["readings"][0];
+    assert_eq!(reading["stage"], "init");
+    assert!(reading["bytes"].as_u64().unwrap() > 1 << 20, "{reading}");
 }
 
 #[test]

@@ -142,6 +142,9 @@ fn m9_other_conventions_shard_the_master_with_the_optimizer() {
         assert_eq!(rate(Convention::Megatron, ZeroStage::Zero, gpus), 18.0);
         assert_eq!(rate(Convention::Megatron, ZeroStage::One, gpus), 6.0 + 12.0 / n);
     }
+    assert_eq!(rate(Convention::Deepspeed, ZeroStage::Zero, 8), 20.0);
+    assert_eq!(rate(Convention::Deepspeed, ZeroStage::One, 8), 4.0 + 16.0 / 8.0);
+    assert_eq!(rate(Convention::Deepspeed, ZeroStage::Two, 8), 2.0 + 18.0 / 8.0);
     assert_eq!(rate(Convention::Deepspeed, ZeroStage::Two, 1), 20.0);
 }
 

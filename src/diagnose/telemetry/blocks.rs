@@ -23,11 +23,6 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Whether the next lines are needed whatever they hold.
-    pub(super) fn open(&self) -> bool {
-        self.estimator.is_some() || self.summary.is_some()
-    }
-
     /// Takes `line` where it belongs to a report of several lines; `label` is what the line before it said.
     pub(super) fn take(&mut self, line: &Line<'_>, label: Option<&str>, samples: &mut Vec<Sample>) -> bool {
         self.expire(line.position.line, samples);

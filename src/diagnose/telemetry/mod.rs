@@ -16,8 +16,7 @@
 //!
 //! Terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, interleaved processes and
 //! lines ended by a carriage return are expected. Invariants: memory is bounded whatever the text; no text panics;
-//! nothing in a text is executed. Only lines that hold one of [`needles`], the line before each, and those that come
-//! while [`Reader::wants_more`] need to be fed.
+//! nothing in a text is executed. Only lines that hold one of [`needles`], and the line before each, need to be fed.
 
 mod blocks;
 mod deepspeed;

@@ -1,7 +1,8 @@
 //! [`needles`]: what a line of telemetry holds.
 
 /// Literal texts of which every line that tells something holds at least one. A search for all of them, at the speed of
-/// memory, finds the lines that have to be fed to a [`super::Reader`].
+/// memory, finds the lines that have to be fed to a [`super::Reader`]: those, and the line before each, which may be its
+/// label.
 pub const fn needles() -> &'static [&'static str] {
     &[
         "Max_MA ",
@@ -15,7 +16,15 @@ pub const fn needles() -> &'static [&'static str] {
         "memory (GB) |",
         "mem-allocated-gigabytes:",
         "Theoretical memory footprints:",
+        "GB | offload_",
+        "GB | {'offload_",
         "PyTorch CUDA memory summary",
+        "cudaMalloc retries:",
+        "| Allocated memory ",
+        "| Active memory ",
+        "| Requested memory ",
+        "| GPU reserved memory ",
+        "| Oversize GPU segments ",
         "_mem_gpu",
         "_mem_cpu",
         "memory is still in use",

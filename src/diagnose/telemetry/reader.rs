@@ -58,11 +58,6 @@ impl Reader {
         }
     }
 
-    /// Whether the next line is needed whatever it holds: a report goes on.
-    pub fn wants_more(&self) -> bool {
-        self.blocks.values().any(Blocks::open)
-    }
-
     /// Gives what waits for lines that do not come.
     pub fn finish(&mut self, samples: &mut Vec<Sample>) {
         let from = samples.len();
@@ -80,7 +75,7 @@ impl Reader {
         let process = if known { line.origin.clone() } else { Origin::default() };
         let holds = |needle: &&str| line.text.contains(*needle);
         let blocks = self.blocks.entry(process.clone()).or_default();
-        if !blocks.open() && !needles().iter().any(holds) {
+        if !needles().iter().any(holds) {
             self.said.insert(process, cut(line.message(), LONGEST_LABEL).to_owned());
             return;
         }

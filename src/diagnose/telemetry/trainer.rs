@@ -30,9 +30,9 @@ impl Deltas {
         let mut taken = false;
         for part in text.split(',') {
             let Some((at, _)) = part.match_indices("_mem_").find(|(at, _)| known(&part[*at..])) else { continue };
-            let start = part[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-            let end =
-                part[at..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(part.len(), |end| at + end);
+            let foreign = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+            let start = at - part[..at].rsplit(foreign).next().map_or(0, str::len);
+            let end = part[at..].find(foreign).map_or(part.len(), |end| at + end);
             let value = part[end..].trim_start_matches(['\'', '"', ' ', '=', ':']);
             let Some(number) = number(value) else { continue };
             let unit = unit(number.rest).map_or(1, |unit| unit.0);

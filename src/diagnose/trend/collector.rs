@@ -1,11 +1,11 @@
 //! [`Collector`]: samples to trends, in constant memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::finding::{Trends, Verdict, Worker};
+use super::finding::{Trends, Verdict};
 use super::judge::judge;
 use super::round_trip::RoundTrips;
-use super::series::{Key, Series, numbered, worker};
+use super::series::{AllSeries, Key, numbered, worker};
 use super::sleep::Sleeps;
 use super::statistics::median;
 use crate::diagnose::telemetry::{Format, Metric, Sample};
@@ -29,7 +29,7 @@ const TRENDING: [Metric; 6] = [
 /// Takes samples and judges them.
 #[derive(Debug, Default)]
 pub struct Collector {
-    pub(super) series: BTreeMap<Key, BTreeMap<Worker, Series>>,
+    pub(super) series: AllSeries,
     kept: usize,
     omitted: u64,
     samples: u64,
@@ -79,7 +79,7 @@ impl Collector {
 
     /// Judges what was taken.
     pub fn trends(&self) -> Trends {
-        let mut findings = judge(self);
+        let mut findings = judge(&self.series);
         findings.extend(self.round_trips.findings());
         findings.extend(self.sleeps.finding());
         findings.sort_by(|a, b| (b.verdict, &a.label, a.metric).cmp(&(a.verdict, &b.label, b.metric)));

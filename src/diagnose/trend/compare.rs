@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::collector::Collector;
-use super::finding::{Spread, Verdict, Worker};
+use super::finding::{Spread, Verdict};
 use super::pattern::{Pattern, pattern};
 use super::series::{Key, Series};
 use super::statistics::median;
+use super::worker::Worker;
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::Metric;
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 use super::statistics::Statistics;
+use super::worker::Worker;
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::{Format, Metric, Position};
 
@@ -48,27 +49,6 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// Who wrote readings: a rank, or a process where no rank is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Worker {
-    /// The rank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rank: Option<u64>,
-    /// The process, where the rank is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u64>,
-}
-
-impl fmt::Display for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.rank, self.pid) {
-            (Some(rank), _) => f.pad(&format!("rank {rank}")),
-            (None, Some(pid)) => f.pad(&format!("process {pid}")),
-            (None, None) => f.pad("the process"),
-        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::collector::Collector;
-use super::finding::{Finding, Spread, Verdict, Worker};
+use super::finding::{Finding, Spread, Verdict};
 use super::pattern::{Pattern, pattern, tolerance};
-use super::series::{Key, Point, Series};
+use super::series::{AllSeries, Key, Point, Series};
 use super::statistics::Statistics;
+use super::worker::Worker;
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::{Format, Metric};
 
@@ -17,8 +17,8 @@ const CACHE: f64 = 8.0 * (1u64 << 30) as f64;
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// The findings of every label and metric.
-pub(super) fn judge(collector: &Collector) -> Vec<Finding> {
-    collector.series.iter().filter_map(|(key, workers)| of_key(collector, key, workers)).collect()
+pub(super) fn judge(all: &AllSeries) -> Vec<Finding> {
+    all.iter().filter_map(|(key, workers)| of_key(all, key, workers)).collect()
 }
 
 /// One worker's readings, judged.
@@ -31,8 +31,8 @@ struct Judged {
     explanation: String,
 }
 
-fn of_key(collector: &Collector, key: &Key, workers: &BTreeMap<Worker, Series>) -> Option<Finding> {
-    let judged = workers.iter().filter_map(|(worker, series)| of_worker(collector, key, *worker, series));
+fn of_key(all: &AllSeries, key: &Key, workers: &BTreeMap<Worker, Series>) -> Option<Finding> {
+    let judged = workers.iter().filter_map(|(worker, series)| of_worker(all, key, *worker, series));
     // The worst rank: the gravest verdict, then the most at the end.
     let worst = judged.max_by_key(|judged| (judged.verdict, judged.statistics.last))?;
     let spread = spread(workers);
@@ -56,7 +56,7 @@ fn of_key(collector: &Collector, key: &Key, workers: &BTreeMap<Worker, Series>) 
     })
 }
 
-fn of_worker(collector: &Collector, key: &Key, worker: Worker, series: &Series) -> Option<Judged> {
+fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series) -> Option<Judged> {
     let readings = series.readings();
     let last_run = readings.last()?.run;
     let run: Vec<Point> = readings.iter().filter(|point| point.run == last_run).copied().collect();
@@ -88,7 +88,7 @@ fn of_worker(collector: &Collector, key: &Key, worker: Worker, series: &Series) 
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         Metric::Reserved => {
-            if let Some(explanation) = cached(collector, key, worker, &run, &words) {
+            if let Some(explanation) = cached(all, key, worker, &run, &words) {
                 judged.verdict = Verdict::CacheNotLeak;
                 judged.explanation = explanation;
             }
@@ -119,9 +119,9 @@ fn at(label: &str) -> String {
 }
 
 /// Whether reserved memory stays far above an allocated memory that does not rise.
-fn cached(collector: &Collector, key: &Key, worker: Worker, run: &[Point], words: &str) -> Option<String> {
+fn cached(all: &AllSeries, key: &Key, worker: Worker, run: &[Point], words: &str) -> Option<String> {
     let allocated = Key { metric: Metric::Allocated, ..key.clone() };
-    let series = collector.series.get(&allocated)?.get(&worker)?.readings();
+    let series = all.get(&allocated)?.get(&worker)?.readings();
     let allocated_run: Vec<Point> = series.iter().filter(|point| point.run == run[0].run).copied().collect();
     let (pattern, _) = pattern(&allocated_run)?;
     let (held, used) = (run.last()?, allocated_run.last()?);

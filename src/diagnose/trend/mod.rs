@@ -26,12 +26,13 @@ mod sleep;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod watch;
+mod worker;
 
 pub use collector::Collector;
 pub use compare::{Allowance, Comparison, ConfigurationVerdict, Readings, compare, regression};
-pub use finding::{Finding, Spread, Trends, Verdict, Worker};
-pub use pattern::Pattern;
+pub use finding::{Finding, Spread, Trends, Verdict};
+pub use pattern::{MARGIN, Pattern};
 pub use statistics::Statistics;
-
-/// A change of less is none, whatever the level: 64 MiB.
-pub const MARGIN: crate::bytes::ByteSize = crate::bytes::ByteSize::mib(64);
+pub use watch::Watch;
+pub use worker::Worker;

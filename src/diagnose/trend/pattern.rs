@@ -3,9 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::MARGIN;
 use super::series::Point;
 use super::statistics::{Statistics, median, statistics, theil_sen};
+use crate::bytes::ByteSize;
+
+/// A change of less is none, whatever the level: 64 MiB.
+pub const MARGIN: ByteSize = ByteSize::mib(64);
 
 /// The likelihood below which a rise is none of chance.
 const SIGNIFICANT: f64 = 0.05;

@@ -1,8 +1,10 @@
 //! [`Series`]: the readings of one worker at one label, in bounded memory.
 
+use std::collections::BTreeMap;
+
 use crate::diagnose::telemetry::{Figure, Format, Metric, Position, Sample};
 
-use super::finding::Worker;
+use super::worker::Worker;
 
 /// The most readings that are kept of a series; beyond, every second goes.
 const MOST: usize = 512;
@@ -15,6 +17,9 @@ pub(super) struct Key {
     pub(super) label: String,
     pub(super) metric: Metric,
 }
+
+/// The readings of every worker at every label.
+pub(super) type AllSeries = BTreeMap<Key, BTreeMap<Worker, Series>>;
 
 /// A reading.
 #[derive(Clone, Copy, Debug, PartialEq)]

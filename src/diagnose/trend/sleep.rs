@@ -1,9 +1,10 @@
 //! What vLLM's sleep mode frees, and what stays.
 
-use super::finding::{Finding, Verdict, Worker};
+use super::finding::{Finding, Verdict};
 use super::pattern::{Pattern, pattern};
 use super::series::{Point, Series, worker};
 use super::statistics::Statistics;
+use super::worker::Worker;
 use crate::diagnose::telemetry::{Format, Metric, Sample};
 use std::collections::BTreeMap;
 

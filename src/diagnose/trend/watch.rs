@@ -1,0 +1,43 @@
+//! [`Watch`]: lines of a log to its trends.
+
+use super::collector::Collector;
+use super::finding::Trends;
+use crate::diagnose::telemetry::{Position, Reader, Sample};
+
+/// Reads the telemetry of a log and judges it, in constant memory.
+///
+/// ```
+/// use plimsoll::diagnose::telemetry::Position;
+/// use plimsoll::diagnose::trend::{Verdict, Watch};
+/// let mut watch = Watch::default();
+/// for (line, left) in ["4.11", "11.57", "25.00"].iter().enumerate() {
+///     let text = format!("Sleep mode freed 40.00 GiB memory, {left} GiB memory is still in use.");
+///     watch.line(Position { line: line as u64 + 1, offset: line as u64 * 100 }, &text);
+/// }
+/// assert_eq!(watch.finish().unwrap().verdict, Verdict::ResidualGrowth);
+/// ```
+#[derive(Debug, Default)]
+pub struct Watch {
+    reader: Reader,
+    collector: Collector,
+    pending: Vec<Sample>,
+}
+
+impl Watch {
+    /// Reads a line; see [`Reader::line`] for which lines have to be given.
+    pub fn line(&mut self, position: Position, text: &str) {
+        self.reader.line(position, text, &mut self.pending);
+        self.collect();
+    }
+
+    /// What the log's figures say; `None` where it has no telemetry.
+    pub fn finish(mut self) -> Option<Trends> {
+        self.reader.finish(&mut self.pending);
+        self.collect();
+        (!self.collector.is_empty()).then(|| self.collector.trends())
+    }
+
+    fn collect(&mut self) {
+        self.pending.drain(..).for_each(|sample| self.collector.push(&sample));
+    }
+}
