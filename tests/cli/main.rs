@@ -8,11 +8,8 @@ mod generate;
 mod inspect;
 mod python;
 mod records;
-<<<<<<< HEAD
 mod run;
 mod store;
-=======
 mod snapshot;
->>>>>>> snapshot
 mod support;
 mod usage;
