@@ -6,6 +6,7 @@
 //! - [`inspect`]: what is inside files of torch.save.
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
+//! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //!
@@ -24,6 +25,7 @@
 pub mod bytes;
 pub mod capture;
 pub mod ceiling;
+pub mod command;
 pub mod compare;
 mod error;
 pub mod inspect;

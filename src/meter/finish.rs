@@ -36,9 +36,16 @@ impl Phase {
             self.population.interrupt(own);
         }
         // The root's count of faults of reaped children tells of children too short-lived to be sampled.
-        let alone = self.population.is_one()
+        let alone = self.population.is_one(self.ended.as_ref().map(|(root, ..)| *root))
             && ending.reaped_faults.is_some()
             && ending.reaped_faults == self.beginning.reaped_faults;
+        if let Some((root, name, mark)) = &self.ended {
+            if alone {
+                self.population.record_end(*root, name, *mark);
+            }
+            // Of a root that was never sampled this is all that is known.
+            self.peaks.entry(Metric::PeakRss).or_default();
+        }
         let processes = std::mem::take(&mut self.population).into_peaks(self.passes, sampled);
         let mut readings = BTreeMap::new();
         let mut unavailable = std::mem::take(&mut self.missing);
@@ -85,10 +92,10 @@ impl Phase {
         let read = |bytes, source| Reading { bytes, source, counter: counter(metric, self.baseline.swap).to_owned() };
         let first = self.baseline.first.totals;
         Ok(match metric {
-            Metric::PeakRss => peak_rss(peak()?, processes, alone, sampled),
+            Metric::PeakRss => self.peak_rss(peak()?, processes, alone, sampled),
             Metric::PeakRssGrowth => {
                 let absolute = *self.peaks.get(&Metric::PeakRss).ok_or(NOBODY)?;
-                let Reading { bytes, source, counter } = peak_rss(absolute, processes, alone, sampled);
+                let Reading { bytes, source, counter } = self.peak_rss(absolute, processes, alone, sampled);
                 Reading {
                     bytes: bytes.saturating_sub(first.ok_or(NO_START)?.rss),
                     source,
@@ -103,6 +110,18 @@ impl Phase {
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
             _ => read(peak()?, sampled),
         })
+    }
+
+    /// The tree's peak, which is no less than the largest that the kernel tells of a process once it has ended.
+    fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
+        let reading = peak_rss(sampled_sum, processes, alone, sampled);
+        match self.ended {
+            Some((.., mark)) if mark > reading.bytes => {
+                let counter = "ru_maxrss of the largest process".to_owned();
+                Reading { bytes: mark, source: Source::LowerBound, counter }
+            }
+            _ => reading,
+        }
     }
 
     /// What is left of a part at the end that was not there when the first phase began. The two instants are known, so
@@ -158,6 +177,7 @@ mod tests {
             counters: Counters::default(),
             reset: None,
             reaped_faults: Some(0),
+            from_nothing: false,
             mappings: None,
         };
         let mut phase = Phase::new("p", beginning);

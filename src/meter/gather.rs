@@ -17,7 +17,7 @@ use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
-use super::reading::{MemorySplit, PhaseReadings};
+use super::reading::{MemorySplit, PhaseReadings, Source};
 use super::smaps::{SmapsPass, SmapsReader};
 use super::throttle::{Throttle, thread_time};
 use super::tree::{Node, Tree};
@@ -41,6 +41,9 @@ pub(crate) struct Gatherer {
     interval: Duration,
     root: u32,
     swap: SwapScope,
+    /// Whether the root has yet to execute its program, so that nothing of the tree stands when the first phase begins.
+    from_nothing: bool,
+    resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
     passes: Throttle,
@@ -64,12 +67,21 @@ pub(crate) struct Gatherer {
 
 impl Gatherer {
     pub(crate) fn new(options: &MeterOptions, interval: Duration) -> Result<Self, MeterError> {
+        let mut tree = Tree::new(options.root)?;
+        if options.before_exec {
+            tree.await_exec();
+        }
+        if options.adopts {
+            tree.adopt_children_of(std::process::id());
+        }
         Ok(Self {
             stop: false,
             interval,
             root: options.root,
             swap: options.swap,
-            tree: Tree::new(options.root)?,
+            from_nothing: options.before_exec,
+            resets_root: options.resets_root,
+            tree,
             usage: TreeUsage::new(options.root),
             passes: Throttle::new(PASS_PARTS, Duration::ZERO),
             discovery: Throttle::new(DISCOVERY_PARTS, Duration::ZERO),
@@ -105,9 +117,10 @@ impl Gatherer {
             interval: self.interval,
             swap: self.swap,
             first: self.first,
+            from_nothing: std::mem::take(&mut self.from_nothing) && !self.tree.has_executed(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            reset: self.reset_own_mark(),
+            reset: self.reset_mark(),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));
@@ -129,7 +142,7 @@ impl Gatherer {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            reset_since: RESETS.load(Ordering::SeqCst) != self.resets,
+            reset_since: self.tree.node(std::process::id()).is_some() && RESETS.load(Ordering::SeqCst) != self.resets,
         };
         if let Some(phase) = self.phase.take() {
             self.finished.push(phase.finish(ending));
@@ -150,13 +163,18 @@ impl Gatherer {
         Stat::read(self.root).ok().map(|stat| stat.reaped_faults)
     }
 
-    /// Resets the high-water mark of this process where it is in the tree; its id where that was done.
-    fn reset_own_mark(&mut self) -> Option<u32> {
+    /// Resets the high-water mark of this process where it is in the tree, or else that of the root where that was asked
+    /// for; its id where that was done.
+    fn reset_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
-        self.tree.node(own)?;
-        std::fs::write("/proc/self/clear_refs", "5").ok()?;
-        self.resets = RESETS.fetch_add(1, Ordering::SeqCst) + 1;
-        Some(own)
+        if self.tree.node(own).is_some() {
+            std::fs::write("/proc/self/clear_refs", "5").ok()?;
+            self.resets = RESETS.fetch_add(1, Ordering::SeqCst) + 1;
+            return Some(own);
+        }
+        self.tree.node(self.root).filter(|_| self.resets_root)?;
+        std::fs::write(format!("/proc/{}/clear_refs", self.root), "5").ok()?;
+        Some(self.root)
     }
 
     pub(crate) fn name_process(&mut self, pid: u32, name: &str) {
@@ -177,6 +195,31 @@ impl Gatherer {
         {
             phase.record_last(sample);
         }
+    }
+
+    /// The root has ended and waits to be reaped; no process of its line has had more than `mark`, where that is known.
+    pub(crate) fn observe_end(&mut self, mark: Option<ByteSize>) {
+        self.usage.observe_exit(&self.tree, self.root);
+        let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
+        // A mark that an earlier phase may have set tells nothing of this one.
+        let of_this_phase = |mark: &ByteSize| {
+            let earlier = self.finished.iter().flat_map(|phase| &phase.processes);
+            earlier
+                .filter(|process| process.pid == self.root)
+                .all(|process| process.peak_rss.source != Source::LowerBound && process.peak_rss.bytes < *mark)
+        };
+        if let Some(mark) = mark.filter(of_this_phase)
+            && let Some(phase) = &mut self.phase
+        {
+            let name = self.names.get(&root.id).unwrap_or(&root.name);
+            phase.record_end(root.id, name, mark);
+        }
+    }
+
+    /// The processes of the tree that have not ended, as far as they are known.
+    pub(crate) fn processes(&mut self) -> Vec<ProcessId> {
+        self.tree.discover(Instant::now());
+        self.tree.nodes().iter().filter(|node| !node.has_ended()).map(|node| node.id).collect()
     }
 
     /// Whether the next sample is due: a sample may take one part in [`PASS_PARTS`] of the time, so that a tree of very

@@ -36,6 +36,15 @@ pub struct MeterOptions {
     pub swap: SwapScope,
     /// Limits to look at in every sample.
     pub watches: Vec<Watch>,
+    /// Whether the root was forked and is to execute its program yet: until then its memory is that of its parent and is
+    /// passed over, and growth is counted from nothing.
+    pub before_exec: bool,
+    /// Whether every child of this process belongs to the tree: a process that is a subreaper and starts nothing else
+    /// inherits what the tree leaves behind, such as daemons.
+    pub adopts: bool,
+    /// Whether the high-water mark of the root is reset when a phase begins, so that its peak is exact in every phase.
+    /// For programs that do not read their own mark.
+    pub resets_root: bool,
 }
 
 impl Default for MeterOptions {
@@ -48,6 +57,9 @@ impl Default for MeterOptions {
             mappings: false,
             swap: SwapScope::System,
             watches: Vec::new(),
+            before_exec: false,
+            adopts: false,
+            resets_root: false,
         }
     }
 }

@@ -36,6 +36,15 @@ pub(crate) struct Start {
     pub(crate) system: Option<SystemMemory>,
 }
 
+impl Start {
+    /// The same before any process of the tree took anything.
+    pub(crate) fn with_nothing(self) -> Self {
+        let none = Some(ByteSize::ZERO);
+        let nothing = MemorySplit { rss: ByteSize::ZERO, anon: none, file: none, shmem: none, swap: none };
+        Self { totals: self.totals.or(Some(nothing)), ..self }
+    }
+}
+
 /// What growth is counted from.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Baseline {

@@ -9,6 +9,7 @@ use super::metric::Metric;
 use super::options::SwapScope;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
+use super::process::ProcessId;
 use super::reading::{MemorySplit, Source, TimelinePoint};
 use super::smaps::{MappingTable, SmapsPass};
 use super::timeline::Timeline;
@@ -25,7 +26,9 @@ pub(crate) struct Beginning {
     pub(crate) first: Option<Start>,
     /// The counters of activity.
     pub(crate) counters: Counters,
-    /// The process of the meter itself, where its high-water mark was reset.
+    /// Whether nothing of the tree stands yet, as its root has to execute its program first.
+    pub(crate) from_nothing: bool,
+    /// The process whose high-water mark was reset: that of the meter itself, or the root.
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
@@ -52,6 +55,8 @@ pub(crate) struct Phase {
     /// The largest resident set at which the mappings were read, and what they held.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
+    /// The root, where it has ended, its name, and the largest resident set of its line.
+    pub(super) ended: Option<(ProcessId, String, ByteSize)>,
 }
 
 impl Phase {
@@ -72,6 +77,7 @@ impl Phase {
             at_end: None,
             mappings_at_peak: None,
             timeline: Timeline::new(interval),
+            ended: None,
         }
     }
 
@@ -90,9 +96,10 @@ impl Phase {
     /// Notes what growth is counted from, where `pass` is the first.
     pub(crate) fn start(&mut self, pass: &Pass) {
         if self.passes == 0 {
-            self.baseline.phase = pass.start();
+            let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };
+            self.baseline.phase = start;
             if self.beginning.first.is_none() {
-                self.baseline.first = pass.start();
+                self.baseline.first = start;
             }
         }
     }
@@ -107,6 +114,11 @@ impl Phase {
     pub(crate) fn record_last(&mut self, sample: ProcessSample<'_>) {
         self.record_process(sample);
         self.population.seen_to_the_end(sample.id);
+    }
+
+    /// Notes that the root has ended, and that no process of its line has had more than `mark`.
+    pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
+        self.ended = Some((id, name.to_owned(), mark));
     }
 
     /// Notes the figures of a pass, after its processes.

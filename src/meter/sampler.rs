@@ -9,8 +9,10 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::error::MeterError;
 use super::gather::Gatherer;
 use super::options::MeterOptions;
+use super::process::ProcessId;
 use super::reading::PhaseReadings;
 use super::watch::Breach;
+use crate::bytes::ByteSize;
 
 /// Its buffers are on the heap but for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
@@ -94,6 +96,18 @@ impl Meter {
     /// ended has none. Without this its peak is a lower bound, for what it took after its last sample is not known.
     pub fn observe_exit(&self, pid: u32) {
         self.shared.lock().observe_exit(pid);
+    }
+
+    /// To be called once the root has ended and before it is reaped. `largest` is the largest resident set of any process
+    /// of its line, where that is known (`ru_maxrss`, where that is above what it inherited): the peak of a root that was
+    /// alone is exact then.
+    pub fn observe_end(&self, largest: Option<ByteSize>) {
+        self.shared.lock().observe_end(largest);
+    }
+
+    /// The processes of the tree that have not ended.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        self.shared.lock().processes()
     }
 
     /// The oldest breach of a watch that was not taken yet. A watch tells of a breach once, and again only after its
