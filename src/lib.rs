@@ -2,12 +2,14 @@
 //!
 //! Modules in layers, each using only those above it in this list:
 //! - [`bytes`]: amounts with their unit in the type.
+//! - [`alloc`]: exact figures of the heap, from an allocator that counts.
 //! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
 //! - [`inspect`]: what is inside files of torch.save.
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`record`]: the document of a run, and what changed between two.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
+//! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
 //!
 //! ```
 //! use plimsoll::capture::{Capture, synthesize};
@@ -21,6 +23,8 @@
 //! # Ok::<(), plimsoll::Error>(())
 //! ```
 
+pub mod alloc;
+pub mod assert;
 pub mod bytes;
 pub mod capture;
 pub mod ceiling;
@@ -34,5 +38,6 @@ pub mod report;
 pub mod run;
 pub mod timing;
 
+pub use assert::phase;
 pub use bytes::ByteSize;
 pub use error::{Error, Result};
