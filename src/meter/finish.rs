@@ -8,6 +8,7 @@ use super::metric::Metric;
 use super::pass::{NO_START, counter};
 use super::phase::{Phase, source};
 use super::reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source};
+use super::smaps::growth;
 use crate::bytes::ByteSize;
 
 /// Why there is no reading of a metric that no pass has told.
@@ -63,6 +64,11 @@ impl Phase {
             at_peak: self.at_peak,
             at_end: self.at_end,
             activity: ending.counters.since(self.beginning.counters),
+            mappings: self
+                .beginning
+                .mappings
+                .zip(self.mappings_at_peak)
+                .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
             processes,
             timeline: self.timeline.into_points(),
         }
@@ -133,10 +139,11 @@ mod tests {
     use super::*;
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::options::SwapScope;
-    use crate::meter::pass::{Pass, ProcessSample, PssPass};
+    use crate::meter::pass::{Pass, ProcessSample};
     use crate::meter::phase::Beginning;
     use crate::meter::population::PROCESSES;
     use crate::meter::process::{ProcessId, ProcessMemory};
+    use crate::meter::smaps::SmapsPass;
 
     const INTERVAL: Duration = Duration::from_millis(10);
 
@@ -151,6 +158,7 @@ mod tests {
             counters: Counters::default(),
             reset: None,
             reaped_faults: Some(0),
+            mappings: None,
         };
         let mut phase = Phase::new("p", beginning);
         for (n, processes) in passes.iter().enumerate() {
@@ -176,7 +184,7 @@ mod tests {
                     swap_total: Some(ByteSize::mib(swap)),
                     swap_free: Some(ByteSize::mib(swap).saturating_sub(used)),
                 }),
-                pss: PssPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
+                smaps: SmapsPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
             };
             phase.start(&pass);
             phase.record(&pass);

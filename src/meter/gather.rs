@@ -13,12 +13,12 @@ use super::finish::Ending;
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::{MeterOptions, SwapScope};
-use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, PssPass, Start};
+use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
-use super::pss::PssReader;
 use super::reading::{MemorySplit, PhaseReadings};
+use super::smaps::{SmapsPass, SmapsReader};
 use super::throttle::{Throttle, thread_time};
 use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
@@ -53,7 +53,7 @@ pub(crate) struct Gatherer {
     system: SystemMemoryFile,
     text: Vec<u8>,
     /// Absent where it was not asked for.
-    pss: Option<PssReader>,
+    smaps: Option<SmapsReader>,
     watches: Watches,
     phase: Option<Phase>,
     /// What stood when the first phase began.
@@ -79,7 +79,7 @@ impl Gatherer {
             names: HashMap::new(),
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
-            pss: options.pss.then(PssReader::new),
+            smaps: (options.pss || options.mappings).then(|| SmapsReader::new(options.root, options.mappings)),
             watches: Watches::new(&options.watches, options.swap)?,
             phase: None,
             first: None,
@@ -108,6 +108,7 @@ impl Gatherer {
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             reset: self.reset_own_mark(),
+            mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));
         self.pass(true);
@@ -192,14 +193,14 @@ impl Gatherer {
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         self.passes.spent(now, thread_time().saturating_sub(before));
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
-        let pss = match &mut self.pss {
-            Some(pss) => match &totals {
-                Some(totals) => pss.pass(now, totals.rss, self.tree.nodes(), edge),
-                None => PssPass::NotTaken,
+        let smaps = match &mut self.smaps {
+            Some(smaps) => match &totals {
+                Some(totals) => smaps.pass(now, totals.rss, self.tree.nodes(), edge),
+                None => SmapsPass::NotTaken,
             },
-            None => PssPass::Failed(NOT_ASKED_FOR.to_owned()),
+            None => SmapsPass::Failed(NOT_ASKED_FOR.to_owned()),
         };
-        let pass = Pass { at: now, totals, system, pss };
+        let pass = Pass { at: now, totals, system, smaps };
         if let Some(phase) = &mut self.phase {
             phase.start(&pass);
         }

@@ -29,6 +29,9 @@ pub struct MeterOptions {
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
     /// 2 % of the time, and only when memory moved.
     pub pss: bool,
+    /// Whether what each mapping holds is read with it, so that [`PhaseReadings::mappings`](super::PhaseReadings) tells
+    /// what grew: some 10 us a mapping more, within the same bounds.
+    pub mappings: bool,
     /// Whose swap counts as `swap_growth`.
     pub swap: SwapScope,
     /// Limits to look at in every sample.
@@ -42,6 +45,7 @@ impl Default for MeterOptions {
             root: std::process::id(),
             interval: Duration::from_millis(10),
             pss: true,
+            mappings: false,
             swap: SwapScope::System,
             watches: Vec::new(),
         }

@@ -1,24 +1,14 @@
 //! What one pass over tree and system has read, and what each metric is in it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::meminfo::SystemMemory;
 use super::metric::Metric;
 use super::options::SwapScope;
 use super::process::{ProcessId, ProcessMemory};
 use super::reading::MemorySplit;
+use super::smaps::SmapsPass;
 use crate::bytes::ByteSize;
-
-/// The proportional set in one pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PssPass {
-    /// Not read this time.
-    NotTaken,
-    /// The sum over the tree, taken this long after it was first wanted.
-    Sum { bytes: ByteSize, late: Duration },
-    /// It cannot be read.
-    Failed(String),
-}
 
 /// One process in one pass.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +26,7 @@ pub(crate) struct Pass {
     pub(crate) totals: Option<MemorySplit>,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
-    pub(crate) pss: PssPass,
+    pub(crate) smaps: SmapsPass,
 }
 
 /// What stood when a phase began.
@@ -82,10 +72,10 @@ impl Pass {
             Metric::PeakSwap => self.part(|totals| totals.swap, NO_SWAP),
             Metric::PeakRssGrowth => self.growth(Metric::PeakRss, first.map(|first| first.rss), baseline),
             Metric::PeakAnonGrowth => self.growth(Metric::PeakAnon, first.and_then(|first| first.anon), baseline),
-            Metric::PeakPss => match &self.pss {
-                PssPass::NotTaken => Figure::NotTaken,
-                PssPass::Sum { bytes, .. } => Figure::Bytes(*bytes),
-                PssPass::Failed(reason) => Figure::Missing(reason),
+            Metric::PeakPss => match &self.smaps {
+                SmapsPass::NotTaken => Figure::NotTaken,
+                SmapsPass::Taken { pss, .. } => Figure::Bytes(*pss),
+                SmapsPass::Failed(reason) => Figure::Missing(reason),
             },
             Metric::SwapGrowth => match baseline {
                 None => Figure::NotTaken,

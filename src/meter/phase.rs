@@ -1,19 +1,21 @@
 //! What is gathered of one phase, pass by pass.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::activity::Counters;
 use super::metric::Metric;
 use super::options::SwapScope;
-use super::pass::{Baseline, Figure, Pass, ProcessSample, PssPass, Start};
+use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
 use super::reading::{MemorySplit, Source, TimelinePoint};
+use super::smaps::{MappingTable, SmapsPass};
 use super::timeline::Timeline;
 use crate::bytes::ByteSize;
 
 /// How a phase began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) at: Instant,
     /// The interval that was asked for.
@@ -27,6 +29,8 @@ pub(crate) struct Beginning {
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
+    /// What mappings held before, where that is known.
+    pub(crate) mappings: Option<Arc<MappingTable>>,
 }
 
 /// A phase that is under way.
@@ -45,6 +49,8 @@ pub(crate) struct Phase {
     pub(super) at_peak: Option<MemorySplit>,
     /// In the latest pass.
     pub(super) at_end: Option<MemorySplit>,
+    /// The largest resident set at which the mappings were read, and what they held.
+    pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
 }
 
@@ -64,6 +70,7 @@ impl Phase {
             swap_configured: false,
             at_peak: None,
             at_end: None,
+            mappings_at_peak: None,
             timeline: Timeline::new(interval),
         }
     }
@@ -130,8 +137,9 @@ impl Phase {
                 available: pass.system.as_ref().ok().and_then(|system| system.available),
             });
         }
-        if let PssPass::Sum { late, .. } = pass.pss {
-            self.pss_late = self.pss_late.max(late);
+        if let SmapsPass::Taken { late, mappings, .. } = &pass.smaps {
+            self.pss_late = self.pss_late.max(*late);
+            self.record_mappings(pass.totals, mappings.as_ref());
         }
         if let Ok(system) = &pass.system {
             self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
@@ -139,6 +147,16 @@ impl Phase {
         self.last = pass.at;
         self.passes += 1;
         self.population.forget_ended(self.passes, self.sampled());
+    }
+
+    fn record_mappings(&mut self, totals: Option<MemorySplit>, mappings: Option<&Arc<MappingTable>>) {
+        let (Some(totals), Some(mappings)) = (totals, mappings) else { return };
+        if self.passes == 0 {
+            self.beginning.mappings = Some(Arc::clone(mappings));
+        }
+        if self.mappings_at_peak.as_ref().is_none_or(|(rss, _)| totals.rss > *rss) {
+            self.mappings_at_peak = Some((totals.rss, Arc::clone(mappings)));
+        }
     }
 
     /// The interval at which samples were really taken, on average, where that is longer than was asked for.

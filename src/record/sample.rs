@@ -10,8 +10,8 @@ use crate::ceiling::judge;
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MemorySplit, Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof,
-    Source, SwapArea, SystemInfo, TimelinePoint,
+    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings, ProcessPeak,
+    Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Statistics};
 
@@ -263,6 +263,12 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
             oom_kills: Some(0),
             ..Activity::default()
         },
+        mappings: vec![MappingGrowth {
+            name: "captures/gemma4-e2b-gb10/entry_000003.pt".to_owned(),
+            kind: MappingKind::File,
+            before: ByteSize::ZERO,
+            after: ByteSize::mib(mib / 2),
+        }],
         processes: vec![ProcessPeak { pid: 4242, name: "worker 1".to_owned(), peak_rss: worker, peak_anon: None }],
         timeline: timeline.collect(),
         ..PhaseReadings::default()
