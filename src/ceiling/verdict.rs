@@ -119,7 +119,7 @@ fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String 
 }
 
 /// Where a reading comes from, and so what it may have missed.
-fn trust(reading: &Reading) -> String {
+pub(crate) fn trust(reading: &Reading) -> String {
     match reading.source {
         Source::Exact => format!("exact ({})", reading.counter),
         Source::Sampled { interval_ns } => {
