@@ -43,3 +43,4 @@ pub mod timing;
 pub use assert::phase;
 pub use bytes::ByteSize;
 pub use error::{Error, Result};
+pub use plimsoll_attribute::test;

@@ -5,6 +5,7 @@
 
 mod counted;
 mod failure;
+pub mod isolated;
 mod phase;
 
 pub use counted::{HeapCounter, HeapLimit, HeapVerdict, ParseHeapCounterError, judge_heap};
