@@ -17,7 +17,8 @@ fn takes(bytes: u64, limit: u64) -> super::fixture::Ran {
 fn reading(bytes: u64) -> u64 {
     let text = takes(bytes, 0).fails().text;
     let (_, figure) = text.split_once("peak_rss is ").unwrap();
-    let (figure, _) = figure.split_once(" (exact)").unwrap_or_else(|| panic!("{text}"));
+    let (figure, source) = figure.split_once(" in phase `test` ").unwrap();
+    assert!(source.starts_with("(exact)"), "{text}");
     figure.parse::<plimsoll::ByteSize>().unwrap().bytes()
 }
 
