@@ -6,8 +6,10 @@
 mod counted;
 mod failure;
 pub mod isolated;
+mod keep;
 mod phase;
 
 pub use counted::{HeapCounter, HeapLimit, HeapVerdict, ParseHeapCounterError, judge_heap};
 pub use failure::{Failure, failure};
+pub use keep::{RECORD_DIR, keep_record};
 pub use phase::{Installed, Sink, install, install_on_thread, phase};

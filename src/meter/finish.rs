@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::activity::Counters;
+use super::cgroup::CgroupReader;
 use super::metric::Metric;
-use super::pass::{NO_START, counter};
+use super::pass::{DEVICES, NO_START, counter};
 use super::phase::{Phase, source};
 use super::reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source};
 use super::smaps::growth;
@@ -17,7 +18,7 @@ const NOBODY_AT_THE_END: &str = "no process of the tree was left when the phase 
 
 /// How a phase ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Ending<'a> {
     pub(crate) at: Instant,
     /// The counters of activity.
     pub(crate) counters: Counters,
@@ -25,10 +26,12 @@ pub(crate) struct Ending {
     pub(crate) reaped_faults: Option<u64>,
     /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
     pub(crate) reset_since: bool,
+    /// The control group, where there is one to read.
+    pub(crate) cgroup: Option<&'a CgroupReader>,
 }
 
 impl Phase {
-    pub(crate) fn finish(mut self, ending: Ending) -> PhaseReadings {
+    pub(crate) fn finish(mut self, ending: Ending<'_>) -> PhaseReadings {
         let sampled = self.sampled();
         if ending.reset_since
             && let Some(own) = self.beginning.reset
@@ -53,7 +56,7 @@ impl Phase {
             if unavailable.contains_key(&metric) {
                 continue;
             }
-            match self.reading(metric, &processes, alone, sampled) {
+            match self.reading(metric, &processes, alone, ending.cgroup) {
                 Ok(reading) => {
                     readings.insert(metric, reading);
                 }
@@ -86,8 +89,9 @@ impl Phase {
         metric: Metric,
         processes: &[ProcessPeak],
         alone: bool,
-        sampled: Source,
+        cgroup: Option<&CgroupReader>,
     ) -> Result<Reading, &'static str> {
+        let sampled = self.sampled();
         let peak = || self.peaks.get(&metric).copied().ok_or(NOBODY);
         let read = |bytes, source| Reading { bytes, source, counter: counter(metric, self.baseline.swap).to_owned() };
         let first = self.baseline.first.totals;
@@ -104,10 +108,21 @@ impl Phase {
             }
             Metric::RetainedRss => read(self.retained(|split| Some(split.rss))?, Source::Exact),
             Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact),
+            Metric::PeakCgroup => {
+                let bytes = peak()?;
+                cgroup.map_or_else(|| read(bytes, sampled), |cgroup| cgroup.peak(self.beginning.cgroup, bytes, sampled))
+            }
             Metric::SwapGrowth if !self.swap_configured => {
                 Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
             }
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
+            Metric::GpuPeak | Metric::UnifiedPeak => {
+                let reading = read(peak()?, self.taken(self.gpu_passes));
+                match self.baseline.first.devices {
+                    Some(_) => Reading { counter: DEVICES.to_owned(), ..reading },
+                    None => reading,
+                }
+            }
             _ => read(peak()?, sampled),
         })
     }
@@ -156,6 +171,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::meter::cgroup::CgroupMark;
+    use crate::meter::gpu::GpuPass;
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::options::SwapScope;
     use crate::meter::pass::{Pass, ProcessSample};
@@ -178,6 +195,7 @@ mod tests {
             reset: None,
             reaped_faults: Some(0),
             from_nothing: false,
+            cgroup: CgroupMark::Absent,
             mappings: None,
         };
         let mut phase = Phase::new("p", beginning);
@@ -205,6 +223,8 @@ mod tests {
                     swap_free: Some(ByteSize::mib(swap).saturating_sub(used)),
                 }),
                 smaps: SmapsPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
+                cgroup: Ok(ByteSize::mib(90 + n as u64)),
+                gpu: GpuPass::Failed("it was not asked for".into()),
             };
             phase.start(&pass);
             phase.record(&pass);
@@ -214,6 +234,7 @@ mod tests {
             counters: Counters::default(),
             reaped_faults: Some(faults),
             reset_since: false,
+            cgroup: None,
         })
     }
 

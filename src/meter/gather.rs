@@ -1,15 +1,18 @@
 //! One pass over tree and system after the other, into the phase that is under way.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
 
 use super::activity::{ActivityScope, Counters, TreeUsage};
+use super::cgroup::{CgroupMark, CgroupReader};
 use super::children::NewestId;
 use super::error::MeterError;
 use super::finish::Ending;
+use super::gpu::{GpuPass, GpuReader};
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::{MeterOptions, SwapScope};
@@ -57,6 +60,10 @@ pub(crate) struct Gatherer {
     text: Vec<u8>,
     /// Absent where it was not asked for.
     smaps: Option<SmapsReader>,
+    /// Or why there is none to read.
+    cgroup: Result<CgroupReader, Arc<str>>,
+    /// Or why there is none to read.
+    gpu: Result<GpuReader, Arc<str>>,
     watches: Watches,
     phase: Option<Phase>,
     /// What stood when the first phase began.
@@ -92,6 +99,8 @@ impl Gatherer {
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
             smaps: (options.pss || options.mappings).then(|| SmapsReader::new(options.root, options.mappings)),
+            cgroup: CgroupReader::new(options.cgroup.as_ref(), options.root),
+            gpu: if options.gpu { GpuReader::new() } else { Err(Arc::from(NOT_ASKED_FOR)) },
             watches: Watches::new(&options.watches, options.swap)?,
             phase: None,
             first: None,
@@ -121,6 +130,7 @@ impl Gatherer {
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             reset: self.reset_mark(),
+            cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));
@@ -143,6 +153,7 @@ impl Gatherer {
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             reset_since: self.tree.node(std::process::id()).is_some() && RESETS.load(Ordering::SeqCst) != self.resets,
+            cgroup: self.cgroup.as_ref().ok(),
         };
         if let Some(phase) = self.phase.take() {
             self.finished.push(phase.finish(ending));
@@ -150,13 +161,11 @@ impl Gatherer {
     }
 
     fn counters(&self) -> Counters {
-        Counters {
-            usage: self.usage.read(&self.tree),
-            pressure: MemoryPressure::read(),
-            stalls_of: ActivityScope::System,
-            oom_kills: OomKills::read().ok().flatten(),
-            oom_kills_of: ActivityScope::System,
-        }
+        let system = || (MemoryPressure::read(), ActivityScope::System);
+        let (pressure, stalls_of) = self.cgroup.as_ref().map_or_else(|_| system(), CgroupReader::pressure);
+        let system = || (OomKills::read().ok().flatten(), ActivityScope::System);
+        let (oom_kills, oom_kills_of) = self.cgroup.as_ref().map_or_else(|_| system(), CgroupReader::oom_kills);
+        Counters { usage: self.usage.read(&self.tree), pressure, stalls_of, oom_kills, oom_kills_of }
     }
 
     fn reaped_faults(&self) -> Option<u64> {
@@ -234,6 +243,10 @@ impl Gatherer {
         self.discover(now, edge);
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
+        let cgroup = match &mut self.cgroup {
+            Ok(cgroup) => cgroup.current(),
+            Err(reason) => Err(Arc::clone(reason)),
+        };
         self.passes.spent(now, thread_time().saturating_sub(before));
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let smaps = match &mut self.smaps {
@@ -243,7 +256,11 @@ impl Gatherer {
             },
             None => SmapsPass::Failed(NOT_ASKED_FOR.to_owned()),
         };
-        let pass = Pass { at: now, totals, system, smaps };
+        let gpu = match &mut self.gpu {
+            Ok(gpu) => gpu.pass(now, self.tree.nodes(), edge),
+            Err(reason) => GpuPass::Failed(Arc::clone(reason)),
+        };
+        let pass = Pass { at: now, totals, system, smaps, cgroup, gpu };
         if let Some(phase) = &mut self.phase {
             phase.start(&pass);
         }

@@ -21,6 +21,7 @@ mod children;
 mod error;
 mod finish;
 mod gather;
+mod gpu;
 mod meminfo;
 mod metric;
 mod oom;
@@ -44,7 +45,7 @@ mod tree;
 mod watch;
 
 pub use activity::{Activity, ActivityScope};
-pub use cgroup::{CgroupLimits, CgroupVersion};
+pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use error::MeterError;
 pub use meminfo::SystemMemory;
 pub use metric::{Metric, ParseMetricError};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cgroup::Cgroup;
 use super::watch::Watch;
 
 /// Whose swap [`Metric::SwapGrowth`](super::Metric::SwapGrowth) counts.
@@ -34,6 +35,12 @@ pub struct MeterOptions {
     pub mappings: bool,
     /// Whose swap counts as `swap_growth`.
     pub swap: SwapScope,
+    /// Whether memory on NVIDIA GPUs is read (NVML, loaded at run time), for at most 2 % of the time. The driver's library
+    /// takes some MiB of this process.
+    pub gpu: bool,
+    /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; where none is given, the
+    /// memory of the one that the root is in, and the stalls and kills of the system.
+    pub cgroup: Option<Cgroup>,
     /// Limits to look at in every sample.
     pub watches: Vec<Watch>,
     /// Whether the root was forked and is to execute its program yet: until then its memory is that of its parent and is
@@ -56,6 +63,8 @@ impl Default for MeterOptions {
             pss: true,
             mappings: false,
             swap: SwapScope::System,
+            gpu: false,
+            cgroup: None,
             watches: Vec::new(),
             before_exec: false,
             adopts: false,

@@ -1,7 +1,9 @@
 //! What one pass over tree and system has read, and what each metric is in it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::gpu::{GpuPass, GpuUse};
 use super::meminfo::SystemMemory;
 use super::metric::Metric;
 use super::options::SwapScope;
@@ -27,6 +29,9 @@ pub(crate) struct Pass {
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
     pub(crate) smaps: SmapsPass,
+    /// The memory of the control group, or why it cannot be read.
+    pub(crate) cgroup: Result<ByteSize, Arc<str>>,
+    pub(crate) gpu: GpuPass,
 }
 
 /// What stood when a phase began.
@@ -34,6 +39,8 @@ pub(crate) struct Pass {
 pub(crate) struct Start {
     pub(crate) totals: Option<MemorySplit>,
     pub(crate) system: Option<SystemMemory>,
+    /// The memory in use on all GPUs, where it was read.
+    pub(crate) devices: Option<ByteSize>,
 }
 
 impl Start {
@@ -67,7 +74,11 @@ pub(crate) enum Figure<'a> {
 
 impl Pass {
     pub(crate) fn start(&self) -> Start {
-        Start { totals: self.totals, system: self.system.as_ref().ok().copied() }
+        let devices = match self.gpu {
+            GpuPass::Taken(GpuUse::Devices { bytes }) => Some(bytes),
+            _ => None,
+        };
+        Start { totals: self.totals, system: self.system.as_ref().ok().copied(), devices }
     }
 
     /// `baseline` is absent before the first phase.
@@ -98,7 +109,12 @@ impl Pass {
                 }
             },
             Metric::AvailableFloor => self.of_system(|system| system.available, "`/proc/meminfo` has no MemAvailable"),
-            Metric::PeakCgroup | Metric::GpuPeak | Metric::UnifiedPeak => Figure::Missing(NOT_ASKED_FOR),
+            Metric::PeakCgroup => match &self.cgroup {
+                Ok(bytes) => Figure::Bytes(*bytes),
+                Err(reason) => Figure::Missing(reason),
+            },
+            Metric::GpuPeak => self.gpu_peak(baseline),
+            Metric::UnifiedPeak => self.unified_peak(baseline),
             Metric::PeakHeap | Metric::RetainedHeap => Figure::Missing(NO_ALLOCATOR),
             // What is left is known at the end alone.
             Metric::RetainedRss | Metric::RetainedAnon => Figure::NotTaken,
@@ -119,6 +135,38 @@ impl Pass {
         }
     }
 
+    fn gpu_peak(&self, baseline: Option<&Baseline>) -> Figure<'_> {
+        match &self.gpu {
+            GpuPass::NotTaken => Figure::NotTaken,
+            GpuPass::Failed(reason) => Figure::Missing(reason),
+            GpuPass::Taken(GpuUse::Tree { bytes, .. }) => Figure::Bytes(*bytes),
+            GpuPass::Taken(GpuUse::Unified) => Figure::Missing(NO_MEMORY_OF_ITS_OWN),
+            // Without processes to tell apart, what was in use before was not the tree's.
+            GpuPass::Taken(GpuUse::Devices { bytes }) => match baseline.map(|baseline| baseline.first.devices) {
+                None => Figure::NotTaken,
+                Some(None) => Figure::Missing(NO_START_OF_DEVICES),
+                Some(Some(start)) => Figure::Bytes(bytes.saturating_sub(start)),
+            },
+        }
+    }
+
+    fn unified_peak(&self, baseline: Option<&Baseline>) -> Figure<'_> {
+        match &self.gpu {
+            GpuPass::NotTaken => Figure::NotTaken,
+            GpuPass::Failed(reason) => Figure::Missing(reason),
+            GpuPass::Taken(GpuUse::Tree { unified: false, .. } | GpuUse::Devices { .. }) => {
+                Figure::Missing(NOT_UNIFIED)
+            }
+            GpuPass::Taken(GpuUse::Tree { unified: true, .. } | GpuUse::Unified) => {
+                let Some(baseline) = baseline else { return Figure::NotTaken };
+                let in_use = |system: &SystemMemory| Some(system.total.saturating_sub(system.available?));
+                let start = baseline.first.system.as_ref().and_then(in_use);
+                let growth = |system: &SystemMemory| Some(in_use(system)?.saturating_sub(start?));
+                self.of_system(growth, "`/proc/meminfo` has no MemAvailable")
+            }
+        }
+    }
+
     /// How far `of` is above `start`.
     fn growth(&self, of: Metric, start: Option<ByteSize>, baseline: Option<&Baseline>) -> Figure<'_> {
         match (self.figure(of, None), start) {
@@ -132,6 +180,10 @@ impl Pass {
 
 pub(crate) const NOT_ASKED_FOR: &str = "it was not asked for";
 pub(crate) const NO_START: &str = "no process of the tree ran when the count began";
+const NO_START_OF_DEVICES: &str = "the memory in use on GPUs was not read when the count began";
+const NO_MEMORY_OF_ITS_OWN: &str =
+    "the GPU has no memory of its own and tells none of processes (N/A): unified_peak counts host and device together";
+const NOT_UNIFIED: &str = "the GPU has memory of its own, which gpu_peak counts";
 const NO_SWAP: &str = "`/proc/PID/status` has no VmSwap";
 const NO_ALLOCATOR: &str = "only an allocator that counts tells it: set `plimsoll::alloc::Tracking` as the global \
                             allocator of what is measured";
@@ -154,9 +206,14 @@ pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
             SwapScope::Tree => "sum of VmSwap over the tree, less that when the phase began",
         },
         Metric::PeakCgroup => "memory of the control group",
-        Metric::GpuPeak => "memory of the tree's processes on GPUs",
+        Metric::GpuPeak => "NVML: memory of the tree's processes on all devices",
         Metric::UnifiedPeak => "MemTotal - MemAvailable, less that when the first phase began",
         Metric::PeakHeap | Metric::RetainedHeap => "the allocator's count",
         Metric::AvailableFloor => "MemAvailable",
     }
 }
+
+/// What `gpu_peak` is read from where the processes that a device lists cannot be told apart.
+pub(crate) const DEVICES: &str = "NVML: memory in use on all devices, less that when the first phase began; other \
+                                  programs count, for the ids of processes are not those of the host here or a device \
+                                  does not list their memory";

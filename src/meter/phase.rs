@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::activity::Counters;
+use super::cgroup::CgroupMark;
+use super::gpu::GpuPass;
 use super::metric::Metric;
 use super::options::SwapScope;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
@@ -32,6 +34,8 @@ pub(crate) struct Beginning {
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
+    /// The mark of the control group.
+    pub(crate) cgroup: CgroupMark,
     /// What mappings held before, where that is known.
     pub(crate) mappings: Option<Arc<MappingTable>>,
 }
@@ -52,6 +56,8 @@ pub(crate) struct Phase {
     pub(super) at_peak: Option<MemorySplit>,
     /// In the latest pass.
     pub(super) at_end: Option<MemorySplit>,
+    /// How often memory on GPUs was read.
+    pub(super) gpu_passes: u64,
     /// The largest resident set at which the mappings were read, and what they held.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
@@ -75,6 +81,7 @@ impl Phase {
             swap_configured: false,
             at_peak: None,
             at_end: None,
+            gpu_passes: 0,
             mappings_at_peak: None,
             timeline: Timeline::new(interval),
             ended: None,
@@ -153,6 +160,7 @@ impl Phase {
             self.pss_late = self.pss_late.max(*late);
             self.record_mappings(pass.totals, mappings.as_ref());
         }
+        self.gpu_passes += u64::from(matches!(pass.gpu, GpuPass::Taken(_)));
         if let Ok(system) = &pass.system {
             self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
         }
@@ -171,13 +179,17 @@ impl Phase {
         }
     }
 
-    /// The interval at which samples were really taken, on average, where that is longer than was asked for.
     pub(super) fn sampled(&self) -> Source {
+        self.taken(self.passes)
+    }
+
+    /// The interval at which so many samples were really taken, on average, where that is longer than was asked for.
+    pub(super) fn taken(&self, passes: u64) -> Source {
         let Beginning { at, interval, .. } = self.beginning;
-        let gaps = u32::try_from(self.passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
+        let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
         let mean = self.last.saturating_duration_since(at) / gaps;
         // A late sample now and then is no other interval.
-        let slow = self.passes > 1 && mean > interval + interval / 4;
+        let slow = passes > 1 && mean > interval + interval / 4;
         source(if slow { mean } else { interval })
     }
 }

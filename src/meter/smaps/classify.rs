@@ -2,7 +2,7 @@
 
 use super::growth::{MappingKind, MappingTable};
 use super::parse::Mapping;
-use crate::bytes::{ByteSize, KIB, MIB};
+use crate::bytes::{KIB, MIB};
 
 /// glibc reserves an arena of `malloc` as so many bytes at a multiple of as many (`HEAP_MAX_SIZE` on 64 bits), and makes
 /// its beginning writable as it grows.
@@ -118,6 +118,7 @@ fn unnamed(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::ByteSize;
 
     const BASE: u64 = 0x7f00_0000_0000;
 
