@@ -23,9 +23,10 @@ fn snapshot(name: &str, text: &str) {
             (r"[0-9]+(\.[0-9]+)? (B|KiB|MiB|GiB)\b", "[bytes]"),
             (r"[0-9.]+ (ns|µs|ms|s)\b", "[time]"),
             (r"\([0-9.]+ %\)", "([percent] %)"),
-            (r"[▁▂▃▄▅▆▇█]+", "[sparkline]"),
-            (r"[0-9]+ (minor|major) faults?", "[n] $1 faults"),
+            // What is drawn is as the machine was.
+            (r"(?m)^ RSS (.*\n)+?\n", "[timeline]\n\n"),
             (r"(?m)^ mappings that grew most(.*\n)+?\n", "[mappings]\n\n"),
+            (r"(?ms)^ heap .*", "[heap and activity]"),
             (r"─+", "─"),
             (r" {2,}", "  "),
             (r"[+=-]\[bytes\]", "[change]"),

@@ -46,25 +46,24 @@ impl Child {
     /// Runs the body on a thread of the test's name, as the test harness does, and ends the process.
     pub(super) fn run<R: Termination>(self, body: impl FnOnce() -> R + Send + 'static) -> ! {
         let channel = Arc::clone(&self.channel);
-        let thread = std::thread::Builder::new().name(self.name).spawn(move || {
+        let body = move || {
             let heap = begin(&channel);
             let outcome = match catch_unwind(AssertUnwindSafe(|| body().report())) {
                 Ok(code) => returned(code),
                 Err(panic) => panicked(panic.as_ref()),
             };
             end(&channel, outcome, heap)
-        });
-        match thread {
+        };
+        // What this thread allocates to start that one and to wait for it is none of the test's.
+        let error = uncounted(|| match std::thread::Builder::new().name(self.name).spawn(body) {
             Ok(thread) => {
-                // The thread ends the process.
+                // It ends the process, unless it panics where the body's panic is not caught any more.
                 let _ = thread.join();
-                exit(LOST)
+                "the thread of the test has panicked outside the body".to_owned()
             }
-            Err(error) => {
-                let message = format!("cannot start a thread for the test: {error}");
-                end(&self.channel, Outcome::Panicked { message }, Err("the test did not run".to_owned()))
-            }
-        }
+            Err(error) => format!("cannot start a thread for the test: {error}"),
+        });
+        end(&self.channel, Outcome::Panicked { message: error }, Err("the test did not run".to_owned()))
     }
 
     /// Runs the body within the runtime that polls this, and ends the process.
