@@ -35,6 +35,14 @@ impl HeapCounter {
         }
     }
 
+    /// A limit on it as it may be written.
+    pub(crate) const fn example(self) -> &'static str {
+        match self {
+            Self::Allocations | Self::Reallocations => "a number of calls, such as `10`",
+            Self::Allocated => "an amount of bytes, such as `\"64 KiB\"`",
+        }
+    }
+
     /// Its figure of a scope.
     pub const fn of(self, heap: &HeapReadings) -> u64 {
         match self {

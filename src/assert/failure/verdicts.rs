@@ -10,10 +10,15 @@ use crate::report::terminal::{Align, Cell, Column, Screen, Table, clean, labelle
 
 /// One sentence for the first ceiling that does not hold, the user's own words, and how many more there are.
 pub(super) fn head(failure: &Failure<'_>) -> String {
+    let many_phases = failure.phases.len() > 1;
     let says: Vec<String> = [CeilingStatus::Broken, CeilingStatus::NotMeasurable]
         .into_iter()
         .flat_map(|status| {
-            let memory = failure.verdicts.iter().filter(move |verdict| verdict.status == status).map(of_memory);
+            let memory = failure
+                .verdicts
+                .iter()
+                .filter(move |verdict| verdict.status == status)
+                .map(|verdict| of_memory(verdict, many_phases));
             let heap = failure.heap_verdicts.iter().filter(move |verdict| verdict.status == status).map(of_count);
             memory.chain(heap)
         })
@@ -31,13 +36,13 @@ pub(super) fn head(failure: &Failure<'_>) -> String {
     text
 }
 
-fn of_memory(verdict: &CeilingVerdict) -> String {
+fn of_memory(verdict: &CeilingVerdict, many_phases: bool) -> String {
     let limit = format!("its {} of {}", if verdict.metric.is_floor() { "floor" } else { "ceiling" }, verdict.limit);
     match (&verdict.reading, verdict.by) {
         (Some(reading), Some(by)) => {
             let side = if verdict.metric.is_floor() { "below" } else { "above" };
             let share = share(by.bytes(), verdict.limit.bytes());
-            let phase = verdict.phase.as_ref().filter(|phase| !phase.is_empty());
+            let phase = verdict.phase.as_ref().filter(|_| many_phases);
             let phase = phase.map_or(String::new(), |phase| format!(" in phase `{}`", clean(phase)));
             // The counter stands in the table below.
             let trust = trust(reading);
@@ -89,13 +94,13 @@ pub(super) fn all(failure: &Failure<'_>, screen: &Screen) -> String {
         titles.into_iter().enumerate().map(|(at, title)| Column::new(title, align(at), 0)).collect();
     columns[0].fit(&" ".repeat(LABEL));
     for row in &rows {
-        columns.iter_mut().zip(&row.cells).for_each(|(column, text)| column.fit(text));
+        columns.iter_mut().zip(&row.cells).take(5).for_each(|(column, text)| column.fit(text));
     }
     let table = Table::new(columns, 1, *screen);
     let mut text = table.header();
     for row in &rows {
         let mut cells = row.cells.each_ref().map(Cell::plain);
-        // A phase may have a name of any length.
+        // The source takes what is left, for a phase may have a name of any length.
         cells[5] = Cell::spanning(&row.cells[5], Style::new());
         text += &table.row(&cells);
     }
@@ -118,7 +123,9 @@ impl Row {
         let name = verdict.metric.name();
         let mut source = verdict.reading.as_ref().map_or(String::new(), trust);
         if let Some(phase) = verdict.phase.as_ref().filter(|_| many_phases && verdict.reading.is_some()) {
-            source += &format!(" in `{}`", clean(phase));
+            // Before the counter, of which the end may be cut.
+            let at = source.find(" (").unwrap_or(source.len());
+            source.insert_str(at, &format!(" in `{}`", clean(phase)));
         }
         let cells = [
             mark(verdict.status, name),
