@@ -8,9 +8,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::enforcement::Enforcement;
+use super::enforcement::{Enforcement, Guard};
 use super::signal::Signal;
 use crate::bytes::ByteSize;
+use crate::ceiling::Ceiling;
 use crate::meter::{Breach, Metric};
 
 /// How a process ended.
@@ -69,7 +70,11 @@ pub enum EndCause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Killed {
     Timeout(Duration),
+    /// A sample was past a ceiling.
     Ceiling(Box<Breach>),
+    /// The kernel has killed a process at the limit of the group that was made for the run, and the others were killed
+    /// here.
+    GroupLimit,
     Cancelled,
 }
 
@@ -85,32 +90,29 @@ pub(super) struct OomEvidence {
 }
 
 impl ProcessEnd {
-    /// `enforced` is the ceiling that the limit of its control group stands for.
-    pub(super) fn of(
-        status: ExitStatus,
-        killed: Option<&Killed>,
-        oom: OomEvidence,
-        enforcement: Option<&Enforcement>,
-        enforced: Option<(Metric, ByteSize)>,
-    ) -> Self {
+    /// The end of a process with this status, which was `killed` here for a reason or not.
+    pub(super) fn of(status: ExitStatus, killed: Option<&Killed>, oom: OomEvidence, guard: Option<&Guard>) -> Self {
         let signal = status.signal().map(Signal::new);
         let was_killed = status.signal() == Some(libc::SIGKILL);
-        let cause = match (killed, enforcement) {
+        let group = guard.and_then(|guard| Some((guard, guard.group.as_ref()?.1)));
+        let cause = match (killed, guard, group) {
+            // The kernel may have taken another process than the root, which then exited by itself.
+            (None | Some(Killed::GroupLimit), _, Some((guard, Ceiling { metric, limit })))
+                if !oom.own_group.is_empty() =>
+            {
+                EndCause::CeilingEnforced { metric, limit, by: guard.enforcement.clone(), evidence: oom.own_group }
+            }
             _ if signal.is_none() => EndCause::Exited,
-            (Some(Killed::Timeout(limit)), _) if was_killed => {
+            (Some(Killed::Timeout(limit)), ..) if was_killed => {
                 EndCause::Timeout { limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX) }
             }
-            (Some(Killed::Ceiling(breach)), Some(enforcement)) if was_killed => EndCause::CeilingEnforced {
+            (Some(Killed::Ceiling(breach)), Some(guard), _) if was_killed => EndCause::CeilingEnforced {
                 metric: breach.metric,
                 limit: breach.limit,
-                by: enforcement.watchdog(),
+                by: guard.enforcement.watchdog(),
                 evidence: vec![breach.to_string()],
             },
-            (Some(Killed::Cancelled), _) if was_killed => EndCause::Cancelled,
-            (_, Some(by)) if was_killed && !oom.own_group.is_empty() && enforced.is_some() => {
-                let (metric, limit) = enforced.expect("asked for above");
-                EndCause::CeilingEnforced { metric, limit, by: by.clone(), evidence: oom.own_group }
-            }
+            (Some(Killed::Cancelled), ..) if was_killed => EndCause::Cancelled,
             _ if was_killed && !oom.group_around.is_empty() => EndCause::CgroupOomKill { evidence: oom.group_around },
             _ if was_killed && !oom.system.is_empty() => EndCause::KernelOomKill { evidence: oom.system },
             _ => EndCause::Signal,

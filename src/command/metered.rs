@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags};
 
-use super::enforcement::Enforcement;
+use super::enforcement::Guard;
 use super::error::CommandError;
 use super::gate::{self, Birth};
 use super::oom::OomWatch;
@@ -92,6 +92,12 @@ impl Metered {
         self
     }
 
+    /// Whether memory on GPUs is read.
+    pub fn gpu(mut self, gpu: bool) -> Self {
+        self.options.gpu = gpu;
+        self
+    }
+
     /// Whose swap counts as `swap_growth`.
     pub fn swap(mut self, scope: SwapScope) -> Self {
         self.options.swap = scope;
@@ -153,14 +159,16 @@ impl Metered {
         if enforce {
             options.watches = ceilings.watches();
         }
-        let enforcement = enforce.then(|| Enforcement::Watchdog {
-            interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
-            no_cgroup: None,
-        });
-        let oom = OomWatch::begin();
+        let guard = enforce.then(|| Guard::new(&ceilings, options.interval));
+        let group = guard.as_ref().and_then(Guard::cgroup);
+        options.cgroup = group.cloned();
         let prepare = |pid| {
             // What it would seem to have had even if its program took nothing.
             let inherited = ProcessMemory::read(pid)?.peak_rss;
+            let oom = OomWatch::begin(pid, group);
+            if let Some(group) = group {
+                group.add(pid)?;
+            }
             let meter = Meter::start_with(MeterOptions { root: pid, ..options })?;
             if let Some(name) = &name {
                 meter.name_process(pid, name);
@@ -168,11 +176,12 @@ impl Metered {
             if let Some(phase) = &phase {
                 meter.phase(phase);
             }
-            Ok((meter, inherited))
+            Ok((meter, inherited, oom))
         };
         let began = Instant::now();
         let subreaper = options.adopts;
-        let (mut child, (meter, inherited)) = gate::start(command, Birth { dies_with_thread }, prepare)?;
+        let (mut child, (meter, inherited, oom)) =
+            gate::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
         let pidfd = match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(source) => {
@@ -191,7 +200,7 @@ impl Metered {
             began,
             deadline,
             ceilings,
-            enforcement,
+            guard,
             oom,
             subreaper,
             killed: None,

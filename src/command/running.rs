@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 
-use super::end::{Killed, ProcessEnd};
-use super::enforcement::Enforcement;
+use super::end::{EndCause, Killed, ProcessEnd};
+use super::enforcement::{Enforcement, Guard};
 use super::error::CommandError;
 use super::oom::OomWatch;
 use super::{tree, wait};
 use crate::bytes::{ByteSize, MIB};
-use crate::ceiling::{CeilingVerdict, Ceilings, judge};
+use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
 use crate::meter::{Meter, PhaseReadings, ProcessId};
 
 /// A mark that is above the inherited one by less than this may be the inherited one: between the gate and its program
@@ -32,7 +32,7 @@ pub struct Running {
     pub(super) began: Instant,
     pub(super) deadline: Option<(Duration, Instant)>,
     pub(super) ceilings: Ceilings,
-    pub(super) enforcement: Option<Enforcement>,
+    pub(super) guard: Option<Guard>,
     pub(super) oom: OomWatch,
     pub(super) subreaper: bool,
     pub(super) killed: Option<Killed>,
@@ -122,12 +122,15 @@ impl Running {
                 }
                 _ => None,
             };
-            if self.killed.is_none()
-                && self.enforcement.is_some()
-                && let Some(breach) = self.meter.breach()
-            {
-                self.kill(Killed::Ceiling(Box::new(breach)));
-                continue;
+            if self.killed.is_none() && self.guard.is_some() {
+                if let Some(breach) = self.meter.breach() {
+                    self.kill(Killed::Ceiling(Box::new(breach)));
+                    continue;
+                }
+                if self.oom.own_group().is_some() {
+                    self.kill(Killed::GroupLimit);
+                    continue;
+                }
             }
             let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
             // One that was killed is not killed again, and a breach would wait for ever.
@@ -136,6 +139,9 @@ impl Running {
             }
             let own = fds.len();
             fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+            // The kernel tells nobody of its kills: they are looked for.
+            let has_group = self.killed.is_none() && self.guard.as_ref().is_some_and(|guard| guard.group.is_some());
+            let left = if has_group { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
             let left = left.map(|left| Timespec::try_from(left).unwrap_or(LONGEST_POLL));
             match poll(&mut fds, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -176,9 +182,13 @@ impl Running {
         let phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
         let wall = self.began.elapsed();
         let (status, left_running) = self.reap()?;
-        let end = ProcessEnd::of(status, self.killed.as_ref(), self.oom.evidence(), self.enforcement.as_ref(), None);
-        let verdicts = judge(&phases, &self.ceilings);
-        Ok(Ended { status, end, phases, enforcement: self.enforcement.clone(), verdicts, wall, left_running })
+        let end = ProcessEnd::of(status, self.killed.as_ref(), self.oom.evidence(), self.guard.as_ref());
+        let mut verdicts = judge(&phases, &self.ceilings);
+        if let EndCause::CeilingEnforced { metric, .. } = end.cause {
+            verdicts.iter_mut().filter(|verdict| verdict.metric == metric).for_each(|verdict| enforced(verdict, &end));
+        }
+        let enforcement = self.guard.as_ref().map(|guard| guard.enforcement.clone());
+        Ok(Ended { status, end, phases, enforcement, verdicts, wall, left_running })
     }
 
     fn kill(&mut self, why: Killed) {
@@ -215,6 +225,14 @@ impl Running {
     }
 }
 
+/// A ceiling at which the tree was killed is broken, also where the last reading is just within it.
+fn enforced(verdict: &mut CeilingVerdict, end: &ProcessEnd) {
+    if verdict.status != CeilingStatus::Broken {
+        verdict.status = CeilingStatus::Broken;
+        verdict.message = format!("{}; the process {end}", verdict.message.replace(" holds: ", " was enforced: "));
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.reaped {
@@ -223,5 +241,8 @@ impl Drop for Running {
         }
     }
 }
+
+/// How often the control group that was made for a run is asked for kills.
+const LOOK: Duration = Duration::from_millis(50);
 
 const LONGEST_POLL: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };

@@ -194,8 +194,8 @@ mod tests {
             counters: Counters::default(),
             reset: None,
             reaped_faults: Some(0),
-            cgroup: CgroupMark::Absent,
             from_nothing: false,
+            cgroup: CgroupMark::Absent,
             mappings: None,
         };
         let mut phase = Phase::new("p", beginning);

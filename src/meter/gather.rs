@@ -129,8 +129,8 @@ impl Gatherer {
             from_nothing: std::mem::take(&mut self.from_nothing) && !self.tree.has_executed(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
             reset: self.reset_mark(),
+            cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));
@@ -152,8 +152,8 @@ impl Gatherer {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            cgroup: self.cgroup.as_ref().ok(),
             reset_since: self.tree.node(std::process::id()).is_some() && RESETS.load(Ordering::SeqCst) != self.resets,
+            cgroup: self.cgroup.as_ref().ok(),
         };
         if let Some(phase) = self.phase.take() {
             self.finished.push(phase.finish(ending));
@@ -244,7 +244,7 @@ impl Gatherer {
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         let cgroup = match &mut self.cgroup {
-            Ok(cgroup) => cgroup.current(now, edge),
+            Ok(cgroup) => cgroup.current(),
             Err(reason) => Err(Arc::clone(reason)),
         };
         self.passes.spent(now, thread_time().saturating_sub(before));

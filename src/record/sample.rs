@@ -7,6 +7,7 @@ use crate::bytes::ByteSize;
 use crate::capture::batch::OverCap;
 use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::ceiling::judge;
+use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
 use crate::meter::{
@@ -130,6 +131,7 @@ fn process(semantics: Semantics, ceilings: &str) -> Record {
     record.semantics = semantics;
     record.results = Results::default();
     record.releases = Vec::new();
+    record.end = Some(ProcessEnd { exit_code: Some(0), signal: None, cause: EndCause::Exited });
     record.verdicts = judge(&record.phases, &ceilings).into_iter().map(Verdict::from).collect();
     record.exit_code = exit_code(&record.verdicts);
     record.command = vec!["plimsoll".to_owned(), "run".to_owned()];
@@ -335,6 +337,7 @@ pub(crate) fn record() -> Record {
             "peak_rss = 1 GiB",
         ),
         phases,
+        end: None,
         exit_code: 0,
     }
 }

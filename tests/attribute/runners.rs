@@ -37,6 +37,7 @@ fn every_metric_and_counter_is_an_argument() {
     assert_eq!(listed, metrics);
     let counters = HeapCounter::ALL.map(|counter| (counter.name(), format!("{counter:?}")));
     assert_eq!(of(&[names::Kind::HeapBytes, names::Kind::HeapCalls]), counters);
+    assert!(names::find("peak_rss").is_some() && names::find("peak_rs").is_none());
     assert_eq!((names::nearest("peak_rs"), names::nearest("weather")), (Some("peak_rss"), None));
 }
 

@@ -11,11 +11,12 @@ mod ledger;
 mod model;
 mod output;
 mod pack;
+mod run;
 mod schema;
+mod snapshot;
 mod store;
 mod unpack;
 mod verify;
-mod snapshot;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check::run(check::Parts::Both, check),
         Command::Validate(check) => check::run(check::Parts::Validate, check),
         Command::Profile(check) => check::run(check::Parts::Profile, check),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),

@@ -25,7 +25,7 @@ mod verdict;
 
 use std::future::Future;
 use std::process::Termination;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::counted::{HeapCounter, HeapLimit};
 use crate::bytes::ByteSize;
@@ -143,8 +143,9 @@ impl Isolated {
 
     #[track_caller]
     fn supervise(&self) {
+        let started = SystemTime::now();
         let judgement = match parent::supervise(self) {
-            Ok(finished) => verdict::judge(self, finished),
+            Ok(finished) => verdict::judge(self, finished, started),
             Err(error) => Judgement::Failed(format!("{}: {error}", self.name)),
         };
         match judgement {

@@ -57,6 +57,7 @@ pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
         .interval(test.sample_interval)
         .swap(SwapScope::Tree)
         .pss(test.ceilings.get(Metric::PeakPss).is_some())
+        .gpu([Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| test.ceilings.get(*metric).is_some()))
         .mappings(true)
         .resets_mark(true)
         .dies_with_thread(true);

@@ -1,16 +1,19 @@
 //! What becomes of a test whose process has ended, and what it says.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use super::Isolated;
 use super::message::Outcome;
 use super::parent::Finished;
 use crate::alloc::HeapReadings;
-use crate::assert::counted::judge_heap;
+use crate::assert::counted::{HeapVerdict, judge_heap};
 use crate::assert::failure::{Failure, failure};
+use crate::assert::keep::keep_record;
 use crate::ceiling::{self, CeilingStatus, CeilingVerdict, Ceilings};
 use crate::command::{EndCause, Ended};
 use crate::meter::{Activity, Metric, PhaseReadings, Reading, Source};
+use crate::record::{ProcessPolicy, ProcessRun, RunState, Semantics, TestSemantics, Verdict, VerdictStatus, exit_code};
 
 /// The metrics that the process itself tells, of the whole test.
 const OF_HEAP: [Metric; 2] = [Metric::PeakHeap, Metric::RetainedHeap];
@@ -37,7 +40,7 @@ impl Isolated {
     }
 }
 
-pub(super) fn judge(test: &Isolated, finished: Finished) -> Judgement {
+pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) -> Judgement {
     let Finished { ended, begun, report, prelude } = finished;
     let (outcome, heap) = match report {
         Some((outcome, heap)) => (Some(outcome), heap),
@@ -48,7 +51,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished) -> Judgement {
         Some(Outcome::Failed) => Some("the test returned an error".to_owned()),
         Some(Outcome::Returned | Outcome::Panicked { .. }) => None,
     };
-    let mut verdicts = ended.verdicts;
+    let mut verdicts = ended.verdicts.clone();
     let of_heap = test.some_ceilings(|metric| OF_HEAP.contains(&metric));
     verdicts.extend(ceiling::judge(&[heap_phase(&heap)], &of_heap));
     let heap_verdicts = judge_heap(heap.as_ref().map_err(String::as_str), &test.heap);
@@ -59,12 +62,34 @@ pub(super) fn judge(test: &Isolated, finished: Finished) -> Judgement {
         _ => None,
     };
     // A process that ended early is not known to have stayed within its ceilings, which is no failure of theirs.
-    match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
-        (true, None, None) => return Judgement::Passed,
-        (true, None, Some(message)) => return Judgement::Panicked(message.to_owned()),
-        _ => {}
-    }
+    let judgement = match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
+        (true, None, None) => Some(Judgement::Passed),
+        (true, None, Some(message)) => Some(Judgement::Panicked(message.to_owned())),
+        _ => None,
+    };
+    let kept = keep_record(|| {
+        let test_verdict = match (&unfinished, panic, test.should_panic) {
+            (Some(what), ..) => Verdict::new("test", VerdictStatus::Fail, what),
+            (None, Some(message), false) => {
+                Verdict::new("test", VerdictStatus::Fail, format!("it panicked: {message}"))
+            }
+            (None, None, true) => Verdict::new("test", VerdictStatus::Fail, "it did not panic"),
+            (None, Some(_), true) => Verdict::new("test", VerdictStatus::Pass, "it panicked, as it should"),
+            (None, None, false) => Verdict::new("test", VerdictStatus::Pass, "its body returned"),
+        };
+        test.record(&ended, started, test_verdict, &verdicts, &heap_verdicts)
+    });
     let mut notes = Vec::new();
+    if let Err(error) = kept {
+        // A record that was asked for and is not there is no success.
+        match judgement {
+            Some(Judgement::Passed) => return Judgement::Failed(format!("{}: its record: {error}", test.name)),
+            _ => notes.push(format!("its record: {error}")),
+        }
+    }
+    if let Some(judgement) = judgement {
+        return judgement;
+    }
     if ended.left_running > 0 {
         notes.push(format!("{} left running were killed", processes(ended.left_running)));
     }
@@ -88,6 +113,50 @@ pub(super) fn judge(test: &Isolated, finished: Finished) -> Judgement {
         Some(what) => format!("{}: {what}\n{}", test.name, details("until then")),
         None => details(&test.name),
     })
+}
+
+impl Isolated {
+    fn record(
+        &self,
+        ended: &Ended,
+        started: SystemTime,
+        test: Verdict,
+        verdicts: &[CeilingVerdict],
+        heap: &[HeapVerdict],
+    ) -> ProcessRun {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let of_heap = heap.iter().map(|heap| {
+            let status = match heap.status {
+                CeilingStatus::Holds => VerdictStatus::Pass,
+                CeilingStatus::Broken => VerdictStatus::Fail,
+                CeilingStatus::NotMeasurable => VerdictStatus::NotMeasurable,
+            };
+            Verdict::new(format!("ceiling {}", heap.counter), status, &heap.message)
+        });
+        let verdicts: Vec<Verdict> =
+            [test].into_iter().chain(verdicts.iter().cloned().map(Verdict::from)).chain(of_heap).collect();
+        ProcessRun {
+            command: std::env::args().collect(),
+            semantics: Semantics::Test(TestSemantics {
+                package: Some(self.package.clone()),
+                suite: Some(self.suite.clone()),
+                name: self.name.clone(),
+            }),
+            policy: ProcessPolicy {
+                ceilings: self.ceilings.clone(),
+                enforce: self.enforce,
+                timeout_ns: self.timeout.map(nanoseconds),
+                sampling_interval_ns: nanoseconds(self.sample_interval),
+            },
+            started,
+            wall: ended.wall,
+            state: RunState::Complete,
+            end: Some(ended.end.clone()),
+            phases: ended.phases.clone(),
+            exit_code: exit_code(&verdicts),
+            verdicts,
+        }
+    }
 }
 
 fn any_broken(verdicts: &[CeilingVerdict]) -> bool {
