@@ -9,6 +9,7 @@ use crate::capture::write::WriteError;
 use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
 use crate::compare::{ParsePresetError, ToleranceError};
+use crate::gate::{AllowanceError, LimitError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
 use crate::meter::MeterError;
@@ -48,6 +49,10 @@ pub enum Error {
     Meter(#[from] MeterError),
     #[error(transparent)]
     Ceiling(#[from] CeilingError),
+    #[error(transparent)]
+    Allowance(#[from] AllowanceError),
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]

@@ -7,6 +7,7 @@
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`record`]: the document of a run, and what changed between two.
+//! - [`gate`]: figures against a baseline.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //!
 //! ```
@@ -26,6 +27,7 @@ pub mod capture;
 pub mod ceiling;
 pub mod compare;
 mod error;
+pub mod gate;
 pub mod inspect;
 pub mod kernel;
 pub mod meter;
