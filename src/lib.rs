@@ -2,6 +2,7 @@
 //!
 //! Modules in layers, each using only those above it in this list:
 //! - [`bytes`]: amounts with their unit in the type.
+//! - [`alloc`]: exact figures of the heap, from an allocator that counts.
 //! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
 //! - [`inspect`]: what is inside files of torch.save.
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
@@ -9,6 +10,7 @@
 //! - [`record`]: the document of a run, and what changed between two.
 //! - [`gate`]: figures against a baseline.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
+//! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
 //!
 //! ```
 //! use plimsoll::capture::{Capture, synthesize};
@@ -22,6 +24,8 @@
 //! # Ok::<(), plimsoll::Error>(())
 //! ```
 
+pub mod alloc;
+pub mod assert;
 pub mod bytes;
 pub mod capture;
 pub mod ceiling;
@@ -36,5 +40,6 @@ pub mod report;
 pub mod run;
 pub mod timing;
 
+pub use assert::phase;
 pub use bytes::ByteSize;
 pub use error::{Error, Result};

@@ -46,13 +46,16 @@ pub struct CeilingVerdict {
     pub message: String,
 }
 
-/// Holds every ceiling against the worst reading of its metric in any phase.
+/// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
+/// the last phase alone.
 pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
     ceilings.iter().map(|ceiling| judge_one(phases, ceiling)).collect()
 }
 
 fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     let Ceiling { metric, limit } = ceiling;
+    // What one phase leaves may be gone with the next.
+    let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let mut worst: Option<(&PhaseReadings, &Reading)> = None;
     for phase in phases {
         if let Some(reading) = phase.readings.get(&metric)
@@ -106,8 +109,8 @@ fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String 
         trust(reading)
     );
     if let Some(process) = largest(phase, ceiling.metric) {
-        let (kind, peak) = match (ceiling.metric, &process.peak_anon) {
-            (Metric::PeakAnon, Some(anon)) => ("anonymous", anon),
+        let (kind, peak) = match &process.peak_anon {
+            Some(anon) if is_anonymous(ceiling.metric) => ("anonymous", anon),
             _ => ("resident", &process.peak_rss),
         };
         message += &format!("; most is {} ({}) with {} {kind}", process.name, process.pid, peak.bytes);
@@ -140,10 +143,14 @@ fn distance(a: ByteSize, b: ByteSize) -> ByteSize {
 }
 
 fn largest(phase: &PhaseReadings, metric: Metric) -> Option<&ProcessPeak> {
-    phase.processes.iter().max_by_key(|process| match (metric, &process.peak_anon) {
-        (Metric::PeakAnon, anon) => anon.as_ref().map(|anon| anon.bytes),
+    phase.processes.iter().max_by_key(|process| match &process.peak_anon {
+        anon if is_anonymous(metric) => anon.as_ref().map(|anon| anon.bytes),
         _ => Some(process.peak_rss.bytes),
     })
+}
+
+fn is_anonymous(metric: Metric) -> bool {
+    matches!(metric, Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::RetainedAnon)
 }
 
 #[cfg(test)]
@@ -174,7 +181,7 @@ mod tests {
             readings: readings.iter().map(|&(metric, mib, source)| (metric, reading(mib, source, "figure"))).collect(),
             unavailable: BTreeMap::from([(Metric::PeakPss, "/proc/7/smaps_rollup: Permission denied".to_owned())]),
             processes: vec![process(7, "worker 1", 300, 20), process(5, "supervisor", 40, 30)],
-            timeline: Vec::new(),
+            ..PhaseReadings::default()
         }
     }
 
@@ -224,6 +231,19 @@ mod tests {
         let broken = one(&phases, "available_floor = 512 MiB");
         assert_eq!((broken.status, broken.by), (CeilingStatus::Broken, Some(ByteSize::mib(12))));
         assert!(broken.message.contains("in phase `b`: 500.00 MiB, 12.00 MiB below the limit"), "{}", broken.message);
+    }
+
+    #[test]
+    fn what_is_retained_is_judged_in_the_last_phase() {
+        let leaves = |name, mib| phase(name, &[(Metric::RetainedRss, mib, Source::Exact)]);
+        let verdict = one(&[leaves("a", 90), leaves("b", 2)], "retained_rss = 4 MiB");
+        assert_eq!((verdict.status, verdict.phase.as_deref()), (CeilingStatus::Holds, Some("b")));
+        assert_eq!(one(&[leaves("a", 0), leaves("b", 9)], "retained_rss = 4 MiB").status, CeilingStatus::Broken);
+        assert_eq!(
+            one(&[leaves("a", 0), phase("b", &[])], "retained_rss = 4 MiB").status,
+            CeilingStatus::NotMeasurable
+        );
+        assert_eq!(one(&[], "retained_rss = 4 MiB").status, CeilingStatus::NotMeasurable);
     }
 
     #[test]

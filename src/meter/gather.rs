@@ -6,16 +6,21 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
 
+use super::activity::{ActivityScope, Counters, TreeUsage};
 use super::children::NewestId;
 use super::error::MeterError;
+use super::finish::Ending;
 use super::meminfo::SystemMemoryFile;
-use super::options::MeterOptions;
-use super::phase::{Beginning, Pass, Phase, ProcessSample, PssPass};
+use super::oom::OomKills;
+use super::options::{MeterOptions, SwapScope};
+use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, PssPass, Start};
+use super::phase::{Beginning, Phase};
+use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
 use super::pss::PssReader;
-use super::reading::{Metric, PhaseReadings};
+use super::reading::{MemorySplit, PhaseReadings};
 use super::throttle::{Throttle, thread_time};
-use super::tree::{Node, Totals, Tree};
+use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
 use crate::bytes::ByteSize;
 
@@ -35,7 +40,9 @@ pub(crate) struct Gatherer {
     pub(crate) stop: bool,
     interval: Duration,
     root: u32,
+    swap: SwapScope,
     tree: Tree,
+    usage: TreeUsage,
     passes: Throttle,
     discovery: Throttle,
     newest: NewestId,
@@ -49,6 +56,8 @@ pub(crate) struct Gatherer {
     pss: Option<PssReader>,
     watches: Watches,
     phase: Option<Phase>,
+    /// What stood when the first phase began.
+    first: Option<Start>,
     resets: u64,
     finished: Vec<PhaseReadings>,
 }
@@ -59,7 +68,9 @@ impl Gatherer {
             stop: false,
             interval,
             root: options.root,
+            swap: options.swap,
             tree: Tree::new(options.root)?,
+            usage: TreeUsage::new(options.root),
             passes: Throttle::new(PASS_PARTS, Duration::ZERO),
             discovery: Throttle::new(DISCOVERY_PARTS, Duration::ZERO),
             newest: NewestId::open(),
@@ -69,8 +80,9 @@ impl Gatherer {
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
             pss: options.pss.then(PssReader::new),
-            watches: Watches::new(&options.watches)?,
+            watches: Watches::new(&options.watches, options.swap)?,
             phase: None,
+            first: None,
             resets: 0,
             finished: Vec::new(),
         })
@@ -86,10 +98,20 @@ impl Gatherer {
 
     pub(crate) fn begin_phase(&mut self, name: &str) {
         self.end_phase();
-        let reaped_faults = self.reaped_faults();
-        let reset = self.reset_own_mark();
-        self.phase = Some(Phase::new(name, Instant::now(), self.interval, Beginning { reset, reaped_faults }));
+        // The counters of usage are read over the processes that there are.
+        self.discover(Instant::now(), true);
+        let beginning = Beginning {
+            at: Instant::now(),
+            interval: self.interval,
+            swap: self.swap,
+            first: self.first,
+            counters: self.counters(),
+            reaped_faults: self.reaped_faults(),
+            reset: self.reset_own_mark(),
+        };
+        self.phase = Some(Phase::new(name, beginning));
         self.pass(true);
+        self.first = self.first.or(self.phase.as_ref().map(|phase| phase.baseline().first));
     }
 
     pub(crate) fn finish(&mut self) -> Vec<PhaseReadings> {
@@ -102,10 +124,24 @@ impl Gatherer {
             return;
         }
         self.pass(true);
-        let reaped_faults = self.reaped_faults();
+        let ending = Ending {
+            at: Instant::now(),
+            counters: self.counters(),
+            reaped_faults: self.reaped_faults(),
+            reset_since: RESETS.load(Ordering::SeqCst) != self.resets,
+        };
         if let Some(phase) = self.phase.take() {
-            let reset_since = RESETS.load(Ordering::SeqCst) != self.resets;
-            self.finished.push(phase.finish(Instant::now(), reaped_faults, reset_since));
+            self.finished.push(phase.finish(ending));
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            usage: self.usage.read(&self.tree),
+            pressure: MemoryPressure::read(),
+            stalls_of: ActivityScope::System,
+            oom_kills: OomKills::read().ok().flatten(),
+            oom_kills_of: ActivityScope::System,
         }
     }
 
@@ -133,6 +169,7 @@ impl Gatherer {
         if self.tree.node(pid).is_none() {
             self.tree.discover(now);
         }
+        self.usage.observe_exit(&self.tree, pid);
         if self.tree.read_one(pid, now)
             && let Some(phase) = &mut self.phase
             && let Some(sample) = self.tree.node(pid).and_then(|node| sample(node, &self.names))
@@ -154,15 +191,18 @@ impl Gatherer {
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         self.passes.spent(now, thread_time().saturating_sub(before));
-        let totals = Totals::of(self.tree.nodes().iter().filter_map(|node| node.memory));
+        let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let pss = match &mut self.pss {
             Some(pss) => match &totals {
                 Some(totals) => pss.pass(now, totals.rss, self.tree.nodes(), edge),
                 None => PssPass::NotTaken,
             },
-            None => PssPass::Failed("it was not asked for".to_owned()),
+            None => PssPass::Failed(NOT_ASKED_FOR.to_owned()),
         };
         let pass = Pass { at: now, totals, system, pss };
+        if let Some(phase) = &mut self.phase {
+            phase.start(&pass);
+        }
         self.check_watches(&pass);
         if let Some(phase) = &mut self.phase {
             for node in self.tree.nodes() {
@@ -191,19 +231,9 @@ impl Gatherer {
 
     fn check_watches(&mut self, pass: &Pass) {
         let phase = self.phase.as_ref();
-        let system = pass.system.as_ref().ok();
-        let reading = |metric| match metric {
-            Metric::PeakRss => Some(pass.totals?.rss),
-            Metric::PeakAnon => pass.totals?.anon,
-            Metric::PeakFile => pass.totals?.file,
-            Metric::PeakShmem => pass.totals?.shmem,
-            Metric::PeakSwap => pass.totals?.swap,
-            Metric::PeakPss => match pass.pss {
-                PssPass::Sum { bytes, .. } => Some(bytes),
-                PssPass::NotTaken | PssPass::Failed(_) => None,
-            },
-            Metric::SwapGrowth => phase?.swap_growth(system?),
-            Metric::AvailableFloor => system?.available,
+        let reading = |metric| match pass.figure(metric, phase.map(Phase::baseline)) {
+            Figure::Bytes(bytes) => Some(bytes),
+            Figure::NotTaken | Figure::Missing(_) => None,
         };
         let (nodes, names) = (self.tree.nodes(), &self.names);
         self.watches.check(&Moment {

@@ -15,15 +15,20 @@
 //! - A file of `/proc/PID` that is held open never tells of a later process with the same id.
 //! - `smaps_rollup` is exact and slow (9 ms a GiB), and the only source of the proportional set.
 
+mod activity;
 mod cgroup;
 mod children;
 mod error;
+mod finish;
 mod gather;
 mod meminfo;
+mod metric;
 mod oom;
 mod options;
+mod pass;
 mod peaks;
 mod phase;
+mod population;
 mod pressure;
 mod process;
 mod pss;
@@ -38,14 +43,16 @@ mod timeline;
 mod tree;
 mod watch;
 
+pub use activity::{Activity, ActivityScope};
 pub use cgroup::{CgroupLimits, CgroupVersion};
 pub use error::MeterError;
 pub use meminfo::SystemMemory;
+pub use metric::{Metric, ParseMetricError};
 pub use oom::OomKills;
-pub use options::MeterOptions;
+pub use options::{MeterOptions, SwapScope};
 pub use pressure::MemoryPressure;
 pub use process::{ProcessId, ProcessMemory};
-pub use reading::{Metric, ParseMetricError, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};
+pub use reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};
 pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;
 pub use system::{SwapArea, SystemInfo};

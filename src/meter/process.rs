@@ -6,6 +6,7 @@ use std::io;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::activity::Usage;
 use super::error::MeterError;
 use super::text::{key_values, kilobytes, number, read_path};
 use crate::bytes::ByteSize;
@@ -117,6 +118,8 @@ pub(crate) struct Stat {
     pub(crate) forked: bool,
     /// Minor faults of the children that it has reaped: it changes when one has come and gone unseen.
     pub(crate) reaped_faults: u64,
+    /// Of itself and the children that it has reaped.
+    pub(crate) usage: Usage,
     pub(crate) start_ticks: u64,
 }
 
@@ -127,9 +130,18 @@ impl Stat {
         let mut fields = text[close + 1..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).skip(1);
         let parent = u32::try_from(number(fields.next()?)?).ok()?;
         let flags = number(fields.nth(4)?)?;
-        let reaped_faults = number(fields.nth(1)?)?;
-        let start_ticks = number(fields.nth(10)?)?;
-        Some(Self { parent, forked: flags & FORKED_WITHOUT_EXEC != 0, reaped_faults, start_ticks })
+        let mut count = || number(fields.next()?);
+        // Faults of its own and of reaped children by turns, then times of its own, then those of reaped children.
+        let [minor, reaped_faults, major, reaped_major] = [count()?, count()?, count()?, count()?];
+        let [user, system, reaped_user, reaped_system] = [count()?, count()?, count()?, count()?];
+        let start_ticks = number(fields.nth(4)?)?;
+        let usage = Usage {
+            minor_faults: minor.saturating_add(reaped_faults),
+            major_faults: major.saturating_add(reaped_major),
+            user_ticks: user.saturating_add(reaped_user),
+            system_ticks: system.saturating_add(reaped_system),
+        };
+        Some(Self { parent, forked: flags & FORKED_WITHOUT_EXEC != 0, reaped_faults, usage, start_ticks })
     }
 
     pub(crate) fn read(pid: u32) -> Result<Self, MeterError> {
@@ -198,7 +210,8 @@ mod tests {
     fn a_stat_is_read_behind_a_name_of_any_kind() {
         let text = b"439 (a) S 1 (b)) S 410 439 439 0 -1 4194624 40558 1581227 0 255 69 265 4772 5144 20 0 13 0 25 \
             48046080 4060 18446744073709551615 1 1 0\n";
-        let stat = Stat { parent: 410, forked: true, reaped_faults: 1_581_227, start_ticks: 25 };
+        let usage = Usage { minor_faults: 40_558 + 1_581_227, major_faults: 255, user_ticks: 4841, system_ticks: 5409 };
+        let stat = Stat { parent: 410, forked: true, reaped_faults: 1_581_227, usage, start_ticks: 25 };
         assert_eq!(Stat::parse(text), Some(stat));
         assert_eq!(Stat::parse(b"439 (sh) S 410"), None);
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::phase::PssPass;
+use super::pass::PssPass;
 use super::process::read_pss;
 use super::throttle::{Throttle, thread_time};
 use super::tree::Node;

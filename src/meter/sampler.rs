@@ -21,9 +21,9 @@ const STACK: usize = 256 << 10;
 /// to none, but is watched, except for the growth of swap, which is counted from the start of a phase.
 ///
 /// ```
-/// use plimsoll::meter::{Meter, MeterOptions, Metric};
+/// use plimsoll::meter::{Meter, Metric};
 ///
-/// let meter = Meter::start(MeterOptions::default())?;
+/// let meter = Meter::start()?;
 /// meter.phase("load");
 /// let data = vec![1u8; 8 << 20];
 /// let phases = meter.finish();
@@ -52,11 +52,19 @@ impl Shared {
 }
 
 impl Meter {
-    /// Begins to sample.
+    /// Begins to sample this process and its children ([`MeterOptions::default`]).
+    ///
+    /// # Errors
+    /// [`MeterError`] where /proc cannot be read, or no thread can be had.
+    pub fn start() -> Result<Self, MeterError> {
+        Self::start_with(MeterOptions::default())
+    }
+
+    /// Begins to sample what `options` say.
     ///
     /// # Errors
     /// [`MeterError`] where there is no process `options.root`, /proc cannot be read, or no thread can be had.
-    pub fn start(options: MeterOptions) -> Result<Self, MeterError> {
+    pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
         let interval = options.interval.max(Duration::from_micros(100));
         let gatherer = Gatherer::new(&options, interval)?;
         let refused = |what| move |source| MeterError::Start { what, source };

@@ -9,7 +9,6 @@ use super::error::MeterError;
 use super::process::{ProcessId, ProcessMemory, Stat, Status};
 use super::shared_memory::Forked;
 use super::text::{TextFile, read_path};
-use crate::bytes::ByteSize;
 
 /// Status files that are kept open; a process beyond them is opened anew at every reading.
 const OPEN_FILES: usize = 256;
@@ -199,32 +198,4 @@ pub fn process_tree(root: u32) -> Result<Vec<ProcessId>, MeterError> {
     let mut tree = Tree::new(root)?;
     tree.discover(Instant::now());
     Ok(tree.nodes.iter().map(|node| node.id).collect())
-}
-
-/// The sums of one pass; a part is absent where any process lacks it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) rss: ByteSize,
-    pub(crate) anon: Option<ByteSize>,
-    pub(crate) file: Option<ByteSize>,
-    pub(crate) shmem: Option<ByteSize>,
-    pub(crate) swap: Option<ByteSize>,
-}
-
-impl Totals {
-    /// `None` where there is no process.
-    pub(crate) fn of(processes: impl Iterator<Item = ProcessMemory> + Clone) -> Option<Self> {
-        processes.clone().next()?;
-        Some(Self {
-            rss: processes.clone().map(|memory| memory.rss).sum(),
-            anon: sum(processes.clone().map(|memory| memory.anon)),
-            file: sum(processes.clone().map(|memory| memory.file)),
-            shmem: sum(processes.clone().map(|memory| memory.shmem)),
-            swap: sum(processes.map(|memory| memory.swap)),
-        })
-    }
-}
-
-fn sum(mut parts: impl Iterator<Item = Option<ByteSize>>) -> Option<ByteSize> {
-    parts.try_fold(ByteSize::ZERO, |sum, part| sum.checked_add(part?))
 }

@@ -9,8 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::MeterError;
+use super::metric::Metric;
+use super::options::SwapScope;
+use super::pass::counter;
 use super::process::ProcessMemory;
-use super::reading::{Metric, Reading, Source};
+use super::reading::{Reading, Source};
 use crate::bytes::ByteSize;
 
 /// So many breaches wait to be taken; more are not kept.
@@ -82,16 +85,17 @@ pub(crate) struct Moment<'a> {
 #[derive(Debug)]
 pub(crate) struct Watches {
     watches: Vec<(Watch, bool)>,
+    swap: SwapScope,
     breaches: VecDeque<Breach>,
     signal: OwnedFd,
 }
 
 impl Watches {
-    pub(crate) fn new(watches: &[Watch]) -> Result<Self, MeterError> {
+    pub(crate) fn new(watches: &[Watch], swap: SwapScope) -> Result<Self, MeterError> {
         let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|source| MeterError::Start { what: "eventfd", source: source.into() })?;
         let watches = watches.iter().map(|&watch| (watch, false)).collect();
-        Ok(Self { watches, breaches: VecDeque::new(), signal })
+        Ok(Self { watches, swap, breaches: VecDeque::new(), signal })
     }
 
     pub(crate) fn signal(&self) -> BorrowedFd<'_> {
@@ -110,7 +114,7 @@ impl Watches {
                     reading: Reading {
                         bytes: reading,
                         source: Source::LowerBound,
-                        counter: watch.metric.counter().to_owned(),
+                        counter: counter(watch.metric, self.swap).to_owned(),
                     },
                     phase: now.phase.to_owned(),
                     at_ns: now.at_ns,
@@ -135,10 +139,10 @@ impl Watches {
 
 fn measure(metric: Metric) -> Measure {
     match metric {
-        Metric::PeakAnon => |memory| memory.anon,
+        Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::RetainedAnon => |memory| memory.anon,
         Metric::PeakFile => |memory| memory.file,
         Metric::PeakShmem => |memory| memory.shmem,
         Metric::PeakSwap | Metric::SwapGrowth => |memory| memory.swap,
-        Metric::PeakRss | Metric::PeakPss | Metric::AvailableFloor => |memory| Some(memory.rss),
+        _ => |memory| Some(memory.rss),
     }
 }

@@ -10,8 +10,8 @@ use crate::ceiling::judge;
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    CgroupLimits, CgroupVersion, Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof, Source, SwapArea,
-    SystemInfo, TimelinePoint,
+    Activity, CgroupLimits, CgroupVersion, MemorySplit, Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof,
+    Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Statistics};
 
@@ -241,13 +241,31 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
         anon: Some(ByteSize::mib(4)),
         available: Some(ByteSize::gib(57)),
     });
+    let split = |mib| {
+        let part = |part| Some(ByteSize::mib(part));
+        let (anon, file, swap) = (part(mib / 4), part(mib - mib / 4), part(0));
+        Some(MemorySplit { rss: ByteSize::mib(mib), anon, file, shmem: part(0), swap })
+    };
     PhaseReadings {
         phase: name.to_owned(),
         wall_ns: 240_000_000,
         readings,
-        unavailable: BTreeMap::new(),
+        at_start: split(8),
+        at_peak: split(mib),
+        at_end: split(12),
+        activity: Activity {
+            minor_faults: Some(mib * 256),
+            major_faults: Some(3),
+            cpu_user_ns: Some(180_000_000),
+            cpu_system_ns: Some(40_000_000),
+            some_stall_us: Some(1500),
+            full_stall_us: Some(20),
+            oom_kills: Some(0),
+            ..Activity::default()
+        },
         processes: vec![ProcessPeak { pid: 4242, name: "worker 1".to_owned(), peak_rss: worker, peak_anon: None }],
         timeline: timeline.collect(),
+        ..PhaseReadings::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::capture::Capture;
 use crate::compare::Comparison;
 use crate::kernel::Kernel;
-use crate::meter::{Meter, MeterOptions};
+use crate::meter::Meter;
 use crate::record::{Record, VerdictStatus};
 
 use super::in_process::InProcess;
@@ -51,7 +51,7 @@ impl<'a> Validation<'a> {
     /// # Errors
     /// [`RunError`] where memory cannot be metered. An entry that fails is a result, not an error.
     pub fn run(self, kernel: impl Kernel) -> Result<Report, RunError> {
-        let meter = Meter::start(MeterOptions::default())?;
+        let meter = Meter::start()?;
         run(self.capture, &mut InProcess::new(kernel), &meter, &self.options, &mut ()).map(Report)
     }
 }

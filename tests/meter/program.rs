@@ -56,7 +56,7 @@ impl Program {
     }
 
     pub fn meter(&self, interval: Duration) -> Meter {
-        Meter::start(MeterOptions { root: self.pid(), interval, ..MeterOptions::default() }).unwrap()
+        Meter::start_with(MeterOptions { root: self.pid(), interval, ..MeterOptions::default() }).unwrap()
     }
 }
 
@@ -148,8 +148,8 @@ fn program() {
             }
             "meter" => {
                 let options = MeterOptions { interval: Duration::from_secs(60), ..MeterOptions::default() };
-                let meter = Meter::start(options.clone()).unwrap();
-                let other = Meter::start(options).unwrap();
+                let meter = Meter::start_with(options.clone()).unwrap();
+                let other = Meter::start_with(options).unwrap();
                 for phase in ["spike", "quiet"] {
                     meter.phase(phase);
                     if phase == "spike" {

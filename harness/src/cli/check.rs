@@ -43,7 +43,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
 
     let ceilings = ceilings(&check.memory);
-    let meter = Meter::start(MeterOptions {
+    let meter = Meter::start_with(MeterOptions {
         interval: check.memory.sample_interval,
         watches: ceilings.watches(),
         ..MeterOptions::default()

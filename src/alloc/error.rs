@@ -1,0 +1,21 @@
+//! Why the heap cannot be measured.
+
+/// Why the heap cannot be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeapError {
+    /// The program's allocator is another.
+    #[error(
+        "the heap is not measurable: declare `#[global_allocator] static ALLOCATOR: plimsoll::alloc::Tracking = \
+         plimsoll::alloc::Tracking::new();` in this program, or `Tracking::wrap(..)` around the allocator that it has"
+    )]
+    NotTracking,
+    /// So many scopes are open that there is room for no other.
+    #[error("{open} scopes are open over the same {of}: finish one before another is opened")]
+    TooManyScopes {
+        /// How many are open.
+        open: usize,
+        /// `thread` or `process`.
+        of: &'static str,
+    },
+}

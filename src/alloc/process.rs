@@ -1,0 +1,227 @@
+//! What every thread has counted, in atomics that exist from the start.
+//!
+//! The live bytes of a scope are one atomic: the values that it takes one after the other are the true live bytes, so
+//! that the largest of them is the true peak. Everything else is counted by thread, each in a cache line of its own.
+
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
+
+use super::error::HeapError;
+use super::thread::Counts;
+
+/// So many scopes over the process can be open at once.
+const SCOPES: usize = 8;
+/// So many threads are told apart; what further ones do is counted together.
+const THREADS: usize = 64;
+/// What the kernel keeps of a thread's name, and a NUL.
+const NAME: usize = 16;
+
+/// The scopes that are open, one bit each.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+/// The scopes that someone has, or is about to open or to close.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+static PLACES: [Place; SCOPES] = [const { Place::new() }; SCOPES];
+
+struct Place {
+    live: AtomicI64,
+    peak: AtomicI64,
+    threads: [Entry; THREADS],
+    further: Entry,
+}
+
+/// What one thread does. `id` is 0 where none has it.
+#[repr(align(64))]
+struct Entry {
+    id: AtomicU32,
+    name: [AtomicU64; NAME / 8],
+    allocations: AtomicU64,
+    reallocations: AtomicU64,
+    deallocations: AtomicU64,
+    allocated: AtomicU64,
+    freed: AtomicU64,
+}
+
+/// What one thread has done: its id, which is absent for those that are counted together, and its name.
+pub(super) struct ThreadCounts {
+    pub(super) id: Option<u32>,
+    pub(super) name: [u8; NAME],
+    pub(super) counts: Counts,
+}
+
+/// The scopes that are open, one bit each.
+#[inline]
+pub(super) fn open() -> u32 {
+    OPEN.load(Ordering::Relaxed)
+}
+
+/// Counts a call of the allocator by thread `id` in the scopes of `open`, which was read right before.
+pub(super) fn count(change: &Counts, mut open: u32, id: u32) {
+    // With the release in `begin`: where the bit is seen, so are the zeros from which its scope counts. A thread that the
+    // scope's owner started later, or joins before it reads, is ordered by that; of a call that merely overlaps the
+    // opening of a scope nobody can say on which side it falls.
+    fence(Ordering::Acquire);
+    while open != 0 {
+        PLACES[open.trailing_zeros() as usize].count(change, id);
+        open &= open - 1;
+    }
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            live: AtomicI64::new(0),
+            peak: AtomicI64::new(0),
+            threads: [const { Entry::new() }; THREADS],
+            further: Entry::new(),
+        }
+    }
+
+    fn count(&self, change: &Counts, id: u32) {
+        let delta = change.live();
+        // Relaxed is enough: each atomic has one order of its values, and nothing is concluded from two of them together.
+        let live = self.live.fetch_add(delta, Ordering::Relaxed).wrapping_add(delta);
+        if live > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(live, Ordering::Relaxed);
+        }
+        self.entry(id).add(change);
+    }
+
+    /// The entry of a thread, taken for it where it has none.
+    fn entry(&self, id: u32) -> &Entry {
+        let start = id as usize % THREADS;
+        for entry in self.threads[start..].iter().chain(&self.threads[..start]) {
+            match entry.id.load(Ordering::Relaxed) {
+                taken if taken == id => return entry,
+                0 => match entry.id.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => {
+                        for (word, bytes) in entry.name.iter().zip(own_name().as_chunks().0) {
+                            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+                        }
+                        return entry;
+                    }
+                    // Only this thread takes one for its id, so that it was another's.
+                    Err(_) => continue,
+                },
+                _ => {}
+            }
+        }
+        &self.further
+    }
+
+    fn clear(&self) {
+        self.live.store(0, Ordering::Relaxed);
+        self.peak.store(0, Ordering::Relaxed);
+        self.threads.iter().chain([&self.further]).for_each(Entry::clear);
+    }
+}
+
+impl Entry {
+    const fn new() -> Self {
+        Self {
+            id: AtomicU32::new(0),
+            name: [const { AtomicU64::new(0) }; NAME / 8],
+            allocations: AtomicU64::new(0),
+            reallocations: AtomicU64::new(0),
+            deallocations: AtomicU64::new(0),
+            allocated: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+        }
+    }
+
+    fn add(&self, change: &Counts) {
+        for (total, more) in [
+            (&self.allocations, change.allocations),
+            (&self.reallocations, change.reallocations),
+            (&self.deallocations, change.deallocations),
+            (&self.allocated, change.allocated),
+            (&self.freed, change.freed),
+        ] {
+            if more != 0 {
+                total.fetch_add(more, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let read = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        Counts {
+            allocations: read(&self.allocations),
+            reallocations: read(&self.reallocations),
+            deallocations: read(&self.deallocations),
+            allocated: read(&self.allocated),
+            freed: read(&self.freed),
+        }
+    }
+
+    fn name(&self) -> [u8; NAME] {
+        let mut name = [0; NAME];
+        for (bytes, word) in name.as_chunks_mut().0.iter_mut().zip(&self.name) {
+            *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        name
+    }
+
+    fn clear(&self) {
+        self.id.store(0, Ordering::Relaxed);
+        let totals = [&self.allocations, &self.reallocations, &self.deallocations, &self.allocated, &self.freed];
+        self.name.iter().chain(totals).for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+}
+
+/// The name of this thread, found without allocating; zeros where the kernel tells none.
+fn own_name() -> [u8; NAME] {
+    let mut name = [0u8; NAME];
+    // SAFETY: PR_GET_NAME writes at most 16 bytes to its second argument, which points to so many.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
+/// Opens a scope over the process: its place.
+pub(super) fn begin() -> Result<usize, HeapError> {
+    let mut taken = TAKEN.load(Ordering::Relaxed);
+    let place = loop {
+        let place = taken.trailing_ones() as usize;
+        if place >= SCOPES {
+            return Err(HeapError::TooManyScopes { open: SCOPES, of: "process" });
+        }
+        // Acquire: what the scope that was here before has still written lies before this one's zeros.
+        match TAKEN.compare_exchange_weak(taken, taken | 1 << place, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => break place,
+            Err(now) => taken = now,
+        }
+    };
+    PLACES[place].clear();
+    OPEN.fetch_or(1 << place, Ordering::Release);
+    Ok(place)
+}
+
+/// The live bytes and the peak of the scope at `place`, and what each thread did.
+pub(super) fn read(place: usize, thread: &mut dyn FnMut(ThreadCounts)) -> (i64, i64) {
+    let place = &PLACES[place];
+    let figures = (place.live.load(Ordering::Relaxed), place.peak.load(Ordering::Relaxed));
+    for entry in &place.threads {
+        let id = entry.id.load(Ordering::Relaxed);
+        if id != 0 {
+            thread(ThreadCounts { id: Some(id), name: entry.name(), counts: entry.counts() });
+        }
+    }
+    let counts = place.further.counts();
+    if counts != Counts::ZERO {
+        thread(ThreadCounts { id: None, name: [0; NAME], counts });
+    }
+    figures
+}
+
+/// The peak of the scope at `place` begins anew at the live bytes of now.
+pub(super) fn restart_peak(place: usize) {
+    PLACES[place].peak.store(PLACES[place].live.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Nothing more is counted at `place`.
+pub(super) fn stop(place: usize) {
+    OPEN.fetch_and(!(1 << place), Ordering::Relaxed);
+}
+
+/// The place is free for another scope.
+pub(super) fn release(place: usize) {
+    TAKEN.fetch_and(!(1 << place), Ordering::Release);
+}

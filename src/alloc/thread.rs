@@ -1,0 +1,169 @@
+//! What one thread has counted, in cells of its own.
+
+use std::cell::Cell;
+
+use super::error::HeapError;
+use super::process;
+
+/// So many scopes over one thread can be open at once.
+pub(super) const SCOPES: usize = 16;
+/// The bit of `open` by which it is found out whether anything is counted at all.
+const PROBE: u32 = 1 << 31;
+
+/// What one call of the allocator changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) allocations: u64,
+    pub(super) reallocations: u64,
+    pub(super) deallocations: u64,
+    pub(super) allocated: u64,
+    pub(super) freed: u64,
+}
+
+impl Counts {
+    pub(super) const ZERO: Self = Self { allocations: 0, reallocations: 0, deallocations: 0, allocated: 0, freed: 0 };
+
+    /// The bytes that are live after it, beyond those before. No real amount of memory reaches 2^63.
+    pub(super) const fn live(&self) -> i64 {
+        self.allocated.wrapping_sub(self.freed) as i64
+    }
+
+    pub(super) const fn plus(&self, other: &Self) -> Self {
+        Self {
+            allocations: self.allocations.wrapping_add(other.allocations),
+            reallocations: self.reallocations.wrapping_add(other.reallocations),
+            deallocations: self.deallocations.wrapping_add(other.deallocations),
+            allocated: self.allocated.wrapping_add(other.allocated),
+            freed: self.freed.wrapping_add(other.freed),
+        }
+    }
+
+    pub(super) const fn since(&self, before: &Self) -> Self {
+        Self {
+            allocations: self.allocations.wrapping_sub(before.allocations),
+            reallocations: self.reallocations.wrapping_sub(before.reallocations),
+            deallocations: self.deallocations.wrapping_sub(before.deallocations),
+            allocated: self.allocated.wrapping_sub(before.allocated),
+            freed: self.freed.wrapping_sub(before.freed),
+        }
+    }
+}
+
+/// The cells of a thread. They have no destructor and a constant beginning, so that they stand from the first
+/// allocation of the thread to its last, that of other destructors included.
+struct Thread {
+    /// One bit a scope that is open.
+    open: Cell<u32>,
+    /// How many calls of [`uncounted`] the thread is in.
+    uncounted: Cell<u32>,
+    /// The id that the kernel gave it; 0 as long as nobody asked.
+    id: Cell<u32>,
+    counts: Cell<Counts>,
+    /// The most live bytes since each scope was opened.
+    peaks: [Cell<i64>; SCOPES],
+}
+
+thread_local! {
+    static THREAD: Thread = const {
+        Thread {
+            open: Cell::new(0),
+            uncounted: Cell::new(0),
+            id: Cell::new(0),
+            counts: Cell::new(Counts::ZERO),
+            peaks: [const { Cell::new(0) }; SCOPES],
+        }
+    };
+}
+
+/// Counts a call of the allocator on this thread, where a scope is open.
+#[inline]
+pub(super) fn count(change: Counts) {
+    THREAD.with(|thread| {
+        let everywhere = process::open();
+        if thread.open.get() | everywhere != 0 && thread.uncounted.get() == 0 {
+            thread.count(&change, everywhere);
+        }
+    });
+}
+
+impl Thread {
+    #[inline(never)]
+    fn count(&self, change: &Counts, everywhere: u32) {
+        let mut open = self.open.get();
+        if open != 0 {
+            let counts = self.counts.get().plus(change);
+            self.counts.set(counts);
+            open &= !PROBE;
+            while open != 0 {
+                let peak = &self.peaks[open.trailing_zeros() as usize];
+                peak.set(peak.get().max(counts.live()));
+                open &= open - 1;
+            }
+        }
+        if everywhere != 0 {
+            process::count(change, everywhere, self.id());
+        }
+    }
+
+    fn id(&self) -> u32 {
+        if self.id.get() == 0 {
+            self.id.set(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+        }
+        self.id.get()
+    }
+}
+
+/// Does `work` without counting what this thread allocates and frees meanwhile. What is allocated in it should be freed
+/// in it, or else the live bytes of an open scope no longer come out even.
+pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+    struct Again;
+    impl Drop for Again {
+        fn drop(&mut self) {
+            THREAD.with(|thread| thread.uncounted.set(thread.uncounted.get() - 1));
+        }
+    }
+    THREAD.with(|thread| thread.uncounted.set(thread.uncounted.get() + 1));
+    let _again = Again;
+    work()
+}
+
+/// Whether `work`, which allocates, is counted.
+pub(super) fn is_counted(work: impl FnOnce()) -> bool {
+    THREAD.with(|thread| {
+        let (open, uncounted, before) = (thread.open.get(), thread.uncounted.replace(0), thread.counts.get());
+        thread.open.set(open | PROBE);
+        work();
+        thread.open.set(open);
+        thread.uncounted.set(uncounted);
+        thread.counts.get() != before
+    })
+}
+
+/// Opens a scope over this thread: its place, and what was counted before.
+pub(super) fn open() -> Result<(usize, Counts), HeapError> {
+    THREAD.with(|thread| {
+        let open = thread.open.get();
+        let place = open.trailing_ones() as usize;
+        if place >= SCOPES {
+            return Err(HeapError::TooManyScopes { open: SCOPES, of: "thread" });
+        }
+        let counts = thread.counts.get();
+        thread.peaks[place].set(counts.live());
+        thread.open.set(open | 1 << place);
+        Ok((place, counts))
+    })
+}
+
+/// What this thread has counted, and the most live bytes of the scope at `place`.
+pub(super) fn read(place: usize) -> (Counts, i64) {
+    THREAD.with(|thread| (thread.counts.get(), thread.peaks[place].get()))
+}
+
+/// The peak of the scope at `place` begins anew at the live bytes of now.
+pub(super) fn restart_peak(place: usize) {
+    THREAD.with(|thread| thread.peaks[place].set(thread.counts.get().live()));
+}
+
+pub(super) fn close(place: usize) {
+    THREAD.with(|thread| thread.open.set(thread.open.get() & !(1 << place)));
+}

@@ -1,0 +1,267 @@
+//! The readings that a phase ends in.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::activity::Counters;
+use super::metric::Metric;
+use super::pass::{NO_START, counter};
+use super::phase::{Phase, source};
+use super::reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source};
+use crate::bytes::ByteSize;
+
+/// Why there is no reading of a metric that no pass has told.
+const NOBODY: &str = "no process was seen in this phase";
+const NOBODY_AT_THE_END: &str = "no process of the tree was left when the phase ended";
+
+/// How a phase ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    pub(crate) at: Instant,
+    /// The counters of activity.
+    pub(crate) counters: Counters,
+    /// Minor faults of children that the root had reaped.
+    pub(crate) reaped_faults: Option<u64>,
+    /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
+    pub(crate) reset_since: bool,
+}
+
+impl Phase {
+    pub(crate) fn finish(mut self, ending: Ending) -> PhaseReadings {
+        let sampled = self.sampled();
+        if ending.reset_since
+            && let Some(own) = self.beginning.reset
+        {
+            self.population.interrupt(own);
+        }
+        // The root's count of faults of reaped children tells of children too short-lived to be sampled.
+        let alone = self.population.is_one()
+            && ending.reaped_faults.is_some()
+            && ending.reaped_faults == self.beginning.reaped_faults;
+        let processes = std::mem::take(&mut self.population).into_peaks(self.passes, sampled);
+        let mut readings = BTreeMap::new();
+        let mut unavailable = std::mem::take(&mut self.missing);
+        for metric in Metric::ALL {
+            if unavailable.contains_key(&metric) {
+                continue;
+            }
+            match self.reading(metric, &processes, alone, sampled) {
+                Ok(reading) => {
+                    readings.insert(metric, reading);
+                }
+                Err(reason) => {
+                    unavailable.insert(metric, reason.to_owned());
+                }
+            }
+        }
+        PhaseReadings {
+            wall_ns: self.nanoseconds_to(ending.at),
+            phase: self.name,
+            readings,
+            unavailable,
+            at_start: self.baseline.phase.totals,
+            at_peak: self.at_peak,
+            at_end: self.at_end,
+            activity: ending.counters.since(self.beginning.counters),
+            processes,
+            timeline: self.timeline.into_points(),
+        }
+    }
+
+    fn reading(
+        &self,
+        metric: Metric,
+        processes: &[ProcessPeak],
+        alone: bool,
+        sampled: Source,
+    ) -> Result<Reading, &'static str> {
+        let peak = || self.peaks.get(&metric).copied().ok_or(NOBODY);
+        let read = |bytes, source| Reading { bytes, source, counter: counter(metric, self.baseline.swap).to_owned() };
+        let first = self.baseline.first.totals;
+        Ok(match metric {
+            Metric::PeakRss => peak_rss(peak()?, processes, alone, sampled),
+            Metric::PeakRssGrowth => {
+                let absolute = *self.peaks.get(&Metric::PeakRss).ok_or(NOBODY)?;
+                let Reading { bytes, source, counter } = peak_rss(absolute, processes, alone, sampled);
+                Reading {
+                    bytes: bytes.saturating_sub(first.ok_or(NO_START)?.rss),
+                    source,
+                    counter: format!("{counter}, less VmRSS when the first phase began"),
+                }
+            }
+            Metric::RetainedRss => read(self.retained(|split| Some(split.rss))?, Source::Exact),
+            Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact),
+            Metric::SwapGrowth if !self.swap_configured => {
+                Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
+            }
+            Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
+            _ => read(peak()?, sampled),
+        })
+    }
+
+    /// What is left of a part at the end that was not there when the first phase began. The two instants are known, so
+    /// that nothing is missed between samples.
+    fn retained(&self, part: impl Fn(MemorySplit) -> Option<ByteSize>) -> Result<ByteSize, &'static str> {
+        let (before, after) = (self.baseline.first.totals.ok_or(NO_START)?, self.at_end.ok_or(NOBODY_AT_THE_END)?);
+        let (before, after) = part(before).zip(part(after)).ok_or("`/proc/PID/status` has no RssAnon")?;
+        Ok(after.saturating_sub(before))
+    }
+}
+
+/// The tree's peak: the kernel's own mark where the tree was one process, else the largest sum that was sampled, which
+/// cannot be less than the largest mark of any one process.
+fn peak_rss(sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
+    match processes.iter().max_by_key(|process| process.peak_rss.bytes) {
+        Some(process) if alone => process.peak_rss.clone(),
+        Some(process) if process.peak_rss.bytes > sampled_sum => Reading {
+            bytes: process.peak_rss.bytes,
+            source: Source::LowerBound,
+            counter: format!("{} of {} ({})", process.peak_rss.counter, process.name, process.pid),
+        },
+        _ => Reading {
+            bytes: sampled_sum,
+            source: sampled,
+            counter: counter(Metric::PeakRss, Default::default()).to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::meter::meminfo::SystemMemory;
+    use crate::meter::options::SwapScope;
+    use crate::meter::pass::{Pass, ProcessSample, PssPass};
+    use crate::meter::phase::Beginning;
+    use crate::meter::population::PROCESSES;
+    use crate::meter::process::{ProcessId, ProcessMemory};
+
+    const INTERVAL: Duration = Duration::from_millis(10);
+
+    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so far.
+    fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
+        let began = Instant::now();
+        let beginning = Beginning {
+            at: began,
+            interval: INTERVAL,
+            swap: SwapScope::System,
+            first: None,
+            counters: Counters::default(),
+            reset: None,
+            reaped_faults: Some(0),
+        };
+        let mut phase = Phase::new("p", beginning);
+        for (n, processes) in passes.iter().enumerate() {
+            let memory = |rss| ProcessMemory {
+                peak_rss: Some(ByteSize::mib(rss + n as u64)),
+                rss: ByteSize::mib(rss),
+                anon: None,
+                file: Some(ByteSize::ZERO),
+                shmem: Some(ByteSize::ZERO),
+                swap: Some(ByteSize::ZERO),
+            };
+            for &(pid, rss) in *processes {
+                let id = ProcessId { pid, start_ticks: 1 };
+                phase.record_process(ProcessSample { id, name: "sh", memory: memory(rss) });
+            }
+            let used = ByteSize::mib(swap_used.get(n).copied().unwrap_or(0));
+            let pass = Pass {
+                at: began + INTERVAL * n as u32,
+                totals: MemorySplit::of(processes.iter().map(|&(_, rss)| memory(rss))),
+                system: Ok(SystemMemory {
+                    total: ByteSize::gib(8),
+                    available: Some(ByteSize::mib(500 - n as u64)),
+                    swap_total: Some(ByteSize::mib(swap)),
+                    swap_free: Some(ByteSize::mib(swap).saturating_sub(used)),
+                }),
+                pss: PssPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
+            };
+            phase.start(&pass);
+            phase.record(&pass);
+        }
+        phase.finish(Ending {
+            at: began + INTERVAL * passes.len() as u32,
+            counters: Counters::default(),
+            reaped_faults: Some(faults),
+            reset_since: false,
+        })
+    }
+
+    #[test]
+    fn the_peak_of_a_tree_is_the_largest_sum_of_one_pass() {
+        let readings = phase(0, &[&[(1, 10), (2, 30)], &[(1, 35), (2, 4)]], &[], 0);
+        let peak = &readings.readings[&Metric::PeakRss];
+        assert_eq!((peak.bytes, peak.source), (ByteSize::mib(40), Source::Sampled { interval_ns: 10_000_000 }));
+        assert_eq!(readings.processes[0].peak_rss.bytes, ByteSize::mib(36));
+        assert_eq!(readings.readings[&Metric::AvailableFloor].bytes, ByteSize::mib(499));
+    }
+
+    #[test]
+    fn a_mark_above_every_sum_is_a_lower_bound_of_the_tree() {
+        let began = &[(1, 1), (2, 1)][..];
+        let readings = phase(0, &[began, began, began, began, &[(1, 2)], &[(1, 2)]], &[], 0);
+        let peak = &readings.readings[&Metric::PeakRss];
+        assert_eq!((peak.bytes, peak.source), (ByteSize::mib(7), Source::LowerBound));
+        assert_eq!(peak.counter, "VmHWM of sh (1)");
+    }
+
+    #[test]
+    fn one_process_alone_is_exact_unless_a_child_was_reaped() {
+        let passes: &[&[(u32, u64)]] = &[&[(1, 10)], &[(1, 10)]];
+        let source = |faults| phase(0, passes, &[], faults).readings[&Metric::PeakRss].source;
+        assert_eq!((source(0), source(5)), (Source::Exact, Source::LowerBound));
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_tell_is_absent_with_the_reason() {
+        let readings = phase(0, &[&[(1, 10)]], &[], 0);
+        assert!(readings.unavailable[&Metric::PeakAnon].contains("RssAnon"));
+        assert!(readings.unavailable[&Metric::PeakPss].contains("Permission denied"));
+        assert_eq!(readings.readings.len() + readings.unavailable.len(), Metric::ALL.len());
+    }
+
+    #[test]
+    fn growth_and_what_is_retained_are_counted_from_the_start() {
+        let of = |passes: &[&[(u32, u64)]], metric| phase(0, passes, &[], 0).readings.get(&metric).cloned();
+        let passes: &[&[(u32, u64)]] = &[&[(1, 10)], &[(1, 10), (2, 30)], &[(1, 14)]];
+        let growth = of(passes, Metric::PeakRssGrowth).unwrap();
+        assert_eq!((growth.bytes, growth.source), (ByteSize::mib(30), Source::Sampled { interval_ns: 10_000_000 }));
+        let retained = of(passes, Metric::RetainedRss).unwrap();
+        assert_eq!((retained.bytes, retained.source), (ByteSize::mib(4), Source::Exact));
+        assert_eq!(of(&[&[(1, 10)], &[(1, 3)]], Metric::RetainedRss).unwrap().bytes, ByteSize::ZERO);
+        let alone = of(&[&[(1, 10)], &[(1, 20)]], Metric::PeakRssGrowth).unwrap();
+        assert_eq!((alone.bytes, alone.source), (ByteSize::mib(11), Source::Exact));
+        assert_eq!(alone.counter, "VmHWM, less VmRSS when the first phase began");
+        // Nobody at the start, or at the end: there is nothing to count from, or to.
+        assert_eq!(of(&[&[], &[(1, 10)]], Metric::PeakRssGrowth), None);
+        assert_eq!(of(&[&[(1, 10)], &[]], Metric::RetainedRss), None);
+        let split = |split: Option<MemorySplit>| split.map(|split| split.rss.bytes() >> 20);
+        let readings = phase(0, passes, &[], 0);
+        assert_eq!(
+            [split(readings.at_start), split(readings.at_peak), split(readings.at_end)],
+            [Some(10), Some(40), Some(14)]
+        );
+    }
+
+    #[test]
+    fn swap_grows_from_what_was_used_at_the_start() {
+        let one = &[(1, 1)][..];
+        let growth = |swap, used: &[u64]| phase(swap, &[one; 3], used, 0).readings[&Metric::SwapGrowth].clone();
+        assert_eq!(growth(100, &[40, 55, 30]).bytes, ByteSize::mib(15));
+        assert_eq!(growth(100, &[40, 5, 30]).bytes, ByteSize::ZERO);
+        // No swap at all is known not to grow.
+        assert_eq!((growth(0, &[]).bytes, growth(0, &[]).source), (ByteSize::ZERO, Source::Exact));
+    }
+
+    #[test]
+    fn a_storm_of_processes_is_kept_in_bounded_room() {
+        let passes: Vec<Vec<(u32, u64)>> =
+            (0..40).map(|n| (n * 100..n * 100 + 100).map(|pid| (pid, 1)).collect()).collect();
+        let passes: Vec<&[(u32, u64)]> = passes.iter().map(Vec::as_slice).collect();
+        let readings = phase(0, &passes, &[], 0);
+        assert_eq!(readings.processes.len(), PROCESSES);
+        assert_eq!(readings.processes[0].peak_rss.bytes, ByteSize::mib(40));
+    }
+}
