@@ -11,6 +11,7 @@
 //! - [`gate`]: figures against a baseline.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
+//! - `criterion` (a feature): memory as a measurement of criterion.
 //!
 //! ```
 //! use plimsoll::capture::{Capture, synthesize};
@@ -30,6 +31,8 @@ pub mod bytes;
 pub mod capture;
 pub mod ceiling;
 pub mod compare;
+#[cfg(feature = "criterion")]
+pub mod criterion;
 mod error;
 pub mod gate;
 pub mod inspect;

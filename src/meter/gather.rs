@@ -1,7 +1,6 @@
 //! One pass over tree and system after the other, into the phase that is under way.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
@@ -13,6 +12,7 @@ use super::finish::Ending;
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::{MeterOptions, SwapScope};
+use super::own::{own_mark_resets, reset_own_mark};
 use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, PssPass, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
@@ -30,9 +30,6 @@ const PASS_PARTS: u32 = 20;
 const DISCOVERY_PARTS: u32 = 100;
 /// They are looked for this often even where the kernel tells of none.
 const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
-
-/// How often the high-water mark of this process was reset: two meters in one process reset each other's.
-static RESETS: AtomicU64 = AtomicU64::new(0);
 
 /// What the sampler's thread and its owner share.
 #[derive(Debug)]
@@ -128,7 +125,7 @@ impl Gatherer {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            reset_since: RESETS.load(Ordering::SeqCst) != self.resets,
+            reset_since: own_mark_resets() != self.resets,
         };
         if let Some(phase) = self.phase.take() {
             self.finished.push(phase.finish(ending));
@@ -153,8 +150,7 @@ impl Gatherer {
     fn reset_own_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
         self.tree.node(own)?;
-        std::fs::write("/proc/self/clear_refs", "5").ok()?;
-        self.resets = RESETS.fetch_add(1, Ordering::SeqCst) + 1;
+        self.resets = reset_own_mark().ok()?;
         Some(own)
     }
 
