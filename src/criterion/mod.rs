@@ -40,7 +40,8 @@
 //!   mimalloc keep pages for a while. There, measure the heap.
 //! - **An anonymous peak is sampled**: iterations shorter than 2 ms are repeated for that long, and the largest sample of
 //!   them counts for each.
-//! - **A peak of nothing** is told to criterion as a billionth of a byte, for it drops a benchmark that measured 0.
+//! - **A peak of nothing** is told to criterion as a billionth of a byte, for it drops a benchmark that measured 0. Peaks
+//!   that are all equal are told apart by less than a part in 10^12, for its plots panic on them.
 //! - **Throughput** is input per memory (`elem/MiB`, `B/B`): more is better, as criterion's reports take it.
 //! - **Units for machines** are bytes (`B`) and nanoseconds (`ns`), as they stand in `sample.json` and `estimates.json`.
 //!   Those files do not name a unit: [`group`] puts the measurement's name into the benchmark's, from which
