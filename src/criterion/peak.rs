@@ -47,7 +47,7 @@ impl PeakBytes {
 fn told_apart(sum: f64) -> f64 {
     static SAMPLES: AtomicU64 = AtomicU64::new(0);
     let step = SAMPLES.fetch_add(1, Ordering::Relaxed) % 4;
-    sum * (1.0 + step as f64 * f64::EPSILON * 1024.0)
+    sum * (1.0 + step as f64 * f64::EPSILON * 512.0)
 }
 
 /// A peak that is read of one iteration at a time.

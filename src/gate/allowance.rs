@@ -62,6 +62,7 @@ impl Allowance {
         let amount = match unit {
             Unit::Bytes => self.bytes.map(|bytes| bytes.bytes() as f64),
             Unit::Nanoseconds => self.time.map(|time| time.as_nanos() as f64),
+            Unit::Other => None,
         };
         match (share, amount) {
             (Some(share), Some(amount)) => Some(share.max(amount)),

@@ -21,6 +21,8 @@ pub enum Unit {
     Bytes,
     /// Nanoseconds.
     Nanoseconds,
+    /// Something else, of which an allowance can only be a share.
+    Other,
 }
 
 /// What became of a figure since its baseline.
@@ -143,7 +145,7 @@ pub fn judge(baseline: &[f64], current: &[f64], unit: Unit, allowance: Allowance
         };
     };
     let found = shift(baseline, current, confidence.clamp(0.5, 1.0 - f64::EPSILON));
-    conclude(before, summaries.1, found, unit, allowance, confidence)
+    conclude(before.median, summaries, found, unit, allowance, confidence)
 }
 
 fn unusable(what: &str, figures: &[f64]) -> String {
@@ -153,23 +155,24 @@ fn unusable(what: &str, figures: &[f64]) -> String {
     }
 }
 
-/// The comparison that a shift and its interval come to.
+/// The comparison that a shift and its interval come to, of figures whose middle was `before`.
 pub(super) fn conclude(
-    before: Summary,
-    current: Option<Summary>,
+    before: f64,
+    (baseline, current): (Option<Summary>, Option<Summary>),
     (shift, interval, method): (f64, Option<Interval>, Method),
     unit: Unit,
     allowance: Allowance,
     confidence: f64,
 ) -> Comparison {
-    let percent = (before.median > 0.0).then(|| shift / before.median * 100.0).filter(|percent| percent.is_finite());
-    let margin = allowance.margin(before.median, unit);
-    let say = |amount: f64| amount_text(amount, before.median, unit);
+    let percent = (before > 0.0).then(|| shift / before * 100.0).filter(|percent| percent.is_finite());
+    let margin = allowance.margin(before, unit);
+    let say = |amount: f64| amount_text(amount, before, unit);
     let (outcome, message) = match (interval, margin) {
         (_, None) => {
             let what = match unit {
                 Unit::Bytes => "bytes",
                 Unit::Nanoseconds => "times",
+                Unit::Other => "figures that are neither bytes nor times",
             };
             (
                 Outcome::Inconclusive,
@@ -177,13 +180,13 @@ pub(super) fn conclude(
             )
         }
         (None, Some(_)) => {
-            let counts = (before.count, current.map_or(0, |current| current.count));
+            let [of_baseline, of_current] = [baseline, current].map(|side| side.map_or(0, |side| side.count));
             let needed = fewest(confidence);
             let message = format!(
                 "{} by the middle of {} and {} figures, too few for a {}: repeat each at least {needed} times",
                 moved(shift, &say),
-                counts.0,
-                counts.1,
+                of_baseline,
+                of_current,
                 confidence_text(confidence)
             );
             (Outcome::Inconclusive, message)
@@ -200,7 +203,7 @@ pub(super) fn conclude(
                 (Outcome::Pass, format!("within {allowance}"))
             };
             let message = if interval.low == 0.0 && interval.high == 0.0 {
-                format!("unchanged: {} figures on each side do not differ", before.count)
+                "unchanged: the figures do not differ".to_owned()
             } else {
                 format!("{}, {} {range}, {why}", moved(shift, &say), confidence_text(interval.confidence))
             };
@@ -210,7 +213,7 @@ pub(super) fn conclude(
     Comparison {
         outcome,
         unit,
-        baseline: Some(before),
+        baseline,
         current,
         shift: Some(shift),
         percent,
@@ -249,6 +252,7 @@ fn amount_text(amount: f64, before: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => format!("{sign}{}", ByteSize::new(amount.abs().round() as u64)),
         Unit::Nanoseconds => format!("{sign}{:.0} ns", amount.abs()),
+        Unit::Other => format!("{amount:+.3e}"),
     }
 }
 
@@ -318,7 +322,7 @@ mod tests {
     fn equal_figures_pass_at_equality() {
         let comparison = one(&[4096.0; 10], &[4096.0; 10], "0%");
         assert_eq!(comparison.outcome, Outcome::Pass);
-        assert_eq!(comparison.message, "unchanged: 10 figures on each side do not differ");
+        assert_eq!(comparison.message, "unchanged: the figures do not differ");
         let more = one(&[4096.0; 10], &[4097.0; 10], "0%");
         assert_eq!(more.outcome, Outcome::Fail, "{}", more.message);
         let from_nothing = one(&[0.0; 10], &[4096.0; 10], "0%");

@@ -12,6 +12,7 @@
 //!   both no change and a regression beyond the allowance it is inconclusive, never passed.
 
 mod allowance;
+pub mod bench;
 mod interval;
 mod judge;
 mod limits;

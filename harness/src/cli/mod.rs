@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod args;
+mod bench_gate;
 mod check;
 mod compare;
 mod generate;
@@ -31,6 +32,7 @@ pub fn main() -> ExitCode {
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

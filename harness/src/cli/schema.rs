@@ -2,8 +2,8 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use plimsoll::inspect;
 use plimsoll::record::schema;
+use plimsoll::{gate, inspect};
 
 use super::args::{Arguments, Document, Schema};
 use super::{Failed, output};
@@ -14,6 +14,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Record => schema::record(),
         Document::Differences => schema::differences(),
         Document::Inspect => inspect::schema::inspection(),
+        Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;
     Ok(0)
