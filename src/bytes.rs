@@ -52,6 +52,57 @@ impl ByteSize {
         Self(n * GIB)
     }
 
+    /// Reads an amount as [`FromStr`] does, also where a constant is computed; `None` where it is none.
+    ///
+    /// ```
+    /// use plimsoll::ByteSize;
+    /// const CAP: ByteSize = ByteSize::parse("1.5 GiB").expect("an amount");
+    /// assert_eq!(CAP.bytes(), 1_610_612_736);
+    /// ```
+    pub const fn parse(text: &str) -> Option<Self> {
+        /// A fraction has as many digits as change an amount of bytes, and no more are read.
+        const FRACTION: u32 = 18;
+        let text = text.as_bytes().trim_ascii();
+        let (mut at, mut digits, mut number) = (0, 0u32, 0u128);
+        // How many digits stand behind the point.
+        let mut fraction: Option<u32> = None;
+        while at < text.len() {
+            match text[at] {
+                b'_' => {}
+                b'.' if fraction.is_none() => fraction = Some(0),
+                digit @ b'0'..=b'9' => {
+                    digits += 1;
+                    match fraction {
+                        Some(FRACTION) => {}
+                        behind => {
+                            if let Some(behind) = behind {
+                                fraction = Some(behind + 1);
+                            }
+                            number = number * 10 + (digit - b'0') as u128;
+                            // 2^64 bytes with all digits of a fraction: anything above is no amount of bytes.
+                            if number > (1 << 64) * 10u128.pow(FRACTION) {
+                                return None;
+                            }
+                        }
+                    }
+                }
+                _ => break,
+            }
+            at += 1;
+        }
+        let Some(unit) = unit(text.split_at(at).1.trim_ascii()) else { return None };
+        if digits == 0 {
+            return None;
+        }
+        let scale = match fraction {
+            Some(behind) => 10u128.pow(behind),
+            None => 1,
+        };
+        let Some(bytes) = number.checked_mul(unit as u128) else { return None };
+        let bytes = (bytes + scale / 2) / scale;
+        if bytes > u64::MAX as u128 { None } else { Some(Self(bytes as u64)) }
+    }
+
     /// The number of bytes.
     pub const fn bytes(self) -> u64 {
         self.0
@@ -129,37 +180,43 @@ pub struct ParseByteSizeError {
     text: String,
 }
 
+impl ParseByteSizeError {
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 impl FromStr for ByteSize {
     type Err = ParseByteSizeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || ParseByteSizeError { text: text.to_owned() };
-        let trimmed = text.trim();
-        let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
-        let (number, unit) = trimmed.split_at(split);
-        let number = number.replace('_', "");
-        let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-            "" | "b" | "byte" | "bytes" => 1,
-            "k" | "ki" | "kib" => KIB,
-            "m" | "mi" | "mib" => MIB,
-            "g" | "gi" | "gib" => GIB,
-            "t" | "ti" | "tib" => TIB,
-            "kb" => 1_000,
-            "mb" => 1_000_000,
-            "gb" => 1_000_000_000,
-            "tb" => 1_000_000_000_000,
-            _ => return Err(error()),
-        };
-        if let Ok(whole) = number.parse::<u64>() {
-            return whole.checked_mul(unit).map(Self).ok_or_else(error);
-        }
-        let value = number.parse::<f64>().map_err(|_| error())? * unit as f64;
-        // 2^64 as f64; anything at or above it has no exact u64.
-        if value.is_finite() && value < 18_446_744_073_709_551_616.0 {
-            Ok(Self(value.round() as u64))
-        } else {
-            Err(error())
-        }
+        Self::parse(text).ok_or_else(|| ParseByteSizeError { text: text.to_owned() })
+    }
+}
+
+/// The bytes of a unit, in any case of its letters.
+const fn unit(name: &[u8]) -> Option<u64> {
+    let mut lower = [0; 5];
+    if name.len() > lower.len() {
+        return None;
+    }
+    let mut at = 0;
+    while at < name.len() {
+        lower[at] = name[at].to_ascii_lowercase();
+        at += 1;
+    }
+    match lower.split_at(name.len()).0 {
+        b"" | b"b" | b"byte" | b"bytes" => Some(1),
+        b"k" | b"ki" | b"kib" => Some(KIB),
+        b"m" | b"mi" | b"mib" => Some(MIB),
+        b"g" | b"gi" | b"gib" => Some(GIB),
+        b"t" | b"ti" | b"tib" => Some(TIB),
+        b"kb" => Some(1_000),
+        b"mb" => Some(1_000_000),
+        b"gb" => Some(1_000_000_000),
+        b"tb" => Some(1_000_000_000_000),
+        _ => None,
     }
 }
 
@@ -187,6 +244,13 @@ mod tests {
             ("4_096", 4096),
             ("2k", 2048),
             (" 0 B ", 0),
+            ("0.3kb", 300),
+            (".5 MiB", MIB / 2),
+            ("2. KiB", 2048),
+            ("1.0000000000000000000001 GiB", GIB),
+            ("0.5 B", 1),
+            ("18446744073709551615", u64::MAX),
+            ("16777215.999999 TiB", 18_446_744_073_708_452_104),
         ] {
             assert_eq!(text.parse::<ByteSize>().unwrap().bytes(), bytes, "{text}");
         }
@@ -194,7 +258,19 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_amount() {
-        for text in ["", "MiB", "-1 MiB", "1 XiB", "1..2 GiB", "99999999999 TiB", "1e400 GiB", "NaN"] {
+        for text in [
+            "",
+            "MiB",
+            "-1 MiB",
+            "1 XiB",
+            "1..2 GiB",
+            "99999999999 TiB",
+            "1e400 GiB",
+            "NaN",
+            ".",
+            "_",
+            "18446744073709551616",
+        ] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
     }
@@ -204,6 +280,14 @@ mod tests {
         fn plain_bytes_round_trip(n: u64) {
             prop_assert_eq!(n.to_string().parse::<ByteSize>().unwrap().bytes(), n);
             prop_assert_eq!(ByteSize::new(n).exact().parse::<ByteSize>().unwrap().bytes(), n);
+        }
+        #[test]
+        fn fractions_are_the_nearest_amount(whole in 0u64..1 << 20, behind in 0u32..1_000_000, mib: bool) {
+            let unit = if mib { MIB } else { 1_000_000 };
+            let text = format!("{whole}.{behind:06} {}", if mib { "MiB" } else { "MB" });
+            let exact = (whole as f64 + f64::from(behind) / 1e6) * unit as f64;
+            let parsed = text.parse::<ByteSize>().unwrap().bytes() as f64;
+            prop_assert!((parsed - exact).abs() <= 0.51, "{text}: {parsed}, {exact}");
         }
         #[test]
         fn any_text_parses_or_is_refused(text in ".{0,20}") {

@@ -8,6 +8,7 @@ use crate::capture::synthesize::SynthesizeError;
 use crate::capture::write::WriteError;
 use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
+use crate::command::CommandError;
 use crate::compare::{ParsePresetError, ToleranceError};
 use crate::gate::{AllowanceError, LimitError};
 use crate::inspect::ExtractError;
@@ -49,6 +50,8 @@ pub enum Error {
     Meter(#[from] MeterError),
     #[error(transparent)]
     Ceiling(#[from] CeilingError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
     #[error(transparent)]
     Allowance(#[from] AllowanceError),
     #[error(transparent)]

@@ -7,6 +7,7 @@
 //! - [`inspect`]: what is inside files of torch.save.
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
+//! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
 //! - [`gate`]: figures against a baseline.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
@@ -30,6 +31,7 @@ pub mod assert;
 pub mod bytes;
 pub mod capture;
 pub mod ceiling;
+pub mod command;
 pub mod compare;
 #[cfg(feature = "criterion")]
 pub mod criterion;
@@ -46,3 +48,4 @@ pub mod timing;
 pub use assert::phase;
 pub use bytes::ByteSize;
 pub use error::{Error, Result};
+pub use plimsoll_attribute::test;

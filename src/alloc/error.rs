@@ -6,8 +6,8 @@
 pub enum HeapError {
     /// The program's allocator is another.
     #[error(
-        "the heap is not measurable: declare `#[global_allocator] static ALLOCATOR: plimsoll::alloc::Tracking = \
-         plimsoll::alloc::Tracking::new();` in this program, or `Tracking::wrap(..)` around the allocator that it has"
+        "the allocator of this program does not count: declare `#[global_allocator] static ALLOCATOR: plimsoll::alloc::Tracking = \
+         plimsoll::alloc::Tracking::new();` in it, or `Tracking::wrap(..)` around the allocator that it has"
     )]
     NotTracking,
     /// So many scopes are open that there is room for no other.

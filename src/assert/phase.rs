@@ -1,23 +1,26 @@
 //! [`phase`]: names what a measured test or block does from here on.
 
 use std::cell::RefCell;
-use std::marker::PhantomData;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::alloc::uncounted;
 
 /// A measurement that is told of phases.
-pub trait Sink: Send + Sync {
+pub trait Sink {
     /// The phase under way ends here, and `name` begins.
     fn phase(&self, name: &str);
 }
 
+/// One that any thread may tell.
+type SharedSink = dyn Sink + Send + Sync;
+
 /// The measurements of the whole process, oldest first.
-static PROCESS: Mutex<Vec<Arc<dyn Sink>>> = Mutex::new(Vec::new());
+static PROCESS: Mutex<Vec<Arc<SharedSink>>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The measurements that this thread began, oldest first.
-    static THREAD: RefCell<Vec<Arc<dyn Sink>>> = const { RefCell::new(Vec::new()) };
+    static THREAD: RefCell<Vec<Rc<dyn Sink>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Begins a phase of every measurement under way: of the blocks that this thread is in, and of the isolated test that
@@ -37,45 +40,46 @@ pub fn phase(name: &str) {
         // The lists are copied, for a sink may take its time, and may itself be ended by another thread meanwhile.
         let thread = THREAD.with_borrow(Clone::clone);
         let process = process().clone();
-        thread.iter().chain(&process).for_each(|sink| sink.phase(name));
+        thread.iter().for_each(|sink| sink.phase(name));
+        process.iter().for_each(|sink| sink.phase(name));
     });
 }
 
 /// A sink that is told of phases for as long as this lives.
 #[must_use = "the sink is told of phases only as long as this lives"]
-pub struct Installed {
-    sink: Arc<dyn Sink>,
-    of_thread: bool,
-    /// It is to be dropped on the thread where it was made.
-    not_send: PhantomData<*const ()>,
+pub struct Installed(Place);
+
+enum Place {
+    Process(Arc<SharedSink>),
+    Thread(Rc<dyn Sink>),
 }
 
 /// Tells `sink` of the phases that any thread of this process names.
-pub fn install(sink: Arc<dyn Sink>) -> Installed {
+pub fn install(sink: Arc<dyn Sink + Send + Sync>) -> Installed {
     process().push(Arc::clone(&sink));
-    Installed { sink, of_thread: false, not_send: PhantomData }
+    Installed(Place::Process(sink))
 }
 
 /// Tells `sink` of the phases that this thread names.
-pub fn install_on_thread(sink: Arc<dyn Sink>) -> Installed {
-    THREAD.with_borrow_mut(|sinks| sinks.push(Arc::clone(&sink)));
-    Installed { sink, of_thread: true, not_send: PhantomData }
+pub fn install_on_thread(sink: Rc<dyn Sink>) -> Installed {
+    THREAD.with_borrow_mut(|sinks| sinks.push(Rc::clone(&sink)));
+    Installed(Place::Thread(sink))
 }
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        let remove = |sinks: &mut Vec<Arc<dyn Sink>>| sinks.retain(|sink| !Arc::ptr_eq(sink, &self.sink));
-        if self.of_thread {
-            // Where the thread is ending, its list is gone already.
-            let _ = THREAD.try_with(|sinks| remove(&mut sinks.borrow_mut()));
-        } else {
-            remove(&mut process());
+        match &self.0 {
+            Place::Process(ended) => process().retain(|sink| !Arc::ptr_eq(sink, ended)),
+            Place::Thread(ended) => {
+                // Where the thread is ending, its list may be gone already.
+                let _ = THREAD.try_with(|sinks| sinks.borrow_mut().retain(|sink| !Rc::ptr_eq(sink, ended)));
+            }
         }
     }
 }
 
 /// A list of sinks is whole after any panic.
-fn process() -> MutexGuard<'static, Vec<Arc<dyn Sink>>> {
+fn process() -> MutexGuard<'static, Vec<Arc<SharedSink>>> {
     PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -101,7 +105,8 @@ mod tests {
 
     #[test]
     fn every_measurement_under_way_hears_of_a_phase() {
-        let [process, outer, inner] = [(); 3].map(|()| Arc::new(Heard::default()));
+        let process = Arc::new(Heard::default());
+        let [outer, inner] = [(); 2].map(|()| Rc::new(Heard::default()));
         phase("phase test: before");
         let _process = install(process.clone());
         let installed = install_on_thread(outer.clone());

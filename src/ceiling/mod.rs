@@ -8,4 +8,5 @@ mod limit;
 mod verdict;
 
 pub use limit::{Ceiling, CeilingError, Ceilings};
+pub(crate) use verdict::trust;
 pub use verdict::{CeilingStatus, CeilingVerdict, judge};

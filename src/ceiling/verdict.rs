@@ -64,7 +64,8 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
             worst = Some((phase, reading));
         }
     }
-    let without = phases.iter().find(|phase| !phase.readings.contains_key(&metric));
+    let unread = || phases.iter().filter(|phase| !phase.readings.contains_key(&metric));
+    let without = unread().find(|phase| whole(phase, metric).is_none_or(|whole| whole.bytes > limit));
     let verdict = |status, phase: Option<&PhaseReadings>, reading: Option<&Reading>, message| CeilingVerdict {
         metric,
         limit,
@@ -91,11 +92,30 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
             let message = format!("{ceiling} holds: {} in phase `{}`, {}", reading.bytes, phase.phase, trust(reading));
             verdict(CeilingStatus::Holds, Some(phase), Some(reading), message)
         }
-        (None, None) => {
-            let message = format!("{ceiling} is not measurable: no phase was metered");
-            verdict(CeilingStatus::NotMeasurable, None, None, message)
-        }
+        (None, None) => match unread().find_map(|phase| Some((phase, whole(phase, metric)?))) {
+            Some((phase, whole)) => {
+                let of_all = format!("at most {}, the peak of all resident memory", whole.bytes);
+                let message = format!("{ceiling} holds: {of_all} in phase `{}`, {}", phase.phase, trust(whole));
+                verdict(CeilingStatus::Holds, Some(phase), None, message)
+            }
+            None => {
+                let message = format!("{ceiling} is not measurable: no phase was metered");
+                verdict(CeilingStatus::NotMeasurable, None, None, message)
+            }
+        },
     }
+}
+
+/// What a metric cannot be more than: a part of the resident memory, which was never sampled, as its process was gone
+/// before, is no more than the whole, whose mark the kernel keeps to the end.
+fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
+    let is_part = matches!(
+        metric,
+        Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::PeakFile | Metric::PeakShmem | Metric::PeakPss
+    );
+    let whole = phase.readings.get(&Metric::PeakRss).filter(|whole| whole.source == Source::Exact);
+    // What was sampled and refused has a reason of its own.
+    whole.filter(|_| is_part && phase.timeline.is_empty())
 }
 
 /// Names the phase, the reading and by how much it is past the limit, and the process that took most.
@@ -119,7 +139,7 @@ fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String 
 }
 
 /// Where a reading comes from, and so what it may have missed.
-fn trust(reading: &Reading) -> String {
+pub(crate) fn trust(reading: &Reading) -> String {
     match reading.source {
         Source::Exact => format!("exact ({})", reading.counter),
         Source::Sampled { interval_ns } => {
@@ -244,6 +264,23 @@ mod tests {
             CeilingStatus::NotMeasurable
         );
         assert_eq!(one(&[], "retained_rss = 4 MiB").status, CeilingStatus::NotMeasurable);
+    }
+
+    #[test]
+    fn a_part_of_what_is_known_to_be_small_enough_holds() {
+        let mut phases = [phase("run", &[(Metric::PeakRss, 12, Source::Exact)])];
+        phases[0].timeline.clear();
+        let holds = one(&phases, "peak_anon = 16 MiB");
+        assert_eq!((holds.status, &holds.reading), (CeilingStatus::Holds, &None));
+        assert_eq!(
+            holds.message,
+            "peak_anon <= 16.00 MiB holds: at most 12.00 MiB, the peak of all resident memory in phase `run`, exact \
+             (figure)"
+        );
+        assert_eq!(one(&phases, "peak_anon = 8 MiB").status, CeilingStatus::NotMeasurable);
+        assert_eq!(one(&phases, "peak_swap = 16 MiB").status, CeilingStatus::NotMeasurable);
+        phases[0].readings.get_mut(&Metric::PeakRss).unwrap().source = SAMPLED;
+        assert_eq!(one(&phases, "peak_anon = 16 MiB").status, CeilingStatus::NotMeasurable);
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn parse_newest(text: &[u8]) -> Option<u64> {
 }
 
 /// The names in a directory that are numbers; none where it cannot be read.
-fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
+pub(crate) fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
     ids.clear();
     let Ok(directory) = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     else {

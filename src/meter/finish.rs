@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::activity::Counters;
+use super::cgroup::CgroupReader;
 use super::metric::Metric;
-use super::pass::{NO_START, counter};
+use super::pass::{DEVICES, NO_START, counter};
 use super::phase::{Phase, source};
 use super::reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source};
+use super::smaps::growth;
 use crate::bytes::ByteSize;
 
 /// Why there is no reading of a metric that no pass has told.
@@ -16,7 +18,7 @@ const NOBODY_AT_THE_END: &str = "no process of the tree was left when the phase 
 
 /// How a phase ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Ending<'a> {
     pub(crate) at: Instant,
     /// The counters of activity.
     pub(crate) counters: Counters,
@@ -24,10 +26,12 @@ pub(crate) struct Ending {
     pub(crate) reaped_faults: Option<u64>,
     /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
     pub(crate) reset_since: bool,
+    /// The control group, where there is one to read.
+    pub(crate) cgroup: Option<&'a CgroupReader>,
 }
 
 impl Phase {
-    pub(crate) fn finish(mut self, ending: Ending) -> PhaseReadings {
+    pub(crate) fn finish(mut self, ending: Ending<'_>) -> PhaseReadings {
         let sampled = self.sampled();
         if ending.reset_since
             && let Some(own) = self.beginning.reset
@@ -35,9 +39,16 @@ impl Phase {
             self.population.interrupt(own);
         }
         // The root's count of faults of reaped children tells of children too short-lived to be sampled.
-        let alone = self.population.is_one()
+        let alone = self.population.is_one(self.ended.as_ref().map(|(root, ..)| *root))
             && ending.reaped_faults.is_some()
             && ending.reaped_faults == self.beginning.reaped_faults;
+        if let Some((root, name, mark)) = &self.ended {
+            if alone {
+                self.population.record_end(*root, name, *mark);
+            }
+            // Of a root that was never sampled this is all that is known.
+            self.peaks.entry(Metric::PeakRss).or_default();
+        }
         let processes = std::mem::take(&mut self.population).into_peaks(self.passes, sampled);
         let mut readings = BTreeMap::new();
         let mut unavailable = std::mem::take(&mut self.missing);
@@ -45,7 +56,7 @@ impl Phase {
             if unavailable.contains_key(&metric) {
                 continue;
             }
-            match self.reading(metric, &processes, alone, sampled) {
+            match self.reading(metric, &processes, alone, ending.cgroup) {
                 Ok(reading) => {
                     readings.insert(metric, reading);
                 }
@@ -63,6 +74,11 @@ impl Phase {
             at_peak: self.at_peak,
             at_end: self.at_end,
             activity: ending.counters.since(self.beginning.counters),
+            mappings: self
+                .beginning
+                .mappings
+                .zip(self.mappings_at_peak)
+                .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
             processes,
             timeline: self.timeline.into_points(),
         }
@@ -73,16 +89,17 @@ impl Phase {
         metric: Metric,
         processes: &[ProcessPeak],
         alone: bool,
-        sampled: Source,
+        cgroup: Option<&CgroupReader>,
     ) -> Result<Reading, &'static str> {
+        let sampled = self.sampled();
         let peak = || self.peaks.get(&metric).copied().ok_or(NOBODY);
         let read = |bytes, source| Reading { bytes, source, counter: counter(metric, self.baseline.swap).to_owned() };
         let first = self.baseline.first.totals;
         Ok(match metric {
-            Metric::PeakRss => peak_rss(peak()?, processes, alone, sampled),
+            Metric::PeakRss => self.peak_rss(peak()?, processes, alone, sampled),
             Metric::PeakRssGrowth => {
                 let absolute = *self.peaks.get(&Metric::PeakRss).ok_or(NOBODY)?;
-                let Reading { bytes, source, counter } = peak_rss(absolute, processes, alone, sampled);
+                let Reading { bytes, source, counter } = self.peak_rss(absolute, processes, alone, sampled);
                 Reading {
                     bytes: bytes.saturating_sub(first.ok_or(NO_START)?.rss),
                     source,
@@ -91,12 +108,35 @@ impl Phase {
             }
             Metric::RetainedRss => read(self.retained(|split| Some(split.rss))?, Source::Exact),
             Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact),
+            Metric::PeakCgroup => {
+                let bytes = peak()?;
+                cgroup.map_or_else(|| read(bytes, sampled), |cgroup| cgroup.peak(self.beginning.cgroup, bytes, sampled))
+            }
             Metric::SwapGrowth if !self.swap_configured => {
                 Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
             }
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
+            Metric::GpuPeak | Metric::UnifiedPeak => {
+                let reading = read(peak()?, self.taken(self.gpu_passes));
+                match self.baseline.first.devices {
+                    Some(_) => Reading { counter: DEVICES.to_owned(), ..reading },
+                    None => reading,
+                }
+            }
             _ => read(peak()?, sampled),
         })
+    }
+
+    /// The tree's peak, which is no less than the largest that the kernel tells of a process once it has ended.
+    fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
+        let reading = peak_rss(sampled_sum, processes, alone, sampled);
+        match self.ended {
+            Some((.., mark)) if mark > reading.bytes => {
+                let counter = "ru_maxrss of the largest process".to_owned();
+                Reading { bytes: mark, source: Source::LowerBound, counter }
+            }
+            _ => reading,
+        }
     }
 
     /// What is left of a part at the end that was not there when the first phase began. The two instants are known, so
@@ -131,12 +171,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::meter::cgroup::CgroupMark;
+    use crate::meter::gpu::GpuPass;
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::options::SwapScope;
-    use crate::meter::pass::{Pass, ProcessSample, PssPass};
+    use crate::meter::pass::{Pass, ProcessSample};
     use crate::meter::phase::Beginning;
     use crate::meter::population::PROCESSES;
     use crate::meter::process::{ProcessId, ProcessMemory};
+    use crate::meter::smaps::SmapsPass;
 
     const INTERVAL: Duration = Duration::from_millis(10);
 
@@ -151,6 +194,9 @@ mod tests {
             counters: Counters::default(),
             reset: None,
             reaped_faults: Some(0),
+            from_nothing: false,
+            cgroup: CgroupMark::Absent,
+            mappings: None,
         };
         let mut phase = Phase::new("p", beginning);
         for (n, processes) in passes.iter().enumerate() {
@@ -176,7 +222,9 @@ mod tests {
                     swap_total: Some(ByteSize::mib(swap)),
                     swap_free: Some(ByteSize::mib(swap).saturating_sub(used)),
                 }),
-                pss: PssPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
+                smaps: SmapsPass::Failed("/proc/7/smaps_rollup: Permission denied".to_owned()),
+                cgroup: Ok(ByteSize::mib(90 + n as u64)),
+                gpu: GpuPass::Failed("it was not asked for".into()),
             };
             phase.start(&pass);
             phase.record(&pass);
@@ -186,6 +234,7 @@ mod tests {
             counters: Counters::default(),
             reaped_faults: Some(faults),
             reset_since: false,
+            cgroup: None,
         })
     }
 

@@ -1,24 +1,27 @@
 //! One pass over tree and system after the other, into the phase that is under way.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
 
 use super::activity::{ActivityScope, Counters, TreeUsage};
+use super::cgroup::{CgroupMark, CgroupReader};
 use super::children::NewestId;
 use super::error::MeterError;
 use super::finish::Ending;
+use super::gpu::{GpuPass, GpuReader};
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::{MeterOptions, SwapScope};
 use super::own::{own_mark_resets, reset_own_mark};
-use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, PssPass, Start};
+use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
-use super::pss::PssReader;
-use super::reading::{MemorySplit, PhaseReadings};
+use super::reading::{MemorySplit, PhaseReadings, Source};
+use super::smaps::{SmapsPass, SmapsReader};
 use super::throttle::{Throttle, thread_time};
 use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
@@ -38,6 +41,9 @@ pub(crate) struct Gatherer {
     interval: Duration,
     root: u32,
     swap: SwapScope,
+    /// Whether the root has yet to execute its program, so that nothing of the tree stands when the first phase begins.
+    from_nothing: bool,
+    resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
     passes: Throttle,
@@ -50,7 +56,11 @@ pub(crate) struct Gatherer {
     system: SystemMemoryFile,
     text: Vec<u8>,
     /// Absent where it was not asked for.
-    pss: Option<PssReader>,
+    smaps: Option<SmapsReader>,
+    /// Or why there is none to read.
+    cgroup: Result<CgroupReader, Arc<str>>,
+    /// Or why there is none to read.
+    gpu: Result<GpuReader, Arc<str>>,
     watches: Watches,
     phase: Option<Phase>,
     /// What stood when the first phase began.
@@ -61,12 +71,21 @@ pub(crate) struct Gatherer {
 
 impl Gatherer {
     pub(crate) fn new(options: &MeterOptions, interval: Duration) -> Result<Self, MeterError> {
+        let mut tree = Tree::new(options.root)?;
+        if options.before_exec {
+            tree.await_exec();
+        }
+        if options.adopts {
+            tree.adopt_children_of(std::process::id());
+        }
         Ok(Self {
             stop: false,
             interval,
             root: options.root,
             swap: options.swap,
-            tree: Tree::new(options.root)?,
+            from_nothing: options.before_exec,
+            resets_root: options.resets_root,
+            tree,
             usage: TreeUsage::new(options.root),
             passes: Throttle::new(PASS_PARTS, Duration::ZERO),
             discovery: Throttle::new(DISCOVERY_PARTS, Duration::ZERO),
@@ -76,7 +95,9 @@ impl Gatherer {
             names: HashMap::new(),
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
-            pss: options.pss.then(PssReader::new),
+            smaps: (options.pss || options.mappings).then(|| SmapsReader::new(options.root, options.mappings)),
+            cgroup: CgroupReader::new(options.cgroup.as_ref(), options.root),
+            gpu: if options.gpu { GpuReader::new() } else { Err(Arc::from(NOT_ASKED_FOR)) },
             watches: Watches::new(&options.watches, options.swap)?,
             phase: None,
             first: None,
@@ -102,9 +123,12 @@ impl Gatherer {
             interval: self.interval,
             swap: self.swap,
             first: self.first,
+            from_nothing: std::mem::take(&mut self.from_nothing) && !self.tree.has_executed(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            reset: self.reset_own_mark(),
+            reset: self.reset_mark(),
+            cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
+            mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));
         self.pass(true);
@@ -125,7 +149,8 @@ impl Gatherer {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            reset_since: own_mark_resets() != self.resets,
+            reset_since: self.tree.node(std::process::id()).is_some() && own_mark_resets() != self.resets,
+            cgroup: self.cgroup.as_ref().ok(),
         };
         if let Some(phase) = self.phase.take() {
             self.finished.push(phase.finish(ending));
@@ -133,25 +158,28 @@ impl Gatherer {
     }
 
     fn counters(&self) -> Counters {
-        Counters {
-            usage: self.usage.read(&self.tree),
-            pressure: MemoryPressure::read(),
-            stalls_of: ActivityScope::System,
-            oom_kills: OomKills::read().ok().flatten(),
-            oom_kills_of: ActivityScope::System,
-        }
+        let system = || (MemoryPressure::read(), ActivityScope::System);
+        let (pressure, stalls_of) = self.cgroup.as_ref().map_or_else(|_| system(), CgroupReader::pressure);
+        let system = || (OomKills::read().ok().flatten(), ActivityScope::System);
+        let (oom_kills, oom_kills_of) = self.cgroup.as_ref().map_or_else(|_| system(), CgroupReader::oom_kills);
+        Counters { usage: self.usage.read(&self.tree), pressure, stalls_of, oom_kills, oom_kills_of }
     }
 
     fn reaped_faults(&self) -> Option<u64> {
         Stat::read(self.root).ok().map(|stat| stat.reaped_faults)
     }
 
-    /// Resets the high-water mark of this process where it is in the tree; its id where that was done.
-    fn reset_own_mark(&mut self) -> Option<u32> {
+    /// Resets the high-water mark of this process where it is in the tree, or else that of the root where that was asked
+    /// for; its id where that was done.
+    fn reset_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
-        self.tree.node(own)?;
-        self.resets = reset_own_mark().ok()?;
-        Some(own)
+        if self.tree.node(own).is_some() {
+            self.resets = reset_own_mark().ok()?;
+            return Some(own);
+        }
+        self.tree.node(self.root).filter(|_| self.resets_root)?;
+        std::fs::write(format!("/proc/{}/clear_refs", self.root), "5").ok()?;
+        Some(self.root)
     }
 
     pub(crate) fn name_process(&mut self, pid: u32, name: &str) {
@@ -174,6 +202,31 @@ impl Gatherer {
         }
     }
 
+    /// The root has ended and waits to be reaped; no process of its line has had more than `mark`, where that is known.
+    pub(crate) fn observe_end(&mut self, mark: Option<ByteSize>) {
+        self.usage.observe_exit(&self.tree, self.root);
+        let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
+        // A mark that an earlier phase may have set tells nothing of this one.
+        let of_this_phase = |mark: &ByteSize| {
+            let earlier = self.finished.iter().flat_map(|phase| &phase.processes);
+            earlier
+                .filter(|process| process.pid == self.root)
+                .all(|process| process.peak_rss.source != Source::LowerBound && process.peak_rss.bytes < *mark)
+        };
+        if let Some(mark) = mark.filter(of_this_phase)
+            && let Some(phase) = &mut self.phase
+        {
+            let name = self.names.get(&root.id).unwrap_or(&root.name);
+            phase.record_end(root.id, name, mark);
+        }
+    }
+
+    /// The processes of the tree that have not ended, as far as they are known.
+    pub(crate) fn processes(&mut self) -> Vec<ProcessId> {
+        self.tree.discover(Instant::now());
+        self.tree.nodes().iter().filter(|node| !node.has_ended()).map(|node| node.id).collect()
+    }
+
     /// Whether the next sample is due: a sample may take one part in [`PASS_PARTS`] of the time, so that a tree of very
     /// many processes is sampled less often than asked for.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
@@ -186,16 +239,24 @@ impl Gatherer {
         self.discover(now, edge);
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
+        let cgroup = match &mut self.cgroup {
+            Ok(cgroup) => cgroup.current(),
+            Err(reason) => Err(Arc::clone(reason)),
+        };
         self.passes.spent(now, thread_time().saturating_sub(before));
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
-        let pss = match &mut self.pss {
-            Some(pss) => match &totals {
-                Some(totals) => pss.pass(now, totals.rss, self.tree.nodes(), edge),
-                None => PssPass::NotTaken,
+        let smaps = match &mut self.smaps {
+            Some(smaps) => match &totals {
+                Some(totals) => smaps.pass(now, totals.rss, self.tree.nodes(), edge),
+                None => SmapsPass::NotTaken,
             },
-            None => PssPass::Failed(NOT_ASKED_FOR.to_owned()),
+            None => SmapsPass::Failed(NOT_ASKED_FOR.to_owned()),
         };
-        let pass = Pass { at: now, totals, system, pss };
+        let gpu = match &mut self.gpu {
+            Ok(gpu) => gpu.pass(now, self.tree.nodes(), edge),
+            Err(reason) => GpuPass::Failed(Arc::clone(reason)),
+        };
+        let pass = Pass { at: now, totals, system, smaps, cgroup, gpu };
         if let Some(phase) = &mut self.phase {
             phase.start(&pass);
         }

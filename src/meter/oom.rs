@@ -12,6 +12,10 @@ impl OomKills {
     /// Where the count is read from.
     pub const COUNTER: &'static str = "oom_kill of /proc/vmstat";
 
+    pub(crate) const fn new(count: u64) -> Self {
+        Self(count)
+    }
+
     /// The count now; `None` where the kernel does not keep it.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cgroup::Cgroup;
 use super::watch::Watch;
 
 /// Whose swap [`Metric::SwapGrowth`](super::Metric::SwapGrowth) counts.
@@ -29,10 +30,28 @@ pub struct MeterOptions {
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
     /// 2 % of the time, and only when memory moved.
     pub pss: bool,
+    /// Whether what each mapping holds is read with it, so that [`PhaseReadings::mappings`](super::PhaseReadings) tells
+    /// what grew: some 10 us a mapping more, within the same bounds.
+    pub mappings: bool,
     /// Whose swap counts as `swap_growth`.
     pub swap: SwapScope,
+    /// Whether memory on NVIDIA GPUs is read (NVML, loaded at run time), for at most 2 % of the time. The driver's library
+    /// takes some MiB of this process.
+    pub gpu: bool,
+    /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; where none is given, the
+    /// memory of the one that the root is in, and the stalls and kills of the system.
+    pub cgroup: Option<Cgroup>,
     /// Limits to look at in every sample.
     pub watches: Vec<Watch>,
+    /// Whether the root was forked and is to execute its program yet: until then its memory is that of its parent and is
+    /// passed over, and growth is counted from nothing.
+    pub before_exec: bool,
+    /// Whether every child of this process belongs to the tree: a process that is a subreaper and starts nothing else
+    /// inherits what the tree leaves behind, such as daemons.
+    pub adopts: bool,
+    /// Whether the high-water mark of the root is reset when a phase begins, so that its peak is exact in every phase.
+    /// For programs that do not read their own mark.
+    pub resets_root: bool,
 }
 
 impl Default for MeterOptions {
@@ -42,8 +61,14 @@ impl Default for MeterOptions {
             root: std::process::id(),
             interval: Duration::from_millis(10),
             pss: true,
+            mappings: false,
             swap: SwapScope::System,
+            gpu: false,
+            cgroup: None,
             watches: Vec::new(),
+            before_exec: false,
+            adopts: false,
+            resets_root: false,
         }
     }
 }

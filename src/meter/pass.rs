@@ -1,24 +1,16 @@
 //! What one pass over tree and system has read, and what each metric is in it.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
+use super::gpu::{GpuPass, GpuUse};
 use super::meminfo::SystemMemory;
 use super::metric::Metric;
 use super::options::SwapScope;
 use super::process::{ProcessId, ProcessMemory};
 use super::reading::MemorySplit;
+use super::smaps::SmapsPass;
 use crate::bytes::ByteSize;
-
-/// The proportional set in one pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PssPass {
-    /// Not read this time.
-    NotTaken,
-    /// The sum over the tree, taken this long after it was first wanted.
-    Sum { bytes: ByteSize, late: Duration },
-    /// It cannot be read.
-    Failed(String),
-}
 
 /// One process in one pass.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +28,10 @@ pub(crate) struct Pass {
     pub(crate) totals: Option<MemorySplit>,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
-    pub(crate) pss: PssPass,
+    pub(crate) smaps: SmapsPass,
+    /// The memory of the control group, or why it cannot be read.
+    pub(crate) cgroup: Result<ByteSize, Arc<str>>,
+    pub(crate) gpu: GpuPass,
 }
 
 /// What stood when a phase began.
@@ -44,6 +39,17 @@ pub(crate) struct Pass {
 pub(crate) struct Start {
     pub(crate) totals: Option<MemorySplit>,
     pub(crate) system: Option<SystemMemory>,
+    /// The memory in use on all GPUs, where it was read.
+    pub(crate) devices: Option<ByteSize>,
+}
+
+impl Start {
+    /// The same before any process of the tree took anything.
+    pub(crate) fn with_nothing(self) -> Self {
+        let none = Some(ByteSize::ZERO);
+        let nothing = MemorySplit { rss: ByteSize::ZERO, anon: none, file: none, shmem: none, swap: none };
+        Self { totals: self.totals.or(Some(nothing)), ..self }
+    }
 }
 
 /// What growth is counted from.
@@ -68,7 +74,11 @@ pub(crate) enum Figure<'a> {
 
 impl Pass {
     pub(crate) fn start(&self) -> Start {
-        Start { totals: self.totals, system: self.system.as_ref().ok().copied() }
+        let devices = match self.gpu {
+            GpuPass::Taken(GpuUse::Devices { bytes }) => Some(bytes),
+            _ => None,
+        };
+        Start { totals: self.totals, system: self.system.as_ref().ok().copied(), devices }
     }
 
     /// `baseline` is absent before the first phase.
@@ -82,10 +92,10 @@ impl Pass {
             Metric::PeakSwap => self.part(|totals| totals.swap, NO_SWAP),
             Metric::PeakRssGrowth => self.growth(Metric::PeakRss, first.map(|first| first.rss), baseline),
             Metric::PeakAnonGrowth => self.growth(Metric::PeakAnon, first.and_then(|first| first.anon), baseline),
-            Metric::PeakPss => match &self.pss {
-                PssPass::NotTaken => Figure::NotTaken,
-                PssPass::Sum { bytes, .. } => Figure::Bytes(*bytes),
-                PssPass::Failed(reason) => Figure::Missing(reason),
+            Metric::PeakPss => match &self.smaps {
+                SmapsPass::NotTaken => Figure::NotTaken,
+                SmapsPass::Taken { pss, .. } => Figure::Bytes(*pss),
+                SmapsPass::Failed(reason) => Figure::Missing(reason),
             },
             Metric::SwapGrowth => match baseline {
                 None => Figure::NotTaken,
@@ -99,7 +109,12 @@ impl Pass {
                 }
             },
             Metric::AvailableFloor => self.of_system(|system| system.available, "`/proc/meminfo` has no MemAvailable"),
-            Metric::PeakCgroup | Metric::GpuPeak | Metric::UnifiedPeak => Figure::Missing(NOT_ASKED_FOR),
+            Metric::PeakCgroup => match &self.cgroup {
+                Ok(bytes) => Figure::Bytes(*bytes),
+                Err(reason) => Figure::Missing(reason),
+            },
+            Metric::GpuPeak => self.gpu_peak(baseline),
+            Metric::UnifiedPeak => self.unified_peak(baseline),
             Metric::PeakHeap | Metric::RetainedHeap => Figure::Missing(NO_ALLOCATOR),
             // What is left is known at the end alone.
             Metric::RetainedRss | Metric::RetainedAnon => Figure::NotTaken,
@@ -120,6 +135,38 @@ impl Pass {
         }
     }
 
+    fn gpu_peak(&self, baseline: Option<&Baseline>) -> Figure<'_> {
+        match &self.gpu {
+            GpuPass::NotTaken => Figure::NotTaken,
+            GpuPass::Failed(reason) => Figure::Missing(reason),
+            GpuPass::Taken(GpuUse::Tree { bytes, .. }) => Figure::Bytes(*bytes),
+            GpuPass::Taken(GpuUse::Unified) => Figure::Missing(NO_MEMORY_OF_ITS_OWN),
+            // Without processes to tell apart, what was in use before was not the tree's.
+            GpuPass::Taken(GpuUse::Devices { bytes }) => match baseline.map(|baseline| baseline.first.devices) {
+                None => Figure::NotTaken,
+                Some(None) => Figure::Missing(NO_START_OF_DEVICES),
+                Some(Some(start)) => Figure::Bytes(bytes.saturating_sub(start)),
+            },
+        }
+    }
+
+    fn unified_peak(&self, baseline: Option<&Baseline>) -> Figure<'_> {
+        match &self.gpu {
+            GpuPass::NotTaken => Figure::NotTaken,
+            GpuPass::Failed(reason) => Figure::Missing(reason),
+            GpuPass::Taken(GpuUse::Tree { unified: false, .. } | GpuUse::Devices { .. }) => {
+                Figure::Missing(NOT_UNIFIED)
+            }
+            GpuPass::Taken(GpuUse::Tree { unified: true, .. } | GpuUse::Unified) => {
+                let Some(baseline) = baseline else { return Figure::NotTaken };
+                let in_use = |system: &SystemMemory| Some(system.total.saturating_sub(system.available?));
+                let start = baseline.first.system.as_ref().and_then(in_use);
+                let growth = |system: &SystemMemory| Some(in_use(system)?.saturating_sub(start?));
+                self.of_system(growth, "`/proc/meminfo` has no MemAvailable")
+            }
+        }
+    }
+
     /// How far `of` is above `start`.
     fn growth(&self, of: Metric, start: Option<ByteSize>, baseline: Option<&Baseline>) -> Figure<'_> {
         match (self.figure(of, None), start) {
@@ -133,6 +180,10 @@ impl Pass {
 
 pub(crate) const NOT_ASKED_FOR: &str = "it was not asked for";
 pub(crate) const NO_START: &str = "no process of the tree ran when the count began";
+const NO_START_OF_DEVICES: &str = "the memory in use on GPUs was not read when the count began";
+const NO_MEMORY_OF_ITS_OWN: &str =
+    "the GPU has no memory of its own and tells none of processes (N/A): unified_peak counts host and device together";
+const NOT_UNIFIED: &str = "the GPU has memory of its own, which gpu_peak counts";
 const NO_SWAP: &str = "`/proc/PID/status` has no VmSwap";
 const NO_ALLOCATOR: &str = "only an allocator that counts tells it: set `plimsoll::alloc::Tracking` as the global \
                             allocator of what is measured";
@@ -155,9 +206,14 @@ pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
             SwapScope::Tree => "sum of VmSwap over the tree, less that when the phase began",
         },
         Metric::PeakCgroup => "memory of the control group",
-        Metric::GpuPeak => "memory of the tree's processes on GPUs",
+        Metric::GpuPeak => "NVML: memory of the tree's processes on all devices",
         Metric::UnifiedPeak => "MemTotal - MemAvailable, less that when the first phase began",
         Metric::PeakHeap | Metric::RetainedHeap => "the allocator's count",
         Metric::AvailableFloor => "MemAvailable",
     }
 }
+
+/// What `gpu_peak` is read from where the processes that a device lists cannot be told apart.
+pub(crate) const DEVICES: &str = "NVML: memory in use on all devices, less that when the first phase began; other \
+                                  programs count, for the ids of processes are not those of the host here or a device \
+                                  does not list their memory";

@@ -53,6 +53,13 @@ impl ProcessPeaks {
         self.latest_pass = pass;
     }
 
+    /// Notes that it has ended, and that it has had `mark` at most.
+    pub(crate) fn record_end(&mut self, mark: ByteSize) {
+        self.mark = self.mark.max(Some(mark));
+        self.interrupted = false;
+        self.seen_to_the_end = true;
+    }
+
     /// Whether it was not there any more in the latest of `passes` passes.
     pub(crate) fn ended_before(&self, passes: u64) -> bool {
         self.latest_pass + 1 < passes

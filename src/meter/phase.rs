@@ -1,19 +1,24 @@
 //! What is gathered of one phase, pass by pass.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::activity::Counters;
+use super::cgroup::CgroupMark;
+use super::gpu::GpuPass;
 use super::metric::Metric;
 use super::options::SwapScope;
-use super::pass::{Baseline, Figure, Pass, ProcessSample, PssPass, Start};
+use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
+use super::process::ProcessId;
 use super::reading::{MemorySplit, Source, TimelinePoint};
+use super::smaps::{MappingTable, SmapsPass};
 use super::timeline::Timeline;
 use crate::bytes::ByteSize;
 
 /// How a phase began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) at: Instant,
     /// The interval that was asked for.
@@ -23,10 +28,16 @@ pub(crate) struct Beginning {
     pub(crate) first: Option<Start>,
     /// The counters of activity.
     pub(crate) counters: Counters,
-    /// The process of the meter itself, where its high-water mark was reset.
+    /// Whether nothing of the tree stands yet, as its root has to execute its program first.
+    pub(crate) from_nothing: bool,
+    /// The process whose high-water mark was reset: that of the meter itself, or the root.
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
+    /// The mark of the control group.
+    pub(crate) cgroup: CgroupMark,
+    /// What mappings held before, where that is known.
+    pub(crate) mappings: Option<Arc<MappingTable>>,
 }
 
 /// A phase that is under way.
@@ -45,7 +56,13 @@ pub(crate) struct Phase {
     pub(super) at_peak: Option<MemorySplit>,
     /// In the latest pass.
     pub(super) at_end: Option<MemorySplit>,
+    /// How often memory on GPUs was read.
+    pub(super) gpu_passes: u64,
+    /// The largest resident set at which the mappings were read, and what they held.
+    pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
+    /// The root, where it has ended, its name, and the largest resident set of its line.
+    pub(super) ended: Option<(ProcessId, String, ByteSize)>,
 }
 
 impl Phase {
@@ -64,7 +81,10 @@ impl Phase {
             swap_configured: false,
             at_peak: None,
             at_end: None,
+            gpu_passes: 0,
+            mappings_at_peak: None,
             timeline: Timeline::new(interval),
+            ended: None,
         }
     }
 
@@ -83,9 +103,10 @@ impl Phase {
     /// Notes what growth is counted from, where `pass` is the first.
     pub(crate) fn start(&mut self, pass: &Pass) {
         if self.passes == 0 {
-            self.baseline.phase = pass.start();
+            let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };
+            self.baseline.phase = start;
             if self.beginning.first.is_none() {
-                self.baseline.first = pass.start();
+                self.baseline.first = start;
             }
         }
     }
@@ -100,6 +121,11 @@ impl Phase {
     pub(crate) fn record_last(&mut self, sample: ProcessSample<'_>) {
         self.record_process(sample);
         self.population.seen_to_the_end(sample.id);
+    }
+
+    /// Notes that the root has ended, and that no process of its line has had more than `mark`.
+    pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
+        self.ended = Some((id, name.to_owned(), mark));
     }
 
     /// Notes the figures of a pass, after its processes.
@@ -130,9 +156,11 @@ impl Phase {
                 available: pass.system.as_ref().ok().and_then(|system| system.available),
             });
         }
-        if let PssPass::Sum { late, .. } = pass.pss {
-            self.pss_late = self.pss_late.max(late);
+        if let SmapsPass::Taken { late, mappings, .. } = &pass.smaps {
+            self.pss_late = self.pss_late.max(*late);
+            self.record_mappings(pass.totals, mappings.as_ref());
         }
+        self.gpu_passes += u64::from(matches!(pass.gpu, GpuPass::Taken(_)));
         if let Ok(system) = &pass.system {
             self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
         }
@@ -141,13 +169,27 @@ impl Phase {
         self.population.forget_ended(self.passes, self.sampled());
     }
 
-    /// The interval at which samples were really taken, on average, where that is longer than was asked for.
+    fn record_mappings(&mut self, totals: Option<MemorySplit>, mappings: Option<&Arc<MappingTable>>) {
+        let (Some(totals), Some(mappings)) = (totals, mappings) else { return };
+        if self.passes == 0 {
+            self.beginning.mappings = Some(Arc::clone(mappings));
+        }
+        if self.mappings_at_peak.as_ref().is_none_or(|(rss, _)| totals.rss > *rss) {
+            self.mappings_at_peak = Some((totals.rss, Arc::clone(mappings)));
+        }
+    }
+
     pub(super) fn sampled(&self) -> Source {
+        self.taken(self.passes)
+    }
+
+    /// The interval at which so many samples were really taken, on average, where that is longer than was asked for.
+    pub(super) fn taken(&self, passes: u64) -> Source {
         let Beginning { at, interval, .. } = self.beginning;
-        let gaps = u32::try_from(self.passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
+        let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
         let mean = self.last.saturating_duration_since(at) / gaps;
         // A late sample now and then is no other interval.
-        let slow = self.passes > 1 && mean > interval + interval / 4;
+        let slow = passes > 1 && mean > interval + interval / 4;
         source(if slow { mean } else { interval })
     }
 }

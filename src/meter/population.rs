@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::pass::ProcessSample;
 use super::peaks::ProcessPeaks;
-use super::process::ProcessId;
+use super::process::{ProcessId, ProcessMemory};
 use super::reading::{ProcessPeak, Source};
+use crate::bytes::ByteSize;
 
 /// So many processes are told of a phase, the largest.
 pub(crate) const PROCESSES: usize = 32;
@@ -58,9 +59,21 @@ impl Population {
         keep_largest(&mut self.forgotten);
     }
 
-    /// Whether only one process was ever seen.
-    pub(crate) fn is_one(&self) -> bool {
-        self.processes.len() == 1 && !self.any_forgotten
+    /// Whether only one process was ever seen, and `root` where that is known.
+    pub(crate) fn is_one(&self, root: Option<ProcessId>) -> bool {
+        let alone = match (self.processes.len(), root) {
+            (0, root) => root.is_some(),
+            (1, root) => root.is_none_or(|root| self.processes.contains_key(&root)),
+            _ => false,
+        };
+        alone && !self.any_forgotten
+    }
+
+    /// Notes that a process was alone, has ended, and has had `mark` at most.
+    pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
+        let nothing =
+            ProcessMemory { peak_rss: None, rss: ByteSize::ZERO, anon: None, file: None, shmem: None, swap: None };
+        self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &nothing)).record_end(mark);
     }
 
     /// The peaks of the largest, largest first, after `passes` passes.

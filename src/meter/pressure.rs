@@ -21,7 +21,7 @@ impl MemoryPressure {
         Self::parse(&std::fs::read("/proc/pressure/memory").ok()?)
     }
 
-    fn parse(text: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let total = |kind: &[u8]| {
             let line = text.split(|&b| b == b'\n').find(|line| line.starts_with(kind))?;
             line.split(|&b| b == b' ').find_map(|word| number(word.strip_prefix(b"total=")?))

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activity;
 use super::metric::Metric;
 use super::process::ProcessMemory;
+use super::smaps::MappingGrowth;
 use crate::bytes::ByteSize;
 
 /// How far a figure can be trusted.
@@ -128,6 +129,9 @@ pub struct PhaseReadings {
     /// What memory cost meanwhile: page faults, stalls, kills, processor time.
     #[serde(default)]
     pub activity: Activity,
+    /// The mappings that grew most, what grew most first: at most 16, and only where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<MappingGrowth>,
     /// The largest processes of the phase, largest first.
     pub processes: Vec<ProcessPeak>,
     /// Resident memory over time, thinned to at most a few hundred points that keep every peak.

@@ -1,6 +1,6 @@
 //! [`Meter`]: samples the memory of a process tree and of the system, in phases.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,11 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::error::MeterError;
 use super::gather::Gatherer;
 use super::options::MeterOptions;
+use super::process::ProcessId;
 use super::reading::PhaseReadings;
 use super::watch::Breach;
+use crate::alloc::uncounted;
+use crate::bytes::ByteSize;
 
 /// Its buffers are on the heap but for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
@@ -71,11 +74,20 @@ impl Meter {
         let signal = gatherer.signal().try_clone_to_owned().map_err(refused("descriptor"))?;
         let shared = Arc::new(Shared { gatherer: Mutex::new(gatherer), wake: Condvar::new() });
         let sampled = Arc::clone(&shared);
+        let begun = Arc::new(Barrier::new(2));
+        let begins = Arc::clone(&begun);
         let thread = std::thread::Builder::new()
             .name("memory-meter".to_owned())
             .stack_size(STACK)
-            .spawn(move || sample(&sampled, interval))
+            .spawn(move || {
+                uncounted(|| {
+                    begins.wait();
+                    sample(&sampled, interval);
+                });
+            })
             .map_err(refused("thread"))?;
+        // What the thread allocates to begin with is none of what is measured.
+        begun.wait();
         Ok(Self { shared, signal, thread: Some(thread) })
     }
 
@@ -83,6 +95,11 @@ impl Meter {
     /// reset, so that its peak is exact in every phase.
     pub fn phase(&self, name: &str) {
         self.shared.lock().begin_phase(name);
+    }
+
+    /// Takes a sample now.
+    pub(crate) fn sample(&self) {
+        self.shared.lock().pass(false);
     }
 
     /// Gives a process of the tree a name for the readings (`worker 1`) in place of its command's.
@@ -94,6 +111,18 @@ impl Meter {
     /// ended has none. Without this its peak is a lower bound, for what it took after its last sample is not known.
     pub fn observe_exit(&self, pid: u32) {
         self.shared.lock().observe_exit(pid);
+    }
+
+    /// To be called once the root has ended and before it is reaped. `largest` is the largest resident set of any process
+    /// of its line, where that is known (`ru_maxrss`, where that is above what it inherited): the peak of a root that was
+    /// alone is exact then.
+    pub fn observe_end(&self, largest: Option<ByteSize>) {
+        self.shared.lock().observe_end(largest);
+    }
+
+    /// The processes of the tree that have not ended.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        self.shared.lock().processes()
     }
 
     /// The oldest breach of a watch that was not taken yet. A watch tells of a breach once, and again only after its

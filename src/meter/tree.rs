@@ -35,6 +35,13 @@ pub(crate) struct Node {
     status: Option<TextFile>,
 }
 
+impl Node {
+    /// Whether it was seen to have ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+}
+
 /// The tree below a process, that process included.
 ///
 /// A process that was once in the tree stays in it until it ends, also where its parent ended first.
@@ -43,6 +50,8 @@ pub(crate) struct Tree {
     nodes: Vec<Node>,
     known: HashSet<u32>,
     finder: ChildFinder,
+    /// A process beside the tree whose children belong to it.
+    adopter: Option<u32>,
     /// Scratch.
     found: Vec<u32>,
     path: String,
@@ -56,11 +65,27 @@ impl Tree {
         Self::with(root, ChildFinder::new())
     }
 
+    /// Passes the root over until it has executed its program.
+    pub(crate) fn await_exec(&mut self) {
+        self.nodes[0].forked = Stat::read(self.nodes[0].id.pid).is_ok_and(|stat| stat.forked);
+    }
+
+    /// Whether the root has executed its program.
+    pub(crate) fn has_executed(&self) -> bool {
+        self.nodes.first().is_none_or(|root| !root.forked)
+    }
+
+    /// Lets every child of `pid`, which is not in the tree itself, belong to it.
+    pub(crate) fn adopt_children_of(&mut self, pid: u32) {
+        self.adopter = Some(pid);
+    }
+
     fn with(root: u32, finder: ChildFinder) -> Result<Self, MeterError> {
         let mut tree = Self {
             nodes: Vec::new(),
             known: HashSet::new(),
             finder,
+            adopter: None,
             found: Vec::new(),
             path: String::new(),
             text: Vec::new(),
@@ -81,25 +106,34 @@ impl Tree {
     /// Finds the processes that have come.
     pub(crate) fn discover(&mut self, now: Instant) {
         self.finder.begin();
+        if let Some(adopter) = self.adopter {
+            // It may start children from any of its threads.
+            self.adopt_all(adopter, 2, now);
+        }
         let mut next = 0;
         // Children are added behind, so that their own children are looked for in the same walk.
         while let Some(node) = self.nodes.get(next) {
             next += 1;
-            if node.ended {
-                continue;
+            if !node.ended {
+                let (pid, threads) = (node.id.pid, node.threads);
+                self.adopt_all(pid, threads, now);
             }
-            let mut found = std::mem::take(&mut self.found);
-            found.clear();
-            self.finder.children(node.id.pid, node.threads, &mut found);
-            for &pid in &found {
-                if !self.known.contains(&pid)
-                    && let Ok(stat) = Stat::read(pid)
-                {
-                    self.adopt(pid, &stat, now);
-                }
-            }
-            self.found = found;
         }
+    }
+
+    /// Takes the children of `parent` into the tree that are not in it.
+    fn adopt_all(&mut self, parent: u32, threads: u64, now: Instant) {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        self.finder.children(parent, threads, &mut found);
+        for &pid in &found {
+            if !self.known.contains(&pid)
+                && let Ok(stat) = Stat::read(pid)
+            {
+                self.adopt(pid, &stat, now);
+            }
+        }
+        self.found = found;
     }
 
     fn adopt(&mut self, pid: u32, stat: &Stat, now: Instant) {

@@ -12,6 +12,7 @@ use super::release::Release;
 use super::results::Results;
 use super::semantics::Semantics;
 use super::verdict::Verdict;
+use crate::command::ProcessEnd;
 use crate::meter::PhaseReadings;
 
 /// The JSON document of one run.
@@ -41,6 +42,9 @@ pub struct Record {
     pub environment: Environment,
     /// The memory of each phase, in order.
     pub phases: Vec<PhaseReadings>,
+    /// How the process ended, and who or what ended it; only a test or a command has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ProcessEnd>,
     /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,

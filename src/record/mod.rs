@@ -23,6 +23,7 @@ mod failure;
 mod file;
 mod json;
 mod policy;
+mod process;
 mod release;
 mod results;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use policy::{
     Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, SourceKind,
 };
+pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
 pub use semantics::{

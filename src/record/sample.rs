@@ -7,11 +7,12 @@ use crate::bytes::ByteSize;
 use crate::capture::batch::OverCap;
 use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::ceiling::judge;
+use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MemorySplit, Metric, PhaseReadings, ProcessPeak, Reading, ReleaseProof,
-    Source, SwapArea, SystemInfo, TimelinePoint,
+    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings, ProcessPeak,
+    Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Statistics};
 
@@ -130,6 +131,7 @@ fn process(semantics: Semantics, ceilings: &str) -> Record {
     record.semantics = semantics;
     record.results = Results::default();
     record.releases = Vec::new();
+    record.end = Some(ProcessEnd { exit_code: Some(0), signal: None, cause: EndCause::Exited });
     record.verdicts = judge(&record.phases, &ceilings).into_iter().map(Verdict::from).collect();
     record.exit_code = exit_code(&record.verdicts);
     record.command = vec!["plimsoll".to_owned(), "run".to_owned()];
@@ -263,6 +265,12 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
             oom_kills: Some(0),
             ..Activity::default()
         },
+        mappings: vec![MappingGrowth {
+            name: "captures/gemma4-e2b-gb10/entry_000003.pt".to_owned(),
+            kind: MappingKind::File,
+            before: ByteSize::ZERO,
+            after: ByteSize::mib(mib / 2),
+        }],
         processes: vec![ProcessPeak { pid: 4242, name: "worker 1".to_owned(), peak_rss: worker, peak_anon: None }],
         timeline: timeline.collect(),
         ..PhaseReadings::default()
@@ -329,6 +337,7 @@ pub(crate) fn record() -> Record {
             "peak_rss = 1 GiB",
         ),
         phases,
+        end: None,
         exit_code: 0,
     }
 }

@@ -110,6 +110,7 @@ pub fn run(
         policy: Policy::Capture(policy(capture, options, batches)),
         environment: Environment::of(SystemInfo::read()?, launcher.versions()),
         phases,
+        end: None,
         releases,
         results,
         exit_code: exit_code(&verdicts),

@@ -7,5 +7,6 @@ mod generate;
 mod inspect;
 mod python;
 mod records;
+mod run;
 mod support;
 mod usage;

@@ -1,5 +1,6 @@
 //! The counting allocator in the place where it belongs: before everything that this program allocates.
 
+mod asserts;
 mod model;
 mod process;
 mod thread;

@@ -1,6 +1,11 @@
 //! The meter against programs of known behaviour: what each is known to take must be read, and the label be honest.
 
+mod cgroup;
+mod mappings;
+mod possible;
 mod program;
+mod support;
+mod swap;
 
 use std::time::Duration;
 
@@ -8,50 +13,11 @@ use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
 use plimsoll::ceiling::{CeilingStatus, judge};
 use plimsoll::meter::{
-    MemorySplit, Meter, MeterOptions, Metric, PhaseReadings, ProcessId, ProcessMemory, ProcessPeak, Release, Source,
-    SystemMemory, Watch, process_tree,
+    MemorySplit, Meter, MeterOptions, Metric, PhaseReadings, ProcessId, ProcessMemory, Release, Source, SystemMemory,
+    Watch, process_tree,
 };
 use program::Program;
-
-/// Exact readings are within this of the truth.
-const MARGIN: u64 = MIB;
-
-/// What every kernel tells that the tests run on, whoever asks.
-const IN_PROC: [Metric; 12] = [
-    Metric::PeakRss,
-    Metric::PeakRssGrowth,
-    Metric::RetainedRss,
-    Metric::PeakAnon,
-    Metric::PeakAnonGrowth,
-    Metric::RetainedAnon,
-    Metric::PeakFile,
-    Metric::PeakShmem,
-    Metric::PeakPss,
-    Metric::PeakSwap,
-    Metric::SwapGrowth,
-    Metric::AvailableFloor,
-];
-
-fn close(read: ByteSize, truth: u64) -> bool {
-    read.bytes().abs_diff(truth) <= MARGIN.max(truth / 100)
-}
-
-#[track_caller]
-fn assert_close(what: &str, read: ByteSize, truth: u64) {
-    assert!(close(read, truth), "{what}: {read}, and is {}", ByteSize::new(truth));
-}
-
-fn bytes(phase: &PhaseReadings, metric: Metric) -> ByteSize {
-    phase.readings.get(&metric).unwrap_or_else(|| panic!("no {metric}: {:?}", phase.unavailable)).bytes
-}
-
-fn of(phase: &PhaseReadings, pid: u32) -> &ProcessPeak {
-    phase.processes.iter().find(|process| process.pid == pid).unwrap()
-}
-
-fn base(memory: Option<ByteSize>) -> u64 {
-    memory.unwrap().bytes()
-}
+use support::{IN_PROC, MARGIN, assert_close, base, bytes, close, of};
 
 #[test]
 fn memory_of_each_kind_is_told_apart() {
@@ -247,6 +213,39 @@ fn a_forked_child_shares_what_it_does_not_write() {
     let (rss, pss) = (bytes(&phase, Metric::PeakRss).bytes(), bytes(&phase, Metric::PeakPss).bytes());
     assert!((128 * MIB..152 * MIB).contains(&rss), "{}", ByteSize::new(rss));
     assert!((80 * MIB..92 * MIB).contains(&pss), "{}", ByteSize::new(pss));
+}
+
+#[test]
+fn a_spike_of_some_milliseconds_is_exact_where_the_kernel_marks_it_and_sampled_elsewhere() {
+    let mut program = Program::start();
+    let before = ProcessMemory::read(program.pid()).unwrap();
+    let meter = program.meter(Duration::from_millis(10));
+    meter.phase("spike");
+    program.tell("short 64");
+    let phase = meter.finish().remove(0);
+    let peak = &phase.readings[&Metric::PeakRss];
+    assert_close("resident", peak.bytes, before.rss.bytes() + 64 * MIB);
+    assert_eq!(peak.source, Source::Exact);
+    // The kernel keeps no mark of anonymous memory: whatever was seen of the spike, it is not called exact.
+    let anon = &phase.readings[&Metric::PeakAnon];
+    assert!(anon.bytes.bytes() <= base(before.anon) + 64 * MIB + MARGIN, "{anon:?}");
+    assert!(matches!(anon.source, Source::Sampled { interval_ns } if interval_ns >= 10_000_000), "{anon:?}");
+}
+
+#[test]
+fn faults_and_processor_time_are_of_the_tree_and_of_what_it_reaped() {
+    let mut program = Program::start();
+    let meter = program.meter(Duration::from_secs(60));
+    for step in ["faults 64", "nothing", "run 20"] {
+        meter.phase(step);
+        program.tell(step);
+    }
+    let phases = meter.finish();
+    let faults: Vec<u64> = phases.iter().map(|phase| phase.activity.minor_faults.unwrap()).collect();
+    assert!(faults[0].abs_diff(64 * 256) <= 256, "{faults:?}");
+    // A program that starts faults some dozen times, and was reaped.
+    assert!(faults[1] < 256 && faults[2] > 20 * 20, "{faults:?}");
+    assert!(phases.iter().all(|phase| phase.activity.cpu_user_ns.is_some()));
 }
 
 #[test]

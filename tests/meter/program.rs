@@ -1,11 +1,12 @@
 //! Programs of known behaviour, in processes of this test binary, driven line by line.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use plimsoll::ByteSize;
-use plimsoll::meter::{Meter, MeterOptions};
+use plimsoll::meter::{Cgroup, Meter, MeterOptions, ProcessMemory};
 use rustix::mm::{MapFlags, ProtFlags};
 
 /// A program under test, and the way to drive it.
@@ -17,13 +18,35 @@ pub struct Program {
 
 impl Program {
     pub fn start() -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::spawn(&mut Self::command())
+    }
+
+    /// One that is in `group` from before it executes anything.
+    pub fn start_in(group: &Cgroup) -> Self {
+        let join = group.join_fd().unwrap();
+        let mut command = Self::command();
+        // SAFETY: between fork and exec it makes one system call on a descriptor that outlives it, and allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::io::write(&join, b"0")?;
+                Ok(())
+            });
+        }
+        Self::spawn(&mut command)
+    }
+
+    fn command() -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["--ignored", "--exact", "program::program", "--nocapture", "--test-threads=1"])
             .env("PLIMSOLL_TEST_PROGRAM", "1")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        command
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut program = Self { child, input, output };
         program.tell("nothing");
@@ -32,6 +55,13 @@ impl Program {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Has it do `step` that it does not survive; how it ended.
+    pub fn dies_of(&mut self, step: &str) -> std::process::ExitStatus {
+        writeln!(self.input, "{step}").unwrap();
+        std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
+        self.child.wait().unwrap()
     }
 
     /// Has it do `step`, and waits until that is done; what it answers.
@@ -56,7 +86,12 @@ impl Program {
     }
 
     pub fn meter(&self, interval: Duration) -> Meter {
-        Meter::start_with(MeterOptions { root: self.pid(), interval, ..MeterOptions::default() }).unwrap()
+        self.meter_with(MeterOptions { interval, ..MeterOptions::default() })
+    }
+
+    /// Meters it as `options` say.
+    pub fn meter_with(&self, options: MeterOptions) -> Meter {
+        Meter::start_with(MeterOptions { root: self.pid(), ..options }).unwrap()
     }
 }
 
@@ -83,6 +118,18 @@ fn map(mib: usize, flags: MapFlags, file: Option<&std::fs::File>) -> &'static mu
     }
 }
 
+/// Touches so many blocks of 64 KiB of the stack of this thread.
+#[inline(never)]
+fn deeper(blocks: usize) -> u8 {
+    let block = std::hint::black_box([1u8; 1 << 16]);
+    if blocks == 0 { block[7] } else { deeper(blocks - 1).wrapping_add(block[9]) }
+}
+
+fn advise(bytes: &mut [u8], advice: rustix::mm::Advice) {
+    // SAFETY: the slice is a whole mapping of `map`; none of the advices used here changes what it holds.
+    unsafe { rustix::mm::madvise(bytes.as_mut_ptr().cast(), bytes.len(), advice).unwrap() }
+}
+
 fn unmap(bytes: &mut [u8]) {
     // SAFETY: the slice is a whole mapping of `map`, and is not used again.
     unsafe { rustix::mm::munmap(bytes.as_mut_ptr().cast(), bytes.len()).unwrap() }
@@ -96,6 +143,7 @@ fn program() {
         return;
     }
     let mut held: Vec<&'static mut [u8]> = Vec::new();
+    let mut blocks_held: Vec<Vec<u8>> = Vec::new();
     let mut children: Vec<Program> = Vec::new();
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
@@ -107,6 +155,61 @@ fn program() {
                 let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
                 touch(bytes);
                 held.push(bytes);
+            }
+            "faults" => {
+                let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
+                advise(bytes, rustix::mm::Advice::LinuxNoHugepage);
+                touch(bytes);
+                held.push(bytes);
+            }
+            "pageout" => {
+                let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
+                advise(bytes, rustix::mm::Advice::LinuxNoHugepage);
+                touch(bytes);
+                // What the kernel could not write out at once it is asked for again.
+                let in_swap = || ProcessMemory::read(std::process::id()).unwrap().swap.unwrap().bytes();
+                let whole = bytes.len() as u64;
+                for _ in 0..100 {
+                    advise(bytes, rustix::mm::Advice::LinuxPageOut);
+                    if in_swap() >= whole {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                answer = in_swap().to_string();
+                held.push(bytes);
+            }
+            "heap" => {
+                let blocks: usize = size.parse::<usize>().unwrap() * 16;
+                blocks_held.extend((0..blocks).map(|_| vec![1u8; 1 << 16]));
+            }
+            "stacks" => {
+                let (threads, mib) = size.split_once(' ').unwrap();
+                let blocks = mib.parse::<usize>().unwrap() * 16;
+                for _ in 0..threads.parse().unwrap() {
+                    let (done, wait) = std::sync::mpsc::channel();
+                    let run = move || {
+                        done.send(deeper(blocks - 1)).unwrap();
+                        std::thread::park();
+                    };
+                    std::thread::Builder::new().stack_size(64 << 20).spawn(run).unwrap();
+                    wait.recv().unwrap();
+                }
+            }
+            "tmpfs" => {
+                let file = tempfile::tempfile_in("/dev/shm").unwrap();
+                let mib: usize = size.parse().unwrap();
+                rustix::fs::ftruncate(&file, (mib << 20) as u64).unwrap();
+                let bytes = map(mib, MapFlags::SHARED, Some(&file));
+                touch(bytes);
+                held.push(bytes);
+            }
+            "short" => {
+                // Touched, held and given back within some milliseconds, however long touching takes.
+                let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);
+                touch(bytes);
+                std::thread::sleep(Duration::from_millis(5));
+                unmap(bytes);
             }
             "spike" => {
                 let bytes = map(size.parse().unwrap(), MapFlags::PRIVATE, None);

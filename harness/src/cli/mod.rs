@@ -7,6 +7,7 @@ mod compare;
 mod generate;
 mod inspect;
 mod output;
+mod run;
 mod schema;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check::run(check::Parts::Both, check),
         Command::Validate(check) => check::run(check::Parts::Validate, check),
         Command::Profile(check) => check::run(check::Parts::Profile, check),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Inspect(inspect) => inspect::run(&inspect),

@@ -21,6 +21,13 @@ pub fn json(document: &impl Serialize) -> Result<(), Failed> {
     finished(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
 }
 
+/// Prints a document on standard error, where standard output is a command's own.
+pub fn json_aside(document: &impl Serialize) -> Result<(), Failed> {
+    let mut out = BufWriter::new(io::stderr().lock());
+    let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
+    written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).map_err(Failed::from)
+}
+
 /// Prints a line on standard error. There is nowhere to say that this failed.
 pub fn note(line: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "{line}");

@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
+use plimsoll::command::Signal;
 use plimsoll::meter::OomKills;
 use plimsoll::record::{Failure, FailureKind};
 use signal_hook::consts::SIGKILL;
@@ -49,18 +50,16 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
         let code = end.status.code().unwrap_or_default();
         return (FailureKind::Exit, format!("worker {pid} exited with code {code} before it answered"));
     };
-    let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
-    match (signal, oom_kills) {
+    let signal = Signal::new(signal);
+    match (signal.number, oom_kills) {
         (SIGKILL, Some(1..)) => (
             FailureKind::OomKill,
             format!(
                 "the kernel's out-of-memory killer took worker {pid}: it needed more memory than its limit or the machine has"
             ),
         ),
-        (SIGKILL, _) => {
-            (FailureKind::Signal, format!("worker {pid} was killed by SIGKILL (signal 9), sender not shown"))
-        }
-        _ => (FailureKind::Signal, format!("worker {pid} was killed by {name} (signal {signal})")),
+        (SIGKILL, _) => (FailureKind::Signal, format!("worker {pid} was killed by {signal}, sender not shown")),
+        _ => (FailureKind::Signal, format!("worker {pid} was killed by {signal}")),
     }
 }
 

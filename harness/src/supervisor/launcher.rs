@@ -158,7 +158,7 @@ impl<'a> WorkerLauncher<'a> {
         let release = meter::Release::begin(process.id(), available_before);
         self.meter.observe_exit(pid);
         let end = how(process, &self.watch(self.timeout));
-        reclaim::end_strays();
+        plimsoll::command::end_children();
         let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
         self.releases.push(Release { worker: self.started, pid, reason, proof });
         let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));

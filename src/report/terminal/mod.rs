@@ -25,4 +25,6 @@ pub use entries::EntryTable;
 pub use inspect::inspection;
 pub use record::record;
 pub use style::{Palette, Screen};
+pub(crate) use table::{Align, Cell, Column, Table};
 pub use text::duration;
+pub(crate) use text::{clean, counted, labelled, width};

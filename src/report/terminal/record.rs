@@ -92,7 +92,11 @@ fn mark(status: VerdictStatus, screen: &Screen) -> (&'static str, Style) {
 
 fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     let palette = &screen.palette;
+    let failed = record.verdicts.iter().any(|verdict| verdict.status != VerdictStatus::Pass);
+    let of_its_own =
+        record.end.as_ref().filter(|end| !failed && !end.success()).map(|end| format!("the command {end}"));
     let (word, meaning, style) = match record.exit_code {
+        _ if of_its_own.is_some() => ("ENDED", of_its_own.as_deref().unwrap_or_default(), palette.warn),
         0 => ("HOLDS", "every verdict passed", palette.good),
         1 => ("FAILED", "a ceiling, a comparison or a gate failed", palette.bad),
         3 => ("NOT JUDGED", "a figure was not measurable or a verdict is inconclusive", palette.warn),

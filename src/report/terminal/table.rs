@@ -12,14 +12,14 @@ const GAP: &str = "  ";
 
 /// On which side the cells of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 /// A column.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(crate) struct Column {
     title: &'static str,
     align: Align,
     /// Which columns go first where the screen is narrow: the highest; those of 0 stay.
@@ -29,43 +29,43 @@ pub(super) struct Column {
 }
 
 impl Column {
-    pub(super) fn new(title: &'static str, align: Align, expendable: u8) -> Self {
+    pub(crate) fn new(title: &'static str, align: Align, expendable: u8) -> Self {
         Self { title, align, expendable, width: width(title) }
     }
 
     /// Makes room for `text`.
-    pub(super) fn fit(&mut self, text: &str) {
+    pub(crate) fn fit(&mut self, text: &str) {
         self.width = self.width.max(width(text));
     }
 }
 
 /// A cell: clean text and its style.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) text: String,
+pub(crate) struct Cell {
+    pub(crate) text: String,
     style: Style,
     /// Whether it takes the rest of the screen in place of the cells to its right.
     spans: bool,
 }
 
 impl Cell {
-    pub(super) fn new(text: impl Into<String>, style: Style) -> Self {
+    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style, spans: false }
     }
 
     /// A cell that takes the rest of the screen.
-    pub(super) fn spanning(text: impl Into<String>, style: Style) -> Self {
+    pub(crate) fn spanning(text: impl Into<String>, style: Style) -> Self {
         Self { spans: true, ..Self::new(text, style) }
     }
 
-    pub(super) fn plain(text: impl Into<String>) -> Self {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::new(text, Style::new())
     }
 }
 
 /// The columns of a table, laid out for a screen. The first column gives way where the rest does not fit.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     columns: Vec<Column>,
     /// Whether the column of this index is shown.
     shown: Vec<bool>,
@@ -75,7 +75,7 @@ pub(super) struct Table {
 
 impl Table {
     /// A table of `columns`, each made as wide as it needs to be.
-    pub(super) fn new(mut columns: Vec<Column>, indent: usize, screen: Screen) -> Self {
+    pub(crate) fn new(mut columns: Vec<Column>, indent: usize, screen: Screen) -> Self {
         const FIRST_AT_LEAST: usize = 12;
         let mut shown = vec![true; columns.len()];
         let total = |columns: &[Column], shown: &[bool]| {
@@ -100,7 +100,7 @@ impl Table {
     }
 
     /// The line of titles and the rule below it.
-    pub(super) fn header(&self) -> String {
+    pub(crate) fn header(&self) -> String {
         let style = self.screen.palette.dim;
         let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(column.title, style)).collect();
         let shown =
@@ -111,7 +111,7 @@ impl Table {
     }
 
     /// A row; a cell that spans is its last.
-    pub(super) fn row(&self, cells: &[Cell]) -> String {
+    pub(crate) fn row(&self, cells: &[Cell]) -> String {
         let mut line = " ".repeat(self.indent);
         let mut at = self.indent;
         let mut pending = 0;

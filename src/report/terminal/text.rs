@@ -10,7 +10,7 @@ use super::style::Screen;
 pub(super) const LABEL: usize = 12;
 
 /// `text` without anything that a terminal would obey or that changes the order of what is read.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -29,7 +29,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// The columns that `text` takes, one a character.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
@@ -51,7 +51,7 @@ pub(super) fn cut_start(text: &str, columns: usize) -> String {
 }
 
 /// `text` in lines of at most `columns`, broken between words, and within a word only where it is longer than a line.
-pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -134,12 +134,12 @@ pub(super) fn percent(before: f64, after: f64) -> String {
 }
 
 /// `1 entry`, `2 entries`.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.
-pub(super) fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
+pub(crate) fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
     let label = cut(label, screen.width() / 2);
     let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
     let pad = indent - width(&label);

@@ -1,25 +1,16 @@
-//! The memory limits of the control group that this process is in, version 1 or 2.
+//! [`CgroupLimits`]: what a control group, and those above it, allow.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::text::{key_values, number};
+use super::hierarchy::{CgroupVersion, Group};
 use crate::bytes::ByteSize;
+use crate::meter::text::{key_values, number};
 
 /// Version 1 writes an unlimited amount as the largest multiple of a page; real limits are far below.
 const UNLIMITED: u64 = 1 << 62;
-
-/// Which interface the kernel offers for memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CgroupVersion {
-    /// A hierarchy of its own for memory.
-    V1,
-    /// The unified hierarchy.
-    V2,
-}
 
 /// What the control group of this process, and those above it, allow. A limit that does not exist is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,20 +32,21 @@ impl CgroupLimits {
     /// Those of this process; `None` where it is in no group for memory, or they cannot be read.
     pub fn read() -> Option<Self> {
         let read = |path: &Path| std::fs::read(path).ok();
-        Self::find(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?, &read)
+        let groups = Group::all(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?);
+        Self::first(&groups, &read)
     }
 
-    /// From the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`, and a way to read other files.
-    fn find(groups: &[u8], mounts: &[u8], read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
-        // Where both versions are mounted, memory is in the one that has a memory controller.
-        let first = group_path(groups, CgroupVersion::V1).and_then(|group| {
-            let group = directory(mounts, CgroupVersion::V1, group)?;
-            Self::version_1(&group.path, read)
-        });
-        first.or_else(|| {
-            let group = directory(mounts, CgroupVersion::V2, group_path(groups, CgroupVersion::V2)?)?;
-            Self::version_2(&group, read)
-        })
+    /// Where both versions are mounted, memory is in the one that has a memory controller.
+    fn first(groups: &[Group], read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
+        groups.iter().find_map(|group| Self::of(group, read))
+    }
+
+    /// Those of a group, by a way to read files.
+    pub(super) fn of(group: &Group, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
+        match group.version {
+            CgroupVersion::V1 => Self::version_1(&group.path, read),
+            CgroupVersion::V2 => Self::version_2(group, read),
+        }
     }
 
     fn version_1(group: &Path, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
@@ -77,62 +69,18 @@ impl CgroupLimits {
 
     fn version_2(group: &Group, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
         let above = || group.path.ancestors().take_while(|path| path.starts_with(&group.mount));
-        // The root group has no limits; a group without any of these files has no memory controller.
+        // The root group has no limits.
         let least = |file: &str| {
             let limits = above().filter_map(|path| number(read(&path.join(file))?.trim_ascii()));
             limits.min().map(ByteSize::new)
         };
-        let has_controller = read(&group.mount.join("cgroup.controllers"))
-            .is_some_and(|text| text.split(u8::is_ascii_whitespace).any(|word| word == b"memory"));
-        has_controller.then(|| Self {
+        group.has_memory(read).then(|| Self {
             version: CgroupVersion::V2,
             memory: least("memory.max"),
             memory_high: least("memory.high"),
             swap: least("memory.swap.max"),
         })
     }
-}
-
-/// The directory of a group, and the mount that it lies in.
-struct Group {
-    path: PathBuf,
-    mount: PathBuf,
-}
-
-/// The path of a group in its hierarchy: the third field of its line, behind the number and the controllers.
-fn group_path(groups: &[u8], version: CgroupVersion) -> Option<&str> {
-    std::str::from_utf8(groups).ok()?.lines().find_map(|line| {
-        let (number, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let found = match version {
-            CgroupVersion::V1 => controllers.split(',').any(|name| name == "memory"),
-            CgroupVersion::V2 => number == "0" && controllers.is_empty(),
-        };
-        found.then_some(path)
-    })
-}
-
-/// Where a group's files are. A container often shows only a part of the hierarchy: then the mount's root stands for
-/// the group.
-fn directory(mounts: &[u8], version: CgroupVersion, group: &str) -> Option<Group> {
-    std::str::from_utf8(mounts).ok()?.lines().find_map(|line| {
-        // `31 23 0:28 ROOT MOUNT OPTIONS .. - TYPE SOURCE SUPER_OPTIONS`
-        let (front, back) = line.split_once(" - ")?;
-        let mut front = front.split(' ').skip(3);
-        let (root, mount) = (front.next()?, front.next()?);
-        let mut back = back.split(' ');
-        let (kind, options) = (back.next()?, back.nth(1).unwrap_or(""));
-        let found = match version {
-            CgroupVersion::V1 => kind == "cgroup" && options.split(',').any(|name| name == "memory"),
-            CgroupVersion::V2 => kind == "cgroup2",
-        };
-        found.then(|| {
-            let below = Path::new(group).strip_prefix(root).unwrap_or(Path::new(""));
-            let inside = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-            let mount = PathBuf::from(mount);
-            Group { path: if inside { mount.join(below) } else { mount.clone() }, mount }
-        })
-    })
 }
 
 #[cfg(test)]
@@ -150,7 +98,7 @@ mod tests {
 
     fn find(groups: &[u8], mounts: &[u8], files: &[(&str, &str)]) -> Option<CgroupLimits> {
         let files: HashMap<&Path, &str> = files.iter().map(|(path, text)| (Path::new(*path), *text)).collect();
-        CgroupLimits::find(groups, mounts, &|path| Some(files.get(path)?.as_bytes().to_vec()))
+        CgroupLimits::first(&Group::all(groups, mounts), &|path| Some(files.get(path)?.as_bytes().to_vec()))
     }
 
     #[test]

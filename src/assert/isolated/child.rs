@@ -1,0 +1,143 @@
+//! The process of the test: it runs the body, and tells its parent.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::process::{ExitCode, Termination, exit};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::super::phase::{Sink, install};
+use super::message::{CHILD, LONGEST_PANIC, Message, Outcome};
+use crate::alloc::{HeapReadings, Scope, uncounted};
+
+/// The code of a process that has lost its parent.
+const LOST: i32 = 70;
+
+/// The process of one test.
+pub(super) struct Child {
+    name: String,
+    channel: Arc<Channel>,
+}
+
+impl Child {
+    /// This process, where it was started to run the test `name`: its standard input is a socket to its parent. The
+    /// variable alone would be inherited by whatever the body starts.
+    pub(super) fn of_parent(name: &str) -> Option<Self> {
+        if std::env::var_os(CHILD).is_none_or(|told| told != name) {
+            return None;
+        }
+        let peer = rustix::net::sockopt::socket_peercred(rustix::stdio::stdin()).ok()?;
+        if Some(peer.pid) != rustix::process::getppid() {
+            return None;
+        }
+        let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).ok()?;
+        let empty = rustix::fs::open("/dev/null", OFlags::RDONLY, Mode::empty()).ok()?;
+        rustix::stdio::dup2_stdin(empty).ok()?;
+        let channel = Channel { socket: Mutex::new(socket.into()), pid: std::process::id() };
+        Some(Self { name: name.to_owned(), channel: Arc::new(channel) })
+    }
+
+    /// Runs the body on a thread of the test's name, as the test harness does, and ends the process.
+    pub(super) fn run<R: Termination>(self, body: impl FnOnce() -> R + Send + 'static) -> ! {
+        let channel = Arc::clone(&self.channel);
+        let body = move || {
+            let heap = begin(&channel);
+            let outcome = match catch_unwind(AssertUnwindSafe(|| body().report())) {
+                Ok(code) => returned(code),
+                Err(panic) => panicked(panic.as_ref()),
+            };
+            end(&channel, outcome, heap)
+        };
+        // What this thread allocates to start that one and to wait for it is none of the test's.
+        let error = uncounted(|| match std::thread::Builder::new().name(self.name).spawn(body) {
+            Ok(thread) => {
+                // It ends the process, unless it panics where the body's panic is not caught any more.
+                let _ = thread.join();
+                "the thread of the test has panicked outside the body".to_owned()
+            }
+            Err(error) => format!("cannot start a thread for the test: {error}"),
+        });
+        end(&self.channel, Outcome::Panicked { message: error }, Err("the test did not run".to_owned()))
+    }
+
+    /// Runs the body within the runtime that polls this, and ends the process.
+    pub(super) async fn run_async<F: Future<Output: Termination>>(self, body: F) {
+        let heap = begin(&self.channel);
+        let mut body = pin!(body);
+        let outcome = poll_fn(|context| {
+            let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context).map(Termination::report)));
+            match polled {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(code)) => Poll::Ready(returned(code)),
+                Err(panic) => Poll::Ready(panicked(panic.as_ref())),
+            }
+        });
+        end(&self.channel, outcome.await, heap)
+    }
+}
+
+fn returned(code: ExitCode) -> Outcome {
+    if code == ExitCode::SUCCESS { Outcome::Returned } else { Outcome::Failed }
+}
+
+fn panicked(payload: &(dyn Any + Send)) -> Outcome {
+    let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text.as_str(),
+        (None, None) => "the panic carried no text",
+    };
+    Outcome::Panicked { message: message[..message.floor_char_boundary(LONGEST_PANIC)].to_owned() }
+}
+
+/// Tells the parent that the body begins, and counts what is allocated from here on.
+fn begin(channel: &Arc<Channel>) -> Result<Scope, String> {
+    // It tells of phases until the process ends.
+    std::mem::forget(install(channel.clone()));
+    // What the test harness has printed is to be in the pipe before the parent looks.
+    let _ = io::stdout().flush();
+    channel.tell(&Message::Ready);
+    Scope::process().map_err(|error| error.to_string())
+}
+
+fn end(channel: &Channel, outcome: Outcome, heap: Result<Scope, String>) -> ! {
+    let heap: Result<HeapReadings, String> = heap.map(Scope::finish);
+    let _ = io::stdout().flush();
+    channel.tell(&Message::Done { outcome, heap });
+    exit(0)
+}
+
+/// The way to the parent.
+struct Channel {
+    socket: Mutex<UnixStream>,
+    /// A fork of the process that gets here has nothing to tell.
+    pid: u32,
+}
+
+impl Channel {
+    /// Tells the parent and waits for its answer. Without a parent there is nobody to run for.
+    fn tell(&self, message: &Message) {
+        if std::process::id() != self.pid {
+            exit(LOST);
+        }
+        let mut line = serde_json::to_vec(message).expect("a message is plain data");
+        line.push(b'\n');
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = socket.write_all(&line).and_then(|()| socket.read_exact(&mut [0]));
+        if let Err(error) = answered {
+            eprintln!("the channel to the parent of this test is closed: {error}; does the body close descriptors?");
+            exit(LOST);
+        }
+    }
+}
+
+impl Sink for Channel {
+    fn phase(&self, name: &str) {
+        uncounted(|| self.tell(&Message::Phase { name: name.to_owned() }));
+    }
+}

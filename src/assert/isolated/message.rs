@@ -1,0 +1,46 @@
+//! What the process of a test tells its parent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::alloc::HeapReadings;
+
+/// The environment variable that names the test to the process that is to run it.
+pub(super) const CHILD: &str = "PLIMSOLL_TEST";
+
+/// The longest panic message that is told.
+pub(super) const LONGEST_PANIC: usize = 1 << 20;
+
+/// A line of the channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Message {
+    /// The body is to begin.
+    Ready,
+    /// A phase is to begin.
+    Phase {
+        /// Its name.
+        name: String,
+    },
+    /// The body is over.
+    Done {
+        /// How it ended.
+        outcome: Outcome,
+        /// What it allocated, or why that is not known.
+        heap: Result<HeapReadings, String>,
+    },
+}
+
+/// How a body ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// It returned what stands for success.
+    Returned,
+    /// It returned an error, which it has printed.
+    Failed,
+    /// It panicked.
+    Panicked {
+        /// The message, where it was a text.
+        message: String,
+    },
+}

@@ -1,0 +1,179 @@
+//! The parent: it starts the process of a test, meters it, prints what it prints, and answers it.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+use super::Isolated;
+use super::message::{CHILD, LONGEST_PANIC, Message, Outcome};
+use super::output::{Output, To};
+use crate::alloc::HeapReadings;
+use crate::command::{CommandError, Ended, Metered, Running, Step};
+use crate::meter::{Metric, SwapScope};
+
+/// The phase of a test until it names one.
+const FIRST_PHASE: &str = "test";
+
+/// No message is longer: a panic's text, escaped.
+const LONGEST_MESSAGE: usize = 8 * LONGEST_PANIC;
+
+/// Why a test could not be run at all.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum IsolationError {
+    #[error("the test cannot be started in a process of its own: {0}")]
+    Start(io::Error),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// A test whose process has ended.
+pub(super) struct Finished {
+    pub(super) ended: Ended,
+    /// Whether the body began.
+    pub(super) begun: bool,
+    /// What the process has told of the body's end, where it came to that.
+    pub(super) report: Option<(Outcome, Result<HeapReadings, String>)>,
+    /// What was printed before the body began.
+    pub(super) prelude: String,
+}
+
+/// Runs the process of `test` to its end.
+pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
+    let (ours, theirs) = UnixStream::pair().map_err(IsolationError::Start)?;
+    ours.set_nonblocking(true).map_err(IsolationError::Start)?;
+    let mut command = Command::new(std::env::current_exe().map_err(IsolationError::Start)?);
+    command
+        .args([&test.name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .env(CHILD, &test.name)
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut metered = Metered::new(command)
+        .first_phase(None)
+        .name(test.name.rsplit("::").next().unwrap_or(&test.name))
+        .ceilings(test.process_ceilings())
+        .enforce(test.enforce)
+        .interval(test.sample_interval)
+        .swap(SwapScope::Tree)
+        .pss(test.ceilings.get(Metric::PeakPss).is_some())
+        .gpu([Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| test.ceilings.get(*metric).is_some()))
+        .mappings(true)
+        .resets_mark(true)
+        .dies_with_thread(true);
+    if let Some(timeout) = test.timeout {
+        metered = metered.timeout(timeout);
+    }
+    let mut running = metered.spawn()?;
+    let outputs = [
+        Output::new(running.stdout(), To::Stdout).map_err(IsolationError::Start)?,
+        Output::new(running.stderr(), To::Stderr).map_err(IsolationError::Start)?,
+    ];
+    let mut supervision = Supervision {
+        running,
+        channel: Some(ours),
+        inbox: Vec::new(),
+        outputs,
+        begun: false,
+        report: None,
+        prelude: String::new(),
+    };
+    while supervision.step()? {}
+    supervision.finish()
+}
+
+struct Supervision {
+    running: Running,
+    /// Absent once its other side is closed.
+    channel: Option<UnixStream>,
+    inbox: Vec<u8>,
+    outputs: [Output; 2],
+    begun: bool,
+    report: Option<(Outcome, Result<HeapReadings, String>)>,
+    prelude: String,
+}
+
+impl Supervision {
+    /// Whether the process still runs.
+    fn step(&mut self) -> Result<bool, CommandError> {
+        let channel = self.channel.as_ref().map(AsFd::as_fd);
+        let fds: Vec<_> = self.outputs.iter().filter_map(Output::fd).chain(channel).collect();
+        let step = self.running.step(&fds)?;
+        self.listen();
+        self.forward();
+        Ok(step == Step::Ready)
+    }
+
+    fn forward(&mut self) {
+        for output in &mut self.outputs {
+            if self.begun {
+                output.forward();
+            } else {
+                self.prelude += &output.take();
+            }
+        }
+    }
+
+    /// Reads and answers what the process has told.
+    fn listen(&mut self) {
+        let mut buffer = [0; 4 << 10];
+        while let Some(channel) = &mut self.channel {
+            match channel.read(&mut buffer) {
+                Ok(0) => self.channel = None,
+                Ok(n) => {
+                    self.inbox.extend_from_slice(&buffer[..n]);
+                    self.answer_all();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => self.channel = None,
+            }
+        }
+    }
+
+    fn answer_all(&mut self) {
+        while let Some(end) = self.inbox.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.inbox.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(message) => self.answer(message),
+                // What is no message comes from no test of ours; without an answer the process ends.
+                Err(_) => self.channel = None,
+            }
+        }
+        if self.inbox.len() > LONGEST_MESSAGE {
+            self.channel = None;
+        }
+    }
+
+    fn answer(&mut self, message: Message) {
+        // What was printed before a message was sent is in the pipes.
+        self.forward();
+        match message {
+            Message::Ready => {
+                self.begun = true;
+                self.running.phase(FIRST_PHASE);
+            }
+            Message::Phase { name } => self.running.phase(&name),
+            Message::Done { outcome, heap } => {
+                self.running.finish_phases();
+                self.report = Some((outcome, heap));
+            }
+        }
+        // Where the process has gone, its end tells.
+        let _ = self.channel.as_mut().map(|channel| channel.write_all(b"\n"));
+    }
+
+    fn finish(self) -> Result<Finished, IsolationError> {
+        let Self { running, mut outputs, begun, report, mut prelude, .. } = self;
+        let ended = running.wait()?;
+        // Nothing of the tree is left that could print more.
+        for output in &mut outputs {
+            if begun {
+                output.forward();
+            } else {
+                prelude += &output.take();
+            }
+        }
+        Ok(Finished { ended, begun, report, prelude })
+    }
+}

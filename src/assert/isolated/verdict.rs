@@ -1,0 +1,212 @@
+//! What becomes of a test whose process has ended, and what it says.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use super::Isolated;
+use super::message::Outcome;
+use super::parent::Finished;
+use crate::alloc::HeapReadings;
+use crate::assert::counted::{HeapVerdict, judge_heap};
+use crate::assert::failure::{Failure, failure};
+use crate::assert::keep::keep_record;
+use crate::ceiling::{self, CeilingStatus, CeilingVerdict, Ceilings};
+use crate::command::{EndCause, Ended};
+use crate::meter::{Activity, Metric, PhaseReadings, Reading, Source};
+use crate::record::{ProcessPolicy, ProcessRun, RunState, Semantics, TestSemantics, Verdict, VerdictStatus, exit_code};
+
+/// The metrics that the process itself tells, of the whole test.
+const OF_HEAP: [Metric; 2] = [Metric::PeakHeap, Metric::RetainedHeap];
+
+/// What becomes of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Passed,
+    /// Its body panicked with this message, and nothing else is wrong.
+    Panicked(String),
+    /// Whatever it was meant to do, it fails.
+    Failed(String),
+}
+
+impl Isolated {
+    /// The ceilings on what the meter reads.
+    pub(super) fn process_ceilings(&self) -> Ceilings {
+        self.some_ceilings(|metric| !OF_HEAP.contains(&metric))
+    }
+
+    fn some_ceilings(&self, wanted: impl Fn(Metric) -> bool) -> Ceilings {
+        let some: Vec<_> = self.ceilings.iter().filter(|ceiling| wanted(ceiling.metric)).collect();
+        some.try_into().expect("each metric stands there once, as in the whole")
+    }
+}
+
+pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) -> Judgement {
+    let Finished { ended, begun, report, prelude } = finished;
+    let (outcome, heap) = match report {
+        Some((outcome, heap)) => (Some(outcome), heap),
+        None => (None, Err("the process ended before it could tell".to_owned())),
+    };
+    let unfinished = match &outcome {
+        None => Some(unfinished(&ended, begun, &prelude)),
+        Some(Outcome::Failed) => Some("the test returned an error".to_owned()),
+        Some(Outcome::Returned | Outcome::Panicked { .. }) => None,
+    };
+    let mut verdicts = ended.verdicts.clone();
+    let of_heap = test.some_ceilings(|metric| OF_HEAP.contains(&metric));
+    verdicts.extend(ceiling::judge(&[heap_phase(&heap)], &of_heap));
+    let heap_verdicts = judge_heap(heap.as_ref().map_err(String::as_str), &test.heap);
+    let statuses = verdicts.iter().map(|verdict| verdict.status);
+    let holds = statuses.chain(heap_verdicts.iter().map(|v| v.status)).all(|status| status == CeilingStatus::Holds);
+    let panic = match &outcome {
+        Some(Outcome::Panicked { message }) => Some(message.as_str()),
+        _ => None,
+    };
+    // A process that ended early is not known to have stayed within its ceilings, which is no failure of theirs.
+    let judgement = match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
+        (true, None, None) => Some(Judgement::Passed),
+        (true, None, Some(message)) => Some(Judgement::Panicked(message.to_owned())),
+        _ => None,
+    };
+    let kept = keep_record(|| {
+        let test_verdict = match (&unfinished, panic, test.should_panic) {
+            (Some(what), ..) => Verdict::new("test", VerdictStatus::Fail, what),
+            (None, Some(message), false) => {
+                Verdict::new("test", VerdictStatus::Fail, format!("it panicked: {message}"))
+            }
+            (None, None, true) => Verdict::new("test", VerdictStatus::Fail, "it did not panic"),
+            (None, Some(_), true) => Verdict::new("test", VerdictStatus::Pass, "it panicked, as it should"),
+            (None, None, false) => Verdict::new("test", VerdictStatus::Pass, "its body returned"),
+        };
+        test.record(&ended, started, test_verdict, &verdicts, &heap_verdicts)
+    });
+    let mut notes = Vec::new();
+    if let Err(error) = kept {
+        // A record that was asked for and is not there is no success.
+        match judgement {
+            Some(Judgement::Passed) => return Judgement::Failed(format!("{}: its record: {error}", test.name)),
+            _ => notes.push(format!("its record: {error}")),
+        }
+    }
+    if let Some(judgement) = judgement {
+        return judgement;
+    }
+    if ended.left_running > 0 {
+        notes.push(format!("{} left running were killed", processes(ended.left_running)));
+    }
+    if let Some(enforcement) = &ended.enforcement {
+        notes.push(format!("ceilings were enforced by {enforcement}"));
+    }
+    let panicked = panic.map(|message| format!("and the test panicked: {message}"));
+    let details = |name: &str| {
+        failure(&Failure {
+            name,
+            message: panicked.as_deref(),
+            verdicts: &verdicts,
+            heap_verdicts: &heap_verdicts,
+            phases: &ended.phases,
+            heap: heap.as_ref().ok(),
+            notes: &notes,
+        })
+    };
+    Judgement::Failed(match unfinished {
+        Some(what) if verdicts.is_empty() && heap_verdicts.is_empty() => format!("{}: {what}", test.name),
+        Some(what) => format!("{}: {what}\n{}", test.name, details("until then")),
+        None => details(&test.name),
+    })
+}
+
+impl Isolated {
+    fn record(
+        &self,
+        ended: &Ended,
+        started: SystemTime,
+        test: Verdict,
+        verdicts: &[CeilingVerdict],
+        heap: &[HeapVerdict],
+    ) -> ProcessRun {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let of_heap = heap.iter().map(|heap| {
+            let status = match heap.status {
+                CeilingStatus::Holds => VerdictStatus::Pass,
+                CeilingStatus::Broken => VerdictStatus::Fail,
+                CeilingStatus::NotMeasurable => VerdictStatus::NotMeasurable,
+            };
+            Verdict::new(format!("ceiling {}", heap.counter), status, &heap.message)
+        });
+        let verdicts: Vec<Verdict> =
+            [test].into_iter().chain(verdicts.iter().cloned().map(Verdict::from)).chain(of_heap).collect();
+        ProcessRun {
+            command: std::env::args().collect(),
+            semantics: Semantics::Test(TestSemantics {
+                package: Some(self.package.clone()),
+                suite: Some(self.suite.clone()),
+                name: self.name.clone(),
+            }),
+            policy: ProcessPolicy {
+                ceilings: self.ceilings.clone(),
+                enforce: self.enforce,
+                timeout_ns: self.timeout.map(nanoseconds),
+                sampling_interval_ns: nanoseconds(self.sample_interval),
+            },
+            started,
+            wall: ended.wall,
+            state: RunState::Complete,
+            end: Some(ended.end.clone()),
+            phases: ended.phases.clone(),
+            exit_code: exit_code(&verdicts),
+            verdicts,
+        }
+    }
+}
+
+fn any_broken(verdicts: &[CeilingVerdict]) -> bool {
+    verdicts.iter().any(|verdict| verdict.status == CeilingStatus::Broken)
+}
+
+/// What ended the process before its body was over.
+fn unfinished(ended: &Ended, begun: bool, prelude: &str) -> String {
+    let when = if begun { "before its body was over" } else { "before its body began" };
+    let hint = match ended.end.cause {
+        EndCause::Exited if begun => ": did the test call `std::process::exit`?",
+        _ => "",
+    };
+    let said = match prelude.trim() {
+        said if !begun && !said.is_empty() => format!("\nit printed:\n{said}"),
+        _ => String::new(),
+    };
+    format!("its process {} {when}{hint}{said}", ended.end)
+}
+
+fn processes(count: usize) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+/// What the allocator counted, as the readings of one phase that is the whole test.
+fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
+    let (mut readings, mut unavailable) = (BTreeMap::new(), BTreeMap::new());
+    for metric in OF_HEAP {
+        match heap {
+            Ok(heap) => {
+                let bytes = if metric == Metric::PeakHeap { heap.peak } else { heap.retained };
+                let counter = "allocator, all threads".to_owned();
+                readings.insert(metric, Reading { bytes, source: Source::Exact, counter });
+            }
+            Err(reason) => {
+                unavailable.insert(metric, reason.clone());
+            }
+        }
+    }
+    PhaseReadings {
+        phase: "test".to_owned(),
+        wall_ns: 0,
+        readings,
+        unavailable,
+        processes: Vec::new(),
+        timeline: Vec::new(),
+        at_start: None,
+        at_peak: None,
+        at_end: None,
+        activity: Activity::default(),
+        mappings: Vec::new(),
+    }
+}

@@ -1,0 +1,163 @@
+//! The names that `assert_memory!` knows, as constants: a wrong one is an error of the compiler at its very place.
+
+#![allow(non_upper_case_globals, reason = "they are written in the macro as they are in records")]
+
+use super::counted::{HeapCounter, HeapLimit};
+use super::limits::{Amount, Limit, LimitError};
+use crate::bytes::ByteSize;
+use crate::ceiling::{Ceiling, CeilingError};
+use crate::meter::Metric;
+
+/// A metric that has a most.
+#[derive(Clone, Copy, Debug)]
+pub struct Most(Metric);
+
+/// A metric that has a least.
+#[derive(Clone, Copy, Debug)]
+pub struct Least(Metric);
+
+/// A number of calls, which has a most.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls(HeapCounter);
+
+/// A sum of bytes, which has a most.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(HeapCounter);
+
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident = $kind_of:ident::$which:ident),* $(,)?) => {
+        $($(#[$doc])* pub const $name: $kind = $kind($kind_of::$which);)*
+
+        #[test]
+        fn every_metric_has_its_name() {
+            let known = [$((stringify!($name), $kind_of::$which.name())),*];
+            assert!(known.iter().all(|(constant, name)| constant == name), "{known:?}");
+            assert_eq!(known.len(), Metric::ALL.len() + HeapCounter::ALL.len());
+        }
+    };
+}
+
+metrics! {
+    /// [`Metric::PeakRss`].
+    peak_rss: Most = Metric::PeakRss,
+    /// [`Metric::PeakRssGrowth`].
+    peak_rss_growth: Most = Metric::PeakRssGrowth,
+    /// [`Metric::RetainedRss`].
+    retained_rss: Most = Metric::RetainedRss,
+    /// [`Metric::PeakAnon`].
+    peak_anon: Most = Metric::PeakAnon,
+    /// [`Metric::PeakAnonGrowth`].
+    peak_anon_growth: Most = Metric::PeakAnonGrowth,
+    /// [`Metric::RetainedAnon`].
+    retained_anon: Most = Metric::RetainedAnon,
+    /// [`Metric::PeakFile`].
+    peak_file: Most = Metric::PeakFile,
+    /// [`Metric::PeakShmem`].
+    peak_shmem: Most = Metric::PeakShmem,
+    /// [`Metric::PeakPss`].
+    peak_pss: Most = Metric::PeakPss,
+    /// [`Metric::PeakSwap`].
+    peak_swap: Most = Metric::PeakSwap,
+    /// [`Metric::SwapGrowth`], of this process and its children.
+    swap_growth: Most = Metric::SwapGrowth,
+    /// [`Metric::PeakCgroup`].
+    peak_cgroup: Most = Metric::PeakCgroup,
+    /// [`Metric::GpuPeak`].
+    gpu_peak: Most = Metric::GpuPeak,
+    /// [`Metric::UnifiedPeak`].
+    unified_peak: Most = Metric::UnifiedPeak,
+    /// [`Metric::PeakHeap`]: [`HeapReadings::peak`](crate::alloc::HeapReadings::peak).
+    peak_heap: Most = Metric::PeakHeap,
+    /// [`Metric::RetainedHeap`]: [`HeapReadings::retained`](crate::alloc::HeapReadings::retained).
+    retained_heap: Most = Metric::RetainedHeap,
+    /// [`Metric::AvailableFloor`].
+    available_floor: Least = Metric::AvailableFloor,
+    /// [`HeapCounter::Allocations`].
+    allocations: Calls = HeapCounter::Allocations,
+    /// [`HeapCounter::Reallocations`].
+    reallocations: Calls = HeapCounter::Reallocations,
+    /// [`HeapCounter::Allocated`].
+    allocated: Bytes = HeapCounter::Allocated,
+}
+
+/// What `metric <= limit` makes.
+#[diagnostic::on_unimplemented(
+    message = "this metric is not limited to `{Limit}` with `<=`",
+    label = "a metric of bytes takes a text such as \"64 MiB\", a `ByteSize` or a `u64`; \
+             a number of calls takes a `u64`; a floor is written with `>=`"
+)]
+pub trait AtMost<Limit> {
+    /// The limit.
+    ///
+    /// # Errors
+    /// [`LimitError`] where it is no amount.
+    fn at_most(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
+}
+
+/// What `metric >= limit` makes.
+#[diagnostic::on_unimplemented(
+    message = "this metric is not limited to `{Limit}` with `>=`",
+    label = "only a floor, such as `available_floor`, is written with `>=`; a ceiling is written with `<=`"
+)]
+pub trait AtLeast<Limit> {
+    /// The limit.
+    ///
+    /// # Errors
+    /// [`LimitError`] where it is no amount.
+    fn at_least(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
+}
+
+fn memory(metric: Metric, limit: impl Amount) -> Result<Limit, LimitError> {
+    let limit = limit.amount().map_err(|source| CeilingError::Limit { metric, source })?;
+    Ok(Limit::Memory(Ceiling { metric, limit }))
+}
+
+impl<A: Amount> AtMost<A> for Most {
+    fn at_most(self, limit: A) -> Result<Limit, LimitError> {
+        memory(self.0, limit)
+    }
+}
+
+impl<A: Amount> AtLeast<A> for Least {
+    fn at_least(self, limit: A) -> Result<Limit, LimitError> {
+        memory(self.0, limit)
+    }
+}
+
+impl AtMost<u64> for Calls {
+    fn at_most(self, limit: u64) -> Result<Limit, LimitError> {
+        Ok(Limit::Heap(HeapLimit { counter: self.0, limit }))
+    }
+}
+
+impl<A: Amount> AtMost<A> for Bytes {
+    fn at_most(self, limit: A) -> Result<Limit, LimitError> {
+        let counter = self.0;
+        let limit = limit.amount().map_err(|error| LimitError::Count { counter, text: error.text().to_owned() })?;
+        Ok(Limit::Heap(HeapLimit { counter, limit: limit.bytes() }))
+    }
+}
+
+/// A limit that is written out, which the compiler checks.
+#[derive(Clone, Copy, Debug)]
+pub struct Literal<T>(pub T);
+
+impl Literal<&str> {
+    /// The amount.
+    ///
+    /// # Panics
+    /// Where it is none.
+    pub const fn checked(self) -> ByteSize {
+        match ByteSize::parse(self.0) {
+            Some(limit) => limit,
+            None => panic!("this limit is not an amount of bytes: write a number and a unit, such as \"64 MiB\""),
+        }
+    }
+}
+
+impl Literal<u64> {
+    /// The number.
+    pub const fn checked(self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,124 @@
+//! [`Turn`]: one block of a process is measured at a time, for each would find the memory of the others in its own.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::meter::processor_time;
+
+/// A thread that has its turn and has not run for so long may wait, in its block, for the one that waits for the turn.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the thread that has its turn is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The thread that has its turn, by the kernel's id.
+static HOLDER: Mutex<Option<u32>> = Mutex::new(None);
+static FREE: Condvar = Condvar::new();
+
+thread_local! {
+    /// How many turns this thread has within one another.
+    static HELD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The turn of this thread. A block within a block of the same thread has that of the outer.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// Whether the thread waited in vain, and goes on beside another that measures.
+    pub(super) beside_another: bool,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Turn {
+    /// Waits for it.
+    pub(super) fn wait() -> Self {
+        let within = HELD.get() > 0;
+        let beside_another = !within && !wait(&mut Patience::default(), PATIENCE, LOOK);
+        if !beside_another {
+            HELD.set(HELD.get() + 1);
+        }
+        Self { beside_another, not_send: PhantomData }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.beside_another {
+            return;
+        }
+        HELD.set(HELD.get() - 1);
+        if HELD.get() == 0 {
+            *holder() = None;
+            FREE.notify_one();
+        }
+    }
+}
+
+/// How long the thread that has its turn has not run.
+#[derive(Default)]
+struct Patience {
+    seen: Option<(u32, Option<Duration>, Instant)>,
+}
+
+impl Patience {
+    fn is_over(&mut self, holder: u32, patience: Duration) -> bool {
+        let ran = processor_time(holder);
+        match self.seen {
+            Some((before, had_run, since)) if (before, had_run) == (holder, ran) => since.elapsed() >= patience,
+            _ => {
+                self.seen = Some((holder, ran, Instant::now()));
+                false
+            }
+        }
+    }
+}
+
+/// Takes the turn; `false` where it is not to be had.
+fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
+    let mut taken = holder();
+    loop {
+        let Some(other) = *taken else {
+            *taken = Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            return true;
+        };
+        if seen.is_over(other, patience) {
+            return false;
+        }
+        taken = FREE.wait_timeout(taken, look).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// What it guards is whole after any panic.
+fn holder() -> MutexGuard<'static, Option<u32>> {
+    HOLDER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn turns_are_taken_one_after_the_other_and_within_one_another() {
+        let outer = Turn::wait();
+        let inner = Turn::wait();
+        let (to, from) = mpsc::channel();
+        let other = std::thread::spawn(move || {
+            let turn = Turn::wait();
+            to.send(turn.beside_another).unwrap();
+        });
+        drop(outer);
+        // Still that of the inner: in whichever order they end.
+        assert!(from.recv_timeout(Duration::from_millis(50)).is_err());
+        drop(inner);
+        assert!(!from.recv().unwrap());
+        other.join().unwrap();
+
+        // A thread that waits for one that waits for its turn is found out: it does not run.
+        let turn = Turn::wait();
+        let waits = || wait(&mut Patience::default(), Duration::from_millis(50), Duration::from_millis(5));
+        assert!(!std::thread::spawn(waits).join().unwrap());
+        drop(turn);
+    }
+}

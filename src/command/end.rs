@@ -1,0 +1,176 @@
+//! [`ProcessEnd`]: how a process ended, and who or what ended it.
+
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::enforcement::{Enforcement, Guard};
+use super::signal::Signal;
+use crate::bytes::ByteSize;
+use crate::ceiling::Ceiling;
+use crate::meter::{Breach, Metric};
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessEnd {
+    /// The code that it exited with; absent where a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
+    /// Who or what ended it.
+    pub cause: EndCause,
+}
+
+/// Who or what ended a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EndCause {
+    /// It exited by itself.
+    Exited,
+    /// A signal, of which nothing else is known: its own fault, or another program sent it.
+    Signal,
+    /// It was killed here, for it ran longer than it may.
+    Timeout {
+        /// Nanoseconds that it may take.
+        limit_ns: u64,
+    },
+    /// It was killed at its ceiling, which was enforced: here, or by the limit of a control group that was made for it.
+    CeilingEnforced {
+        /// What was limited.
+        metric: Metric,
+        /// The ceiling.
+        limit: ByteSize,
+        /// What enforced it.
+        by: Enforcement,
+        /// What was seen.
+        evidence: Vec<String>,
+    },
+    /// The kernel killed it at the memory limit of a control group that it was in and that was not made for it.
+    CgroupOomKill {
+        /// What shows that.
+        evidence: Vec<String>,
+    },
+    /// The kernel killed it, for the system had no memory left.
+    KernelOomKill {
+        /// What shows that.
+        evidence: Vec<String>,
+    },
+    /// It was killed here because the run was given up.
+    Cancelled,
+}
+
+/// Why a process was killed here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Killed {
+    Timeout(Duration),
+    /// A sample was past a ceiling.
+    Ceiling(Box<Breach>),
+    /// The kernel has killed a process at the limit of the group that was made for the run, and the others were killed
+    /// here.
+    GroupLimit,
+    Cancelled,
+}
+
+/// What the kernel's counters say of out-of-memory kills while a process lived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OomEvidence {
+    /// Of the control group that was made for it.
+    pub(super) own_group: Vec<String>,
+    /// Of the control group that it was in anyway.
+    pub(super) group_around: Vec<String>,
+    /// Of the whole system.
+    pub(super) system: Vec<String>,
+}
+
+impl ProcessEnd {
+    /// The end of a process with this status, which was `killed` here for a reason or not.
+    pub(super) fn of(status: ExitStatus, killed: Option<&Killed>, oom: OomEvidence, guard: Option<&Guard>) -> Self {
+        let signal = status.signal().map(Signal::new);
+        let was_killed = status.signal() == Some(libc::SIGKILL);
+        let group = guard.and_then(|guard| Some((guard, guard.group.as_ref()?.1)));
+        let cause = match (killed, guard, group) {
+            // The kernel may have taken another process than the root, which then exited by itself.
+            (None | Some(Killed::GroupLimit), _, Some((guard, Ceiling { metric, limit })))
+                if !oom.own_group.is_empty() =>
+            {
+                EndCause::CeilingEnforced { metric, limit, by: guard.enforcement.clone(), evidence: oom.own_group }
+            }
+            _ if signal.is_none() => EndCause::Exited,
+            (Some(Killed::Timeout(limit)), ..) if was_killed => {
+                EndCause::Timeout { limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX) }
+            }
+            (Some(Killed::Ceiling(breach)), Some(guard), _) if was_killed => EndCause::CeilingEnforced {
+                metric: breach.metric,
+                limit: breach.limit,
+                by: guard.enforcement.watchdog(),
+                evidence: vec![breach.to_string()],
+            },
+            (Some(Killed::Cancelled), ..) if was_killed => EndCause::Cancelled,
+            _ if was_killed && !oom.group_around.is_empty() => EndCause::CgroupOomKill { evidence: oom.group_around },
+            _ if was_killed && !oom.system.is_empty() => EndCause::KernelOomKill { evidence: oom.system },
+            _ => EndCause::Signal,
+        };
+        Self { exit_code: status.code(), signal, cause }
+    }
+
+    /// Whether it exited with code 0.
+    pub fn success(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+
+    /// The code by which a shell tells such an end: its own, or 128 and the signal.
+    pub fn shell_exit_code(&self) -> u8 {
+        let code = match (&self.signal, self.exit_code) {
+            (Some(signal), _) => 128 + signal.number,
+            (None, code) => code.unwrap_or(1),
+        };
+        // Linux hands over the lowest eight bits of a code; 128 and a signal always fit.
+        (code & 0xff) as u8
+    }
+}
+
+impl fmt::Display for ProcessEnd {
+    /// The end in one sentence without a subject: `exited with code 3`, `was killed by SIGSEGV (signal 11)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            EndCause::Exited => write!(f, "exited with code {}", self.exit_code.unwrap_or_default()),
+            EndCause::Signal => match &self.signal {
+                Some(signal) if signal.number == libc::SIGKILL => {
+                    write!(f, "was killed by {signal}: by another program, no out-of-memory kill was counted meanwhile")
+                }
+                Some(signal) => write!(f, "was killed by {signal}"),
+                None => f.write_str("was killed by a signal"),
+            },
+            EndCause::Timeout { limit_ns } => {
+                let limit = Duration::from_nanos(*limit_ns);
+                write!(f, "ran longer than its timeout of {} and was killed", humantime::format_duration(limit))
+            }
+            EndCause::CeilingEnforced { metric, limit, by, evidence } => {
+                let sign = if metric.is_floor() { ">=" } else { "<=" };
+                write!(f, "was killed at its ceiling {metric} {sign} {limit} by {by}{}", Evidence(evidence))
+            }
+            EndCause::CgroupOomKill { evidence } => {
+                write!(f, "was killed by the kernel at the memory limit of its control group{}", Evidence(evidence))
+            }
+            EndCause::KernelOomKill { evidence } => {
+                write!(f, "was killed by the kernel's out-of-memory killer{}", Evidence(evidence))
+            }
+            EndCause::Cancelled => f.write_str("was killed, for the run was given up"),
+        }
+    }
+}
+
+struct Evidence<'a>(&'a [String]);
+
+impl fmt::Display for Evidence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0.join("; ")) }
+    }
+}

@@ -1,0 +1,113 @@
+//! Starts a program through a gate: the child waits, before it executes the program, until everything that is to see it
+//! from its first instruction on is in place.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use super::error::CommandError;
+
+/// What is asked of the child before it executes its program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Birth {
+    /// It is killed when the thread that started it ends.
+    pub(super) dies_with_thread: bool,
+}
+
+/// Starts `command`; `prepare` is called with the id of the child, which then waits to execute its program.
+///
+/// # Errors
+/// [`CommandError::Start`] where the program cannot be executed; what `prepare` refuses, before anything of the program
+/// has run.
+pub(super) fn start<T: Send>(
+    mut command: Command,
+    birth: Birth,
+    prepare: impl FnOnce(u32) -> Result<T, CommandError> + Send,
+) -> Result<(Child, T), CommandError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let system = |what| {
+        let program = program.clone();
+        move |source| CommandError::System { program, what, source }
+    };
+    let (ours, theirs) = UnixStream::pair().map_err(system("socket"))?;
+    let (their_fd, our_fd) = (theirs.as_raw_fd(), ours.as_raw_fd());
+    // SAFETY: between fork and exec the closure makes system calls alone, on descriptors that are open here until spawn
+    // has returned; it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(move || wait_at(their_fd, our_fd, birth)) };
+    let refused = system("descriptor of the gate");
+    std::thread::scope(|scope| {
+        // The system library returns from spawn only once the program is executed, so another thread opens the gate.
+        let keeper = std::thread::Builder::new()
+            .spawn_scoped(scope, move || keep(&ours, prepare, refused))
+            .map_err(system("thread"))?;
+        let child = command.spawn();
+        // Where no child was made, this is what the keeper waits for.
+        drop(theirs);
+        let prepared = keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match (child, prepared) {
+            (Ok(child), Ok(Some(prepared))) => Ok((child, prepared)),
+            (_, Err(error)) => Err(error),
+            (Err(source), Ok(_)) => Err(CommandError::Start { program: program.clone(), source }),
+            // It never asked to be let through, and runs all the same.
+            (Ok(mut child), Ok(None)) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(system("gate")(ErrorKind::UnexpectedEof.into()))
+            }
+        }
+    })
+}
+
+/// The parent's side: prepares for the child and lets it through. `None` where no child came.
+fn keep<T>(
+    mut gate: &UnixStream,
+    prepare: impl FnOnce(u32) -> Result<T, CommandError>,
+    refused: impl FnOnce(io::Error) -> CommandError,
+) -> Result<Option<T>, CommandError> {
+    let mut pid = [0; 4];
+    if gate.read_exact(&mut pid).is_err() {
+        return Ok(None);
+    }
+    let prepared = prepare(u32::from_ne_bytes(pid)).and_then(|prepared| match gate.write_all(&[1]) {
+        Ok(()) => Ok(prepared),
+        Err(source) => Err(refused(source)),
+    });
+    if prepared.is_err() {
+        // Told so, the child gives up.
+        let _ = gate.shutdown(Shutdown::Both);
+    }
+    prepared.map(Some)
+}
+
+/// The child's side, between fork and exec.
+fn wait_at(gate: RawFd, other_side: RawFd, birth: Birth) -> io::Result<()> {
+    let last_error = || Err(io::Error::last_os_error());
+    // SAFETY: every call takes descriptors that are open in the child, or memory of this frame with its length; all of
+    // them may be made between fork and exec (signal-safety(7)).
+    unsafe {
+        // Orphans of the tree stay in it, where they are found, for as long as this process lives; programs keep this
+        // through exec. An older kernel than 3.4 does not know it, and loses some orphans.
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        if birth.dies_with_thread && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+            return last_error();
+        }
+        // The child's copy of the parent's side would keep it from seeing that the parent has gone.
+        libc::close(other_side);
+        let pid = libc::getpid().to_ne_bytes();
+        if libc::write(gate, pid.as_ptr().cast(), pid.len()) != pid.len() as isize {
+            return last_error();
+        }
+        let mut word = [0u8; 1];
+        loop {
+            match libc::read(gate, word.as_mut_ptr().cast(), 1) {
+                1 => return Ok(()),
+                0 => return Err(ErrorKind::ConnectionAborted.into()),
+                _ if *libc::__errno_location() == libc::EINTR => {}
+                _ => return last_error(),
+            }
+        }
+    }
+}

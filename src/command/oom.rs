@@ -1,0 +1,49 @@
+//! The kernel's counts of out-of-memory kills before and after a run.
+
+use super::end::OomEvidence;
+use crate::meter::{Cgroup, OomKills};
+
+/// The counts when a run began.
+#[derive(Clone, Debug)]
+pub(super) struct OomWatch {
+    system: Option<OomKills>,
+    /// The group that the process was in anyway, where that or one above it has a limit, and its count.
+    around: Option<(Cgroup, u64)>,
+    /// The group that was made for the run.
+    own: Option<Cgroup>,
+}
+
+impl OomWatch {
+    /// Begins to watch for the process `pid`, which was not moved yet to the group `own` that was made for it.
+    pub(super) fn begin(pid: u32, own: Option<&Cgroup>) -> Self {
+        let around = Cgroup::of(pid).ok().filter(|group| group.limits().is_some_and(|limits| limits.memory.is_some()));
+        Self {
+            system: OomKills::read().ok().flatten(),
+            around: around.and_then(|group| Some((group.clone(), group.oom_kills().ok()??))),
+            own: own.cloned(),
+        }
+    }
+
+    /// Whether the kernel has killed a process of the group that was made for the run.
+    pub(super) fn own_group(&self) -> Option<String> {
+        let own = self.own.as_ref()?;
+        let kills = own.oom_kills().ok()?.filter(|&kills| kills > 0)?;
+        Some(format!("oom_kill of the control group {} rose by {kills}", own.name()))
+    }
+
+    /// What has risen since.
+    pub(super) fn evidence(&self) -> OomEvidence {
+        let now = OomKills::read().ok().flatten();
+        let killed = self.system.zip(now).map_or(0, |(before, now)| now.since(before));
+        let system = (killed > 0).then(|| format!("{} rose by {killed}", OomKills::COUNTER));
+        let around = self.around.as_ref().and_then(|(group, before)| {
+            let killed = group.oom_kills().ok()??.saturating_sub(*before);
+            (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))
+        });
+        OomEvidence {
+            own_group: self.own_group().into_iter().collect(),
+            group_around: around.into_iter().collect(),
+            system: system.into_iter().collect(),
+        }
+    }
+}

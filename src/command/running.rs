@@ -1,0 +1,248 @@
+//! [`Running`]: a command under the meter, until it has ended.
+
+use std::io::ErrorKind;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{BorrowedFd, OwnedFd};
+
+use super::end::{EndCause, Killed, ProcessEnd};
+use super::enforcement::{Enforcement, Guard};
+use super::error::CommandError;
+use super::oom::OomWatch;
+use super::{tree, wait};
+use crate::bytes::{ByteSize, MIB};
+use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
+use crate::meter::{Meter, PhaseReadings, ProcessId};
+
+/// A mark that is above the inherited one by less than this may be the inherited one: between the gate and its program
+/// the child touches some pages more.
+const INHERITED_MARGIN: ByteSize = ByteSize::new(MIB / 2);
+
+/// A command that runs under the meter. Dropped, it is killed with its whole tree.
+#[derive(Debug)]
+pub struct Running {
+    pub(super) program: String,
+    pub(super) child: Child,
+    pub(super) pidfd: OwnedFd,
+    pub(super) meter: Meter,
+    /// The high-water mark that the process had before it executed its program.
+    pub(super) inherited: Option<ByteSize>,
+    pub(super) began: Instant,
+    pub(super) deadline: Option<(Duration, Instant)>,
+    pub(super) ceilings: Ceilings,
+    pub(super) guard: Option<Guard>,
+    pub(super) oom: OomWatch,
+    pub(super) subreaper: bool,
+    pub(super) killed: Option<Killed>,
+    pub(super) phases: Option<Vec<PhaseReadings>>,
+    pub(super) reaped: bool,
+}
+
+/// What [`Running::step`] waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// One of the descriptors is ready.
+    Ready,
+    /// The process that was started has ended.
+    Over,
+}
+
+/// A command that ran under the meter. Nothing of its tree is left.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The status of the process that was started.
+    pub status: ExitStatus,
+    /// How it ended, and who or what ended it.
+    pub end: ProcessEnd,
+    /// What was read, phase by phase.
+    pub phases: Vec<PhaseReadings>,
+    /// What was to stop it at its ceilings, where that was asked for.
+    pub enforcement: Option<Enforcement>,
+    /// The verdict on each ceiling.
+    pub verdicts: Vec<CeilingVerdict>,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// How many processes it had left running, which were killed.
+    pub left_running: usize,
+}
+
+impl Running {
+    /// The id of the process that was started.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its standard input, where that is a pipe; once.
+    pub fn stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Its standard output, where that is a pipe; once.
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Its standard error, where that is a pipe; once.
+    pub fn stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// The meter.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Begins a phase and ends the one before.
+    pub fn phase(&self, name: &str) {
+        self.meter.phase(name);
+    }
+
+    /// Kills the whole tree, for the run is given up.
+    pub fn cancel(&mut self) {
+        self.kill(Killed::Cancelled);
+    }
+
+    /// Waits until one of `others` can be read from (or is closed at its other side), or the process has ended, which may
+    /// be because it was killed here at its timeout or a ceiling.
+    ///
+    /// # Errors
+    /// [`CommandError::System`] where the system refuses to wait.
+    pub fn step(&mut self, others: &[BorrowedFd<'_>]) -> Result<Step, CommandError> {
+        loop {
+            let left = match (&self.killed, self.deadline) {
+                (None, Some((timeout, deadline))) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        self.kill(Killed::Timeout(timeout));
+                        continue;
+                    }
+                    Some(left)
+                }
+                _ => None,
+            };
+            if self.killed.is_none() && self.guard.is_some() {
+                if let Some(breach) = self.meter.breach() {
+                    self.kill(Killed::Ceiling(Box::new(breach)));
+                    continue;
+                }
+                if self.oom.own_group().is_some() {
+                    self.kill(Killed::GroupLimit);
+                    continue;
+                }
+            }
+            let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
+            // One that was killed is not killed again, and a breach would wait for ever.
+            if self.killed.is_none() {
+                fds.push(PollFd::from_borrowed_fd(self.meter.breach_fd(), PollFlags::IN));
+            }
+            let own = fds.len();
+            fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+            // The kernel tells nobody of its kills: they are looked for.
+            let has_group = self.killed.is_none() && self.guard.as_ref().is_some_and(|guard| guard.group.is_some());
+            let left = if has_group { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
+            let left = left.map(|left| Timespec::try_from(left).unwrap_or(LONGEST_POLL));
+            match poll(&mut fds, left.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(source) => {
+                    return Err(CommandError::System {
+                        program: self.program.clone(),
+                        what: "poll",
+                        source: source.into(),
+                    });
+                }
+            }
+            if fds[own..].iter().any(|fd| !fd.revents().is_empty()) {
+                return Ok(Step::Ready);
+            }
+            if !fds[0].revents().is_empty() {
+                return Ok(Step::Over);
+            }
+        }
+    }
+
+    /// Takes the last readings while the process still runs, so that its own mark is in them. What it does from then on
+    /// is not metered.
+    pub fn finish_phases(&mut self) {
+        if self.phases.is_none() {
+            self.phases = Some(self.meter.finish());
+        }
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// [`CommandError::System`] where the system refuses to wait.
+    pub fn wait(mut self) -> Result<Ended, CommandError> {
+        while self.step(&[])? != Step::Over {}
+        // The mark is kept until the process is reaped.
+        let own = |mark: &ByteSize| self.inherited.is_some_and(|inherited| *mark > inherited + INHERITED_MARGIN);
+        self.meter.observe_end(wait::largest_resident_set(self.pid()).ok().filter(own));
+        let phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
+        let wall = self.began.elapsed();
+        let (status, left_running) = self.reap()?;
+        let end = ProcessEnd::of(status, self.killed.as_ref(), self.oom.evidence(), self.guard.as_ref());
+        let mut verdicts = judge(&phases, &self.ceilings);
+        if let EndCause::CeilingEnforced { metric, .. } = end.cause {
+            verdicts.iter_mut().filter(|verdict| verdict.metric == metric).for_each(|verdict| enforced(verdict, &end));
+        }
+        let enforcement = self.guard.as_ref().map(|guard| guard.enforcement.clone());
+        Ok(Ended { status, end, phases, enforcement, verdicts, wall, left_running })
+    }
+
+    fn kill(&mut self, why: Killed) {
+        self.meter.observe_exit(self.pid());
+        self.killed = Some(why);
+        self.kill_tree();
+    }
+
+    /// Kills what is left of the tree; how many processes that were.
+    fn kill_tree(&self) -> usize {
+        let own = std::process::id();
+        tree::kill_all(self.pid(), || {
+            self.meter.processes().into_iter().filter(|id: &ProcessId| id.pid != own).collect()
+        })
+    }
+
+    /// Ends what the tree has left behind and reaps it.
+    fn reap(&mut self) -> Result<(ExitStatus, usize), CommandError> {
+        let mut left = self.kill_tree();
+        let status = loop {
+            match self.child.wait() {
+                Err(source) if source.kind() == ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(CommandError::System { program: self.program.clone(), what: "wait", source });
+                }
+                Ok(status) => break status,
+            }
+        };
+        self.reaped = true;
+        if self.subreaper {
+            left += tree::end_children();
+        }
+        Ok((status, left))
+    }
+}
+
+/// A ceiling at which the tree was killed is broken, also where the last reading is just within it.
+fn enforced(verdict: &mut CeilingVerdict, end: &ProcessEnd) {
+    if verdict.status != CeilingStatus::Broken {
+        verdict.status = CeilingStatus::Broken;
+        verdict.message = format!("{}; the process {end}", verdict.message.replace(" holds: ", " was enforced: "));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.kill(Killed::Cancelled);
+            let _ = self.reap();
+        }
+    }
+}
+
+/// How often the control group that was made for a run is asked for kills.
+const LOOK: Duration = Duration::from_millis(50);
+
+const LONGEST_POLL: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };

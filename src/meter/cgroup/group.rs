@@ -1,0 +1,373 @@
+//! [`Cgroup`]: a handle of a control group.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+
+use super::counters::{CgroupEvents, CgroupStat, names};
+use super::create::{Created, create};
+use super::hierarchy::{CgroupVersion, Group};
+use super::limits::CgroupLimits;
+use crate::bytes::ByteSize;
+use crate::meter::error::MeterError;
+use crate::meter::pressure::MemoryPressure;
+use crate::meter::text::number;
+
+/// A control group for memory: one that a process is in, or one that was created here.
+///
+/// Handles are cloned freely; a group that was created is removed with its last handle.
+#[derive(Clone, Debug)]
+pub struct Cgroup(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    group: Group,
+    /// Removes the group with the last handle; absent for a group that is not our own.
+    created: Option<Created>,
+    /// The file of the peak, as in version 2 a reset is of one open file.
+    peak: OnceLock<Option<OwnedFd>>,
+}
+
+impl PartialEq for Cgroup {
+    /// Whether both are the same group.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.group == other.0.group
+    }
+}
+
+impl Eq for Cgroup {}
+
+impl Cgroup {
+    /// The group for memory that the process `pid` is in.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where there is no such process, [`MeterError::NoCgroup`] where it is in no group that counts
+    /// memory.
+    pub fn of(pid: u32) -> Result<Self, MeterError> {
+        let read = |path: String| std::fs::read(&path).map_err(|source| MeterError::read(path, source));
+        let groups = read(format!("/proc/{pid}/cgroup"))?;
+        let mounts = read(format!("/proc/{pid}/mountinfo"))?;
+        let group = Group::all(&groups, &mounts)
+            .into_iter()
+            .find(|group| group.has_memory(&|path| std::fs::read(path).ok()))
+            .ok_or_else(|| MeterError::NoCgroup {
+                reason: "no hierarchy with a memory controller is mounted".into(),
+            })?;
+        Ok(Self::new(group, None))
+    }
+
+    /// Creates a group below or beside the one that this process is in, named after this process and `name`, of which
+    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle; processes
+    /// that are still in it go back to the group of this process.
+    ///
+    /// # Errors
+    /// [`MeterError::NoCgroup`] where this process is in no group for memory, or in no place that a group may be made from;
+    /// [`MeterError::Cgroup`] where the system refuses it, as it does without the right.
+    pub fn create(name: &str) -> Result<Self, MeterError> {
+        let own = Self::of(std::process::id())?;
+        let (group, created) = create(&own.0.group, name)?;
+        Ok(Self::new(group, Some(created)))
+    }
+
+    pub(super) fn new(group: Group, created: Option<Created>) -> Self {
+        Self(Arc::new(Inner { group, created, peak: OnceLock::new() }))
+    }
+
+    /// The interface that the kernel offers for it.
+    pub fn version(&self) -> CgroupVersion {
+        self.0.group.version
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.0.group.path
+    }
+
+    /// Its path in the hierarchy, as far as this process sees it.
+    pub fn name(&self) -> String {
+        self.0.group.name()
+    }
+
+    /// Whether it was created here, so that it holds nothing but what was put into it.
+    pub fn is_own(&self) -> bool {
+        self.0.created.is_some()
+    }
+
+    /// A handle with marks of its own: a reset of one does not reach the other in version 2.
+    pub(super) fn with_own_peak(&self) -> OwnPeak {
+        OwnPeak { group: self.clone(), peak: open_peak(&self.file(names(self.version()).peak)) }
+    }
+
+    /// Limits the memory of its processes together, page cache included: beyond it the kernel reclaims, then kills.
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] where the system refuses it.
+    pub fn limit_memory(&self, limit: ByteSize) -> Result<(), MeterError> {
+        self.write(names(self.version()).limit, &limit.bytes().to_string())
+    }
+
+    /// Limits the swap of its processes together. In version 1 the kernel limits memory and swap as one, so that the
+    /// memory is to be limited first.
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] where the system refuses it, or the kernel was booted without accounting of swap.
+    pub fn limit_swap(&self, limit: ByteSize) -> Result<(), MeterError> {
+        let limit = match self.version() {
+            CgroupVersion::V1 => self.number(names(self.version()).limit)? + limit,
+            CgroupVersion::V2 => limit,
+        };
+        self.write(names(self.version()).swap_limit, &limit.bytes().to_string())
+    }
+
+    /// Has the kernel kill all of its processes where it kills one for memory (`memory.oom.group`).
+    ///
+    /// # Errors
+    /// [`MeterError::NoCgroup`] in version 1, where the kernel kills one process and lets the others run;
+    /// [`MeterError::Cgroup`] where the system refuses it, as before Linux 4.19.
+    pub fn kill_whole_group(&self) -> Result<(), MeterError> {
+        match self.version() {
+            CgroupVersion::V1 => Err(MeterError::NoCgroup {
+                reason: "version 1 has no memory.oom.group: the kernel kills one process of the group".into(),
+            }),
+            CgroupVersion::V2 => self.write("memory.oom.group", "1"),
+        }
+    }
+
+    /// Moves a process into the group; what it held before stays counted where it was.
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] where the system refuses it.
+    pub fn add(&self, pid: u32) -> Result<(), MeterError> {
+        self.write("cgroup.procs", &pid.to_string())
+    }
+
+    /// A descriptor for a child that joins the group by itself between fork and exec: it writes `0` to it.
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] where the system refuses it.
+    pub fn join_fd(&self) -> Result<OwnedFd, MeterError> {
+        let path = self.file("cgroup.procs");
+        rustix::fs::open(&path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|source| MeterError::cgroup("join", path, source))
+    }
+
+    /// What it allows, with the groups above it; absent where that cannot be read.
+    pub fn limits(&self) -> Option<CgroupLimits> {
+        CgroupLimits::of(&self.0.group, &|path| std::fs::read(path).ok())
+    }
+
+    /// The memory of its processes now, page cache included.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where there is no such counter, as in the root group of version 2.
+    pub fn current(&self) -> Result<ByteSize, MeterError> {
+        self.number(names(self.version()).current)
+    }
+
+    /// The kernel's mark of the most memory since the group was created or the mark was reset.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where there is no such counter, as before Linux 5.19 in version 2.
+    pub fn peak(&self) -> Result<ByteSize, MeterError> {
+        let path = self.file(names(self.version()).peak);
+        let peak = self.0.peak.get_or_init(|| open_peak(&path));
+        read_peak(peak.as_ref(), &path)
+    }
+
+    /// Resets that mark to the memory of now: in version 2 for this handle and its clones, in version 1 for everyone.
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] where the system refuses it, as before Linux 6.12 in version 2.
+    pub fn reset_peak(&self) -> Result<(), MeterError> {
+        let path = self.file(names(self.version()).peak);
+        let peak = self.0.peak.get_or_init(|| open_peak(&path));
+        reset_peak(peak.as_ref(), path)
+    }
+
+    /// What lies in swap of its processes.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where the kernel does not count it.
+    pub fn swap(&self) -> Result<ByteSize, MeterError> {
+        match self.version() {
+            CgroupVersion::V1 => self.stat()?.swap.ok_or_else(|| MeterError::Malformed {
+                path: self.file("memory.stat").display().to_string(),
+                field: "total_swap",
+            }),
+            CgroupVersion::V2 => self.number("memory.swap.current"),
+        }
+    }
+
+    /// What its memory is.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where that cannot be read.
+    pub fn stat(&self) -> Result<CgroupStat, MeterError> {
+        Ok(CgroupStat::parse(self.version(), &self.read("memory.stat")?))
+    }
+
+    /// How often it was short of memory.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where that cannot be read, as in the root group of version 2.
+    pub fn events(&self) -> Result<CgroupEvents, MeterError> {
+        Ok(match self.version() {
+            CgroupVersion::V1 => CgroupEvents::version_1(&self.read("memory.oom_control")?),
+            CgroupVersion::V2 => CgroupEvents::version_2(&self.read("memory.events")?),
+        })
+    }
+
+    /// How many of its processes the kernel's out-of-memory killer took; absent where it does not count them.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where that cannot be read.
+    pub fn oom_kills(&self) -> Result<Option<u64>, MeterError> {
+        Ok(self.events()?.oom_kills)
+    }
+
+    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not tell.
+    pub fn pressure(&self) -> Option<MemoryPressure> {
+        match self.version() {
+            CgroupVersion::V1 => None,
+            CgroupVersion::V2 => MemoryPressure::parse(&self.read("memory.pressure").ok()?),
+        }
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.group.path.join(name)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, MeterError> {
+        let path = self.file(name);
+        std::fs::read(&path).map_err(|source| MeterError::read(path.display().to_string(), source))
+    }
+
+    fn number(&self, name: &str) -> Result<ByteSize, MeterError> {
+        bytes(&self.read(name)?, &self.file(name))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), MeterError> {
+        let path = self.file(name);
+        let written =
+            std::fs::OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|source| MeterError::cgroup("set", path, source))
+    }
+}
+
+fn bytes(text: &[u8], path: &Path) -> Result<ByteSize, MeterError> {
+    let malformed = || MeterError::Malformed { path: path.display().to_string(), field: "number of bytes" };
+    number(text.trim_ascii()).map(ByteSize::new).ok_or_else(malformed)
+}
+
+/// A handle whose mark no other handle resets in version 2.
+#[derive(Debug)]
+pub(super) struct OwnPeak {
+    pub(super) group: Cgroup,
+    peak: Option<OwnedFd>,
+}
+
+impl OwnPeak {
+    fn path(&self) -> PathBuf {
+        self.group.file(names(self.group.version()).peak)
+    }
+
+    pub(super) fn read(&self) -> Option<ByteSize> {
+        read_peak(self.peak.as_ref(), &self.path()).ok()
+    }
+
+    pub(super) fn reset(&self) -> bool {
+        reset_peak(self.peak.as_ref(), self.path()).is_ok()
+    }
+}
+
+/// Opened for writing where that is allowed, as a reset needs it.
+fn open_peak(path: &Path) -> Option<OwnedFd> {
+    let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
+    open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY)).ok()
+}
+
+fn read_peak(peak: Option<&OwnedFd>, path: &Path) -> Result<ByteSize, MeterError> {
+    let mut text = [0; 64];
+    let read = peak.ok_or(rustix::io::Errno::NOENT).and_then(|peak| rustix::io::pread(peak, &mut text, 0));
+    let length = read.map_err(|source| MeterError::read(path.display().to_string(), source))?;
+    bytes(&text[..length], path)
+}
+
+fn reset_peak(peak: Option<&OwnedFd>, path: PathBuf) -> Result<(), MeterError> {
+    // Version 1 takes no number but 0; version 2 takes any text that is not empty.
+    let written = peak.ok_or(rustix::io::Errno::NOENT).and_then(|peak| rustix::io::pwrite(peak, b"0", 0));
+    written.map(drop).map_err(|source| MeterError::cgroup("reset", path, io::Error::from(source)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with the files of a group as a kernel of version 2 writes them.
+    fn recorded(files: &[(&str, &str)]) -> (tempfile::TempDir, Cgroup) {
+        let dir = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| std::fs::write(dir.path().join(name), text).unwrap());
+        let group = Group { version: CgroupVersion::V2, path: dir.path().into(), mount: dir.path().into() };
+        (dir, Cgroup::new(group, None))
+    }
+
+    #[test]
+    fn a_group_of_version_2_is_read_and_limited() {
+        let pressure =
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n";
+        let (dir, group) = recorded(&[
+            ("memory.current", "1843200\n"),
+            ("memory.peak", "9961472\n"),
+            ("memory.swap.current", "4096\n"),
+            ("memory.max", "max\n"),
+            ("memory.swap.max", "max\n"),
+            ("memory.oom.group", "0\n"),
+            ("memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\n"),
+            ("memory.stat", "anon 8192\nfile 1800000\n"),
+            ("memory.pressure", pressure),
+            ("cgroup.procs", ""),
+        ]);
+        assert_eq!(group.current().unwrap(), ByteSize::new(1_843_200));
+        assert_eq!(group.peak().unwrap(), ByteSize::new(9_961_472));
+        assert_eq!(group.swap().unwrap(), ByteSize::new(4096));
+        assert_eq!(group.oom_kills().unwrap(), Some(1));
+        assert_eq!(group.stat().unwrap().anon, Some(ByteSize::new(8192)));
+        assert_eq!(group.pressure().unwrap().full_us, Some(5));
+        group.limit_memory(ByteSize::mib(64)).unwrap();
+        group.limit_swap(ByteSize::ZERO).unwrap();
+        group.kill_whole_group().unwrap();
+        group.add(77).unwrap();
+        let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+        // These are files, which keep what they held behind what was written.
+        assert!(text("memory.max").starts_with("67108864") && text("memory.swap.max").starts_with('0'));
+        assert!(text("memory.oom.group").starts_with('1') && text("cgroup.procs") == "77");
+        group.reset_peak().unwrap();
+        assert!(text("memory.peak").starts_with("0961472"));
+        assert!(!group.is_own() && group == group.clone());
+    }
+
+    #[test]
+    fn what_a_group_lacks_is_an_error_that_names_the_file() {
+        let (dir, group) = recorded(&[("memory.current", "many\n")]);
+        let path = dir.path().display().to_string();
+        let error = group.peak().unwrap_err().to_string();
+        assert!(error.contains(&format!("{path}/memory.peak")), "{error}");
+        assert!(group.current().unwrap_err().to_string().contains("memory.current has no readable `number of bytes`"));
+        let error = group.limit_memory(ByteSize::mib(1)).unwrap_err().to_string();
+        assert!(error.contains("cannot set") && error.contains("memory.max"), "{error}");
+        assert!(group.reset_peak().is_err() && group.join_fd().is_err() && group.events().is_err());
+        assert_eq!((group.pressure(), group.limits()), (None, None));
+    }
+
+    #[test]
+    fn the_group_of_this_process_is_found_or_the_reason_is_told() {
+        match Cgroup::of(std::process::id()) {
+            Ok(group) => assert!(group.path().is_dir() && group.name().starts_with('/'), "{group:?}"),
+            Err(error) => assert!(matches!(error, MeterError::NoCgroup { .. }), "{error}"),
+        }
+        assert!(matches!(Cgroup::of(u32::MAX), Err(MeterError::Read { .. })));
+    }
+}

@@ -1,0 +1,42 @@
+//! What is asked of devices, apart from who answers.
+
+use std::fmt::Debug;
+
+use crate::bytes::ByteSize;
+
+/// Answers for every device.
+pub(super) trait Devices: Debug + Send {
+    /// # Errors
+    /// The reason, in words, where they cannot be asked.
+    fn read(&self) -> Result<Vec<Device>, String>;
+}
+
+/// The memory of one device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Device {
+    /// Its product name, such as `NVIDIA H200`.
+    pub(super) name: String,
+    /// Its memory in use, by whomever; absent where it answers N/A.
+    pub(super) used: Option<ByteSize>,
+    /// The processes that use it; absent where it does not tell.
+    pub(super) processes: Option<Vec<DeviceProcess>>,
+}
+
+/// A process that uses a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeviceProcess {
+    /// Its id on the host.
+    pub(super) pid: u32,
+    /// Its memory there; absent where the device answers N/A.
+    pub(super) used: Option<ByteSize>,
+}
+
+/// Products that have no memory of their own, of which NVML may tell the system's.
+const WITHOUT_MEMORY: [&str; 5] = ["GB10", "Orin", "Thor", "Xavier", "Tegra"];
+
+impl Device {
+    /// Whether its memory is the system's.
+    pub(super) fn is_unified(&self) -> bool {
+        self.used.is_none() || WITHOUT_MEMORY.iter().any(|name| self.name.contains(name))
+    }
+}

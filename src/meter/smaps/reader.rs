@@ -1,0 +1,183 @@
+//! When the proportional set and the mappings are read: they are exact and slow, so only when memory moved, and for a
+//! small share of the time.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::classify::{Classifier, Context};
+use super::growth::MappingTable;
+use super::parse::{mappings, memory_devices};
+use super::stacks::stack_pointers;
+use crate::bytes::{ByteSize, MIB};
+use crate::meter::process::read_pss;
+use crate::meter::throttle::{Throttle, thread_time};
+use crate::meter::tree::Node;
+
+/// They are read again once the resident set has moved by more than this.
+const MOVED: u64 = MIB;
+/// And not more often than this.
+const AT_LEAST: Duration = Duration::from_millis(100);
+/// One part in so many of the time may go into it.
+const PARTS: u32 = 50;
+/// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
+const CHEAP: Duration = Duration::from_millis(20);
+const BUFFER: usize = 32 << 10;
+
+/// What one pass has read of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SmapsPass {
+    /// Not read this time.
+    NotTaken,
+    /// Read, this long after it was first wanted.
+    Taken {
+        /// The sum of the proportional sets over the tree.
+        pss: ByteSize,
+        /// Absent where it was not asked for.
+        mappings: Option<Arc<MappingTable>>,
+        late: Duration,
+    },
+    /// It cannot be read.
+    Failed(String),
+}
+
+/// Reads the proportional set of a tree and, where asked for, what each mapping holds.
+#[derive(Debug)]
+pub(crate) struct SmapsReader {
+    throttle: Throttle,
+    /// The resident set and the number of processes at the latest reading.
+    at_latest: Option<(ByteSize, usize)>,
+    latest: Option<Arc<MappingTable>>,
+    wanted_since: Option<Instant>,
+    cost: Duration,
+    /// Devices of file systems that lie in memory, where mappings are asked for.
+    memory_devices: Option<Vec<(u32, u32)>>,
+    path: String,
+    text: Vec<u8>,
+}
+
+impl SmapsReader {
+    /// `root` is the process whose mounts are looked at, where `mappings` are asked for.
+    pub(crate) fn new(root: u32, mappings: bool) -> Self {
+        let mounts = || std::fs::read(format!("/proc/{root}/mountinfo")).unwrap_or_default();
+        Self {
+            throttle: Throttle::new(PARTS, AT_LEAST),
+            at_latest: None,
+            latest: None,
+            wanted_since: None,
+            cost: Duration::ZERO,
+            memory_devices: mappings.then(|| memory_devices(&mounts())),
+            path: String::new(),
+            text: Vec::new(),
+        }
+    }
+
+    /// What the mappings held at the latest reading.
+    pub(crate) fn latest(&self) -> Option<Arc<MappingTable>> {
+        self.latest.clone()
+    }
+
+    /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
+    pub(crate) fn pass(&mut self, now: Instant, rss: ByteSize, nodes: &[Node], edge: bool) -> SmapsPass {
+        let running = nodes.iter().filter(|node| node.memory.is_some());
+        let count = running.clone().count();
+        let moved = self
+            .at_latest
+            .is_none_or(|(before, processes)| before.bytes().abs_diff(rss.bytes()) > MOVED || processes != count);
+        if moved {
+            self.wanted_since.get_or_insert(now);
+        }
+        let wanted = if edge {
+            self.cost <= CHEAP || moved && self.throttle.is_due(now)
+        } else {
+            moved && self.throttle.is_due(now)
+        };
+        if !wanted {
+            return SmapsPass::NotTaken;
+        }
+        let before = thread_time();
+        let mut pss = ByteSize::ZERO;
+        let mut table = MappingTable::default();
+        for node in running {
+            let read = match &self.memory_devices {
+                None => read_pss(node.id.pid, &mut self.path, &mut self.text),
+                Some(devices) => read_smaps(node.id.pid, devices, &mut self.path, &mut self.text, &mut table),
+            };
+            match read {
+                Ok(bytes) => pss += bytes,
+                // It ended while the tree was read.
+                Err(error) if is_gone(&error) => {}
+                Err(error) => {
+                    return SmapsPass::Failed(format!("{} of {}: {error}", self.path, node.name));
+                }
+            }
+        }
+        self.cost = thread_time().saturating_sub(before);
+        self.throttle.spent(now, self.cost);
+        self.at_latest = Some((rss, count));
+        self.latest = self.memory_devices.is_some().then(|| Arc::new(table));
+        let late = self.wanted_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        SmapsPass::Taken { pss, mappings: self.latest(), late: late.max(AT_LEAST) }
+    }
+}
+
+/// Adds the mappings of `pid` to `table`; the sum of their proportional sets.
+fn read_smaps(
+    pid: u32,
+    memory_devices: &[(u32, u32)],
+    path: &mut String,
+    text: &mut Vec<u8>,
+    table: &mut MappingTable,
+) -> io::Result<ByteSize> {
+    let stack_pointers = stack_pointers(pid, path, text);
+    path.clear();
+    let _ = write!(path, "/proc/{pid}/smaps");
+    let mut classifier = Classifier::new(Context { stack_pointers: &stack_pointers, memory_devices });
+    let mut pss = ByteSize::ZERO;
+    let mut empty = true;
+    mappings(&mut BufReader::with_capacity(BUFFER, File::open(&*path)?), |mapping| {
+        empty = false;
+        pss += mapping.pss;
+        classifier.push(mapping, table);
+    })?;
+    classifier.finish(table);
+    // A process that has ended and waits to be reaped has no mapping.
+    if empty { Err(io::ErrorKind::NotFound.into()) } else { Ok(pss) }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::smaps::{MappingKind, growth};
+
+    #[test]
+    fn own_memory_is_told_by_kind() {
+        let read = || {
+            let mut table = MappingTable::default();
+            let devices = memory_devices(&std::fs::read("/proc/self/mountinfo").unwrap());
+            let pss =
+                read_smaps(std::process::id(), &devices, &mut String::new(), &mut Vec::new(), &mut table).unwrap();
+            assert!(pss > ByteSize::ZERO);
+            table
+        };
+        let before = read();
+        let (touched, wait) = std::sync::mpsc::channel();
+        let (_alive, end) = std::sync::mpsc::channel::<()>();
+        let deep = move || {
+            let stack = std::hint::black_box([1u8; 3 << 20]);
+            touched.send(stack[7]).unwrap();
+            let _ = end.recv();
+        };
+        let _thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).unwrap();
+        wait.recv().unwrap();
+        let grown = growth(&before, &read());
+        let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).unwrap();
+        assert!(stacks.after.saturating_sub(stacks.before) >= ByteSize::mib(3), "{grown:?}");
+    }
+}

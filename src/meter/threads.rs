@@ -1,0 +1,77 @@
+//! The threads of this process: how long each ran, and how many pages it touched for the first time.
+
+use std::time::Duration;
+
+use super::text::{number, read_path};
+
+/// What one thread of this process has done since it began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadUsage {
+    pub(crate) id: u32,
+    /// Of which the kernel keeps 15 bytes.
+    pub(crate) name: String,
+    /// Absent where the kernel keeps no statistics of its scheduler.
+    pub(crate) processor: Option<Duration>,
+    pub(crate) minor_faults: u64,
+}
+
+/// The threads of this process as they stand now; none where /proc cannot be read.
+pub(crate) fn own_threads() -> Vec<ThreadUsage> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let mut buffer = Vec::new();
+    let mut one = |id: u32| {
+        let (name, minor_faults) = parse(read_path(&format!("/proc/self/task/{id}/stat"), &mut buffer).ok()?)?;
+        Some(ThreadUsage { id, name, processor: processor_time(id), minor_faults })
+    };
+    tasks.filter_map(|task| one(task.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// For how long a thread of this process has run; `None` where it is gone, or the kernel does not tell.
+pub(crate) fn processor_time(id: u32) -> Option<Duration> {
+    let mut buffer = Vec::new();
+    let text = read_path(&format!("/proc/self/task/{id}/schedstat"), &mut buffer).ok()?;
+    number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
+}
+
+/// The name and the minor faults of a thread's `stat`. The faults of a process that it has reaped are not among them.
+fn parse(text: &[u8]) -> Option<(String, u64)> {
+    // The name stands in parentheses and may hold any byte but NUL: only the last one closes it.
+    let (open, close) = (text.iter().position(|&b| b == b'(')?, text.iter().rposition(|&b| b == b')')?);
+    let name = String::from_utf8_lossy(text.get(open + 1..close)?).into_owned();
+    let mut fields = text[close + 1..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    Some((name, number(fields.nth(7)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_stat_tells_name_and_faults() {
+        let text = b"439 (a) S 1 (b)) S 410 439 439 0 -1 4194624 40558 1581227 0 255 69 265 4772 5144 20 0 13 0 25 1\n";
+        assert_eq!(parse(text), Some(("a) S 1 (b)".to_owned(), 40_558)));
+        assert_eq!((parse(b"439 (sh) S 410"), parse(b") S ("), parse(b"")), (None, None, None));
+    }
+
+    #[test]
+    fn this_thread_is_among_them_and_what_it_touches_is_counted() {
+        let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let own = || own_threads().into_iter().find(|thread| thread.id == id).unwrap();
+        let before = own();
+        let touched = std::hint::black_box(vec![1u8; 8 << 20]);
+        let after = own();
+        // Whole huge pages may be had with one fault each.
+        assert!(after.minor_faults > before.minor_faults, "{before:?} {after:?}");
+        assert!(after.processor > before.processor && processor_time(id) >= after.processor);
+        assert_eq!((touched.len(), processor_time(u32::MAX)), (8 << 20, None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! [`ProcessRun`]: what a run of a test or a command gave, as a record.
+
+use std::time::{Duration, SystemTime};
+
+use super::document::{Record, RunState, timestamp};
+use super::environment::Environment;
+use super::error::SCHEMA;
+use super::policy::{Policy, ProcessPolicy};
+use super::results::Results;
+use super::semantics::Semantics;
+use super::verdict::Verdict;
+use crate::command::ProcessEnd;
+use crate::meter::{PhaseReadings, SystemInfo};
+
+/// What a run of a test or a command gave.
+#[derive(Clone, Debug)]
+pub struct ProcessRun {
+    /// The command line that started it.
+    pub command: Vec<String>,
+    /// What was run.
+    pub semantics: Semantics,
+    /// How its memory was limited and watched.
+    pub policy: ProcessPolicy,
+    /// When it began.
+    pub started: SystemTime,
+    /// How long it took.
+    pub wall: Duration,
+    /// Whether it came to its end.
+    pub state: RunState,
+    /// How its process ended.
+    pub end: Option<ProcessEnd>,
+    /// The memory of each phase.
+    pub phases: Vec<PhaseReadings>,
+    /// What was judged.
+    pub verdicts: Vec<Verdict>,
+    /// The exit code that followed.
+    pub exit_code: u8,
+}
+
+impl From<ProcessRun> for Record {
+    /// The record of the run, on the machine as it is now.
+    fn from(run: ProcessRun) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+            command: run.command,
+            state: run.state,
+            started: timestamp(run.started),
+            wall_ns: u64::try_from(run.wall.as_nanos()).unwrap_or(u64::MAX),
+            semantics_digest: run.semantics.digest(),
+            semantics: run.semantics,
+            policy: Policy::Process(run.policy),
+            // What cannot be read of a machine is absent.
+            environment: Environment { system: SystemInfo::read().ok(), ..Environment::default() },
+            phases: run.phases,
+            end: run.end,
+            releases: Vec::new(),
+            results: Results::default(),
+            verdicts: run.verdicts,
+            exit_code: run.exit_code,
+        }
+    }
+}

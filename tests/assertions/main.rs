@@ -1,0 +1,28 @@
+//! Blocks that are asserted to stay within limits, in a program whose allocator is the system's.
+//!
+//! The tests run in threads of one process: what takes memory here stands within measured blocks, which wait for each
+//! other.
+
+mod blocks;
+mod figures;
+mod messages;
+
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use memmap2::MmapMut;
+use plimsoll::bytes::MIB;
+
+/// Memory that is resident until it is dropped. The system's allocator would keep some of what is freed for later, and
+/// take some of what is wanted from what it kept.
+fn touch(mib: u64) -> MmapMut {
+    let mut memory = MmapMut::map_anon((mib * MIB) as usize).unwrap();
+    black_box(&mut memory).fill(1);
+    memory
+}
+
+/// What `work` panics with.
+fn panic_of<T>(work: impl FnOnce() -> T) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(work)).err().expect("it does not panic");
+    *panic.downcast::<String>().expect("a formatted message")
+}

@@ -1,0 +1,14 @@
+//! `#[plimsoll::test]`: what it promises, under plain `cargo test` and nextest.
+
+mod ends;
+mod fixture;
+mod fixtures;
+mod judged;
+mod regressions;
+mod runners;
+mod usage;
+
+use plimsoll::alloc::Tracking;
+
+#[global_allocator]
+static ALLOCATOR: Tracking = Tracking::new();

@@ -1,0 +1,39 @@
+//! A ceiling set from what a test takes holds, and catches the smallest regression that it is meant to catch.
+
+use plimsoll::bytes::MIB;
+
+use super::fixture::{command, ran};
+
+/// What the fixture takes beside its bytes: the test binary itself, with room for the kernel's own inexactness.
+const AROUND: u64 = 16 * MIB;
+
+fn takes(bytes: u64, limit: u64) -> super::fixture::Ran {
+    let mut command = command("takes_what_is_chosen", &[]);
+    command.env("PLIMSOLL_FIXTURE_BYTES", bytes.to_string()).env("PLIMSOLL_FIXTURE_LIMIT", limit.to_string());
+    ran(command.output().unwrap())
+}
+
+/// What it takes in all, as its own failure tells.
+fn reading(bytes: u64) -> u64 {
+    let text = takes(bytes, 0).fails().text;
+    let (_, figure) = text.split_once("peak_rss is ").unwrap();
+    let (figure, source) = figure.split_once(" in phase `test` ").unwrap();
+    assert!(source.starts_with("(exact)"), "{text}");
+    figure.parse::<plimsoll::ByteSize>().unwrap().bytes()
+}
+
+#[test]
+fn twenty_regressions_of_five_percent_and_four_mebibytes_are_all_caught() {
+    // A generator of numbers with a seed (Knuth's LCG): the same twenty in every run.
+    let mut state = 0x506c_696d_736f_6c6c_u64;
+    for _ in 0..20 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let bytes = (8 + (state >> 33) % 120) * MIB;
+        let taken = reading(bytes);
+        assert!((bytes..bytes + AROUND).contains(&taken), "{bytes} are read as {taken}");
+        // Half of what a regression adds is left as headroom.
+        let limit = taken + bytes / 40 + 2 * MIB;
+        takes(bytes, limit).passes();
+        takes(bytes + bytes / 20 + 4 * MIB, limit).fails().says("above its ceiling");
+    }
+}

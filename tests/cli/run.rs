@@ -1,0 +1,161 @@
+//! `plimsoll run`: a command under the meter.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll::ByteSize;
+use plimsoll::command::EndCause;
+use plimsoll::meter::Metric;
+use plimsoll::record::{Record, Semantics};
+
+use crate::support::{plimsoll, run};
+
+/// `plimsoll run FLAGS -- sh -c SCRIPT`.
+fn shell(flags: &[&str], script: &str) -> Command {
+    let mut command = plimsoll();
+    command.arg("run").args(flags).args(["--", "sh", "-c", script]);
+    command
+}
+
+/// Whether a `sleep` of this many seconds runs.
+fn sleeps(seconds: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.starts_with(b"sleep\0") && line.split(|&byte| byte == 0).any(|argument| argument == seconds.as_bytes())
+    })
+}
+
+fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < limit {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+#[test]
+fn input_output_and_exit_code_are_the_commands_own() {
+    let mut child = shell(&["--peak-rss", "1GiB"], "cat; echo aside >&2; exit 7")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"words\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(7), &b"words\n"[..]));
+    let aside = String::from_utf8(output.stderr).unwrap();
+    assert!(aside.starts_with("aside\n") && aside.contains("✓ ceiling peak_rss"), "{aside}");
+    assert!(aside.contains("the command exited with code 7"), "{aside}");
+}
+
+#[test]
+fn a_signal_is_told_as_a_shell_tells_it() {
+    let (code, _, report) = run(&mut shell(&[], "kill -SEGV $$"));
+    assert_eq!(code, 139);
+    assert!(report.contains("was killed by SIGSEGV (signal 11)"), "{report}");
+}
+
+#[test]
+fn what_cannot_be_started_is_told_as_a_shell_tells_it() {
+    for (program, expected) in [("plimsoll-no-such-program", 127), ("/tmp", 126)] {
+        let (code, out, report) = run(plimsoll().args(["run", "--", program]));
+        assert_eq!((code, out.as_str()), (expected, ""));
+        assert!(report.contains(&format!("error: cannot start `{program}`")), "{report}");
+    }
+    assert_eq!(run(plimsoll().args(["run", "--peak-rss", "1 XiB", "--", "true"])).0, 2);
+}
+
+const TAKES_96_MIB: &str = "dd if=/dev/zero of=/dev/null bs=96M count=1 2>/dev/null";
+
+#[test]
+fn a_broken_ceiling_is_exit_code_1() {
+    let (code, _, report) = run(&mut shell(&["--peak-rss", "64MiB"], TAKES_96_MIB));
+    assert_eq!(code, 1, "{report}");
+    assert!(report.contains("✗ ceiling peak_rss") && report.contains("FAILED"), "{report}");
+    assert_eq!(run(&mut shell(&["--peak-rss", "128MiB"], TAKES_96_MIB)).0, 0);
+}
+
+#[test]
+fn what_cannot_be_measured_is_exit_code_3() {
+    if std::path::Path::new("/dev/nvidiactl").exists() {
+        println!("this machine has a GPU: its memory can be measured, so that this was not tried");
+        return;
+    }
+    let (code, _, report) = run(&mut shell(&["--gpu-peak", "1GiB"], "true"));
+    assert_eq!(code, 3, "{report}");
+    assert!(report.contains("? ceiling gpu_peak"), "{report}");
+}
+
+#[test]
+fn daemons_count_and_are_ended() {
+    let mark = format!("81{}", std::process::id());
+    let script = format!(
+        "(setsid sh -c 'dd if=/dev/zero of=/dev/null bs=96M count=1000000 2>/dev/null' & setsid sleep {mark} &); sleep 1"
+    );
+    let (code, _, report) = run(&mut shell(&["--peak-rss", "64MiB"], &script));
+    assert_eq!(code, 1, "{report}");
+    assert!(report.contains("left running were killed"), "{report}");
+    assert!(!sleeps(&mark));
+}
+
+#[test]
+fn a_timeout_ends_the_tree() {
+    let mark = format!("80{}", std::process::id());
+    let script = format!("trap '' TERM; (setsid sleep {mark} &); sleep {mark}");
+    let (code, _, report) = run(&mut shell(&["--timeout", "300ms"], &script));
+    assert_eq!(code, 1, "{report}");
+    assert!(report.contains("ran longer than its timeout of 300ms and was killed"), "{report}");
+    assert!(!sleeps(&mark));
+}
+
+#[test]
+fn an_enforced_ceiling_ends_the_command_and_is_no_kill_by_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("record.json");
+    let script = "dd if=/dev/zero of=/dev/null bs=300M count=1000000 2>/dev/null; sleep 3600";
+    let mut command = shell(&["--enforce", "--peak-rss", "64MiB", "--label", "grows"], script);
+    let (code, _, report) = run(command.env("PLIMSOLL_RECORD", &path));
+    assert_eq!(code, 1, "{report}");
+    let record = Record::read(&path).unwrap();
+    assert!(matches!(&record.semantics, Semantics::Command(command) if command.label == "grows"));
+    let Some(EndCause::CeilingEnforced { metric, limit, .. }) = record.end.map(|end| end.cause) else {
+        panic!("{report}");
+    };
+    assert_eq!((metric, limit), (Metric::PeakRss, ByteSize::mib(64)));
+}
+
+#[test]
+fn a_record_is_written_or_printed() {
+    let (code, _, json) = run(&mut shell(&["--json"], "exit 3"));
+    let record: Record = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, record.exit_code, record.end.unwrap().exit_code), (3, 3, Some(3)));
+    let (code, out, report) = run(shell(&["--record", "/nowhere/record.json"], "echo ran").env("TZ", "UTC"));
+    assert_eq!((code, out.as_str()), (2, ""), "the command did not run: {report}");
+}
+
+#[test]
+fn termination_is_handed_on() {
+    let mark = format!("79{}", std::process::id());
+    let mut child =
+        shell(&[], &format!("trap 'exit 5' TERM; sleep {mark} & wait")).stderr(Stdio::null()).spawn().unwrap();
+    assert!(within(Duration::from_secs(20), || sleeps(&mark)));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    assert!(!sleeps(&mark));
+}
+
+#[test]
+fn a_killed_meter_leaves_no_command() {
+    let mark = format!("78{}", std::process::id());
+    let mut child = shell(&[], &format!("exec sleep {mark}")).stderr(Stdio::null()).spawn().unwrap();
+    assert!(within(Duration::from_secs(20), || sleeps(&mark)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(within(Duration::from_secs(20), || !sleeps(&mark)));
+}

@@ -1,0 +1,90 @@
+//! Control groups as the kernel of this machine has them.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+
+use plimsoll::ByteSize;
+use plimsoll::bytes::MIB;
+use plimsoll::meter::{ActivityScope, Cgroup, CgroupVersion, MeterError, MeterOptions, Metric, Source};
+
+use crate::possible::{cgroup, possible};
+use crate::program::Program;
+use crate::support::{assert_close, bytes};
+
+/// A group for one test; `None` where the machine cannot have one.
+fn group(name: &str) -> Option<Cgroup> {
+    possible("cgroup", cgroup()).then(|| Cgroup::create(name).unwrap())
+}
+
+fn metered(group: &Cgroup) -> MeterOptions {
+    MeterOptions { cgroup: Some(group.clone()), ..MeterOptions::default() }
+}
+
+#[test]
+fn a_group_counts_what_its_processes_take_and_is_removed() {
+    let Some(group) = group("peak") else { return };
+    let path = PathBuf::from(group.path());
+    assert!(path.is_dir() && group.is_own());
+    let mut program = Program::start_in(&group);
+    let own = Cgroup::of(program.pid()).unwrap();
+    assert_eq!(own, group, "it joined before it executed its program");
+    let before = group.current().unwrap().bytes();
+    let meter = program.meter_with(metered(&group));
+    for step in ["spike 64", "nothing", "allocate 32"] {
+        meter.phase(step);
+        program.tell(step);
+    }
+    let phases = meter.finish();
+    // The kernel charges a group ahead, some pages for each processor.
+    let peaks: Vec<ByteSize> = phases.iter().map(|phase| bytes(phase, Metric::PeakCgroup)).collect();
+    assert_close("spike", peaks[0], before + 64 * MIB);
+    assert_close("quiet", peaks[1], before);
+    assert_close("kept", peaks[2], before + 32 * MIB);
+    assert_close("now", group.current().unwrap(), before + 32 * MIB);
+    let reading = &phases[0].readings[&Metric::PeakCgroup];
+    assert_eq!(reading.source, Source::Exact, "{reading:?}");
+    assert!(reading.counter.contains("plimsoll-") && reading.counter.ends_with("reset when the phase began"));
+    let anon = group.stat().unwrap().anon.unwrap();
+    assert!(anon >= ByteSize::mib(32) && anon <= group.current().unwrap(), "{anon}");
+    drop((program, meter, own));
+    drop(group);
+    assert!(!path.exists(), "{} is removed", path.display());
+}
+
+#[test]
+fn a_process_that_is_left_in_a_group_goes_back_where_it_came_from() {
+    let Some(group) = group("left") else { return };
+    let (path, origin) = (PathBuf::from(group.path()), Cgroup::of(std::process::id()).unwrap());
+    let mut program = Program::start_in(&group);
+    drop(group);
+    assert!(!path.exists());
+    program.tell("nothing");
+    assert_eq!(Cgroup::of(program.pid()).unwrap(), origin);
+}
+
+#[test]
+fn a_kill_at_the_limit_of_a_group_is_counted_as_one() {
+    let Some(group) = group("limit") else { return };
+    group.limit_memory(ByteSize::mib(96)).unwrap();
+    match group.limit_swap(ByteSize::ZERO) {
+        Ok(()) => {}
+        // The kernel may be booted without accounting of swap.
+        Err(error) => assert!(matches!(error, MeterError::Cgroup { .. } | MeterError::Read { .. }), "{error}"),
+    }
+    assert_eq!(group.limits().unwrap().memory, Some(ByteSize::mib(96)));
+    match (group.version(), group.kill_whole_group()) {
+        (CgroupVersion::V1, Err(MeterError::NoCgroup { reason })) => assert!(reason.contains("memory.oom.group")),
+        (CgroupVersion::V2, Ok(())) => {}
+        (version, answer) => panic!("{version:?}: {answer:?}"),
+    }
+    let mut program = Program::start_in(&group);
+    let meter = program.meter_with(metered(&group));
+    meter.phase("beyond");
+    let status = program.dies_of("allocate 512");
+    let phase = meter.finish().remove(0);
+    assert_eq!(status.signal(), Some(9), "{status:?}");
+    assert_eq!((phase.activity.oom_kills, phase.activity.oom_kills_of), (Some(1), ActivityScope::Cgroup));
+    assert_eq!(group.oom_kills().unwrap(), Some(1));
+    assert_close("peak", bytes(&phase, Metric::PeakCgroup), 96 * MIB);
+    assert_ne!(group.events().unwrap().limit_hits, Some(0));
+}

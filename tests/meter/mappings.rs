@@ -1,0 +1,49 @@
+//! What grew, mapping by mapping.
+
+use plimsoll::ByteSize;
+use plimsoll::bytes::MIB;
+use plimsoll::meter::{MappingGrowth, MappingKind, MeterOptions, PhaseReadings};
+
+use crate::program::Program;
+use crate::support::assert_close;
+
+fn grown(growth: &MappingGrowth) -> ByteSize {
+    growth.after.saturating_sub(growth.before)
+}
+
+fn of_kind(phase: &PhaseReadings, kind: MappingKind) -> u64 {
+    phase.mappings.iter().filter(|growth| growth.kind == kind).map(|growth| grown(growth).bytes()).sum()
+}
+
+#[test]
+fn what_grew_is_told_apart_by_kind() {
+    let steps = [
+        ("heap 12", MappingKind::Heap, 12),
+        ("allocate 40", MappingKind::Anonymous, 40),
+        ("stacks 4 6", MappingKind::Stack, 24),
+        ("file 24", MappingKind::File, 24),
+        ("shmem 32", MappingKind::SharedMemory, 32),
+        ("tmpfs 16", MappingKind::SharedMemory, 16),
+    ];
+    let mut program = Program::start();
+    let meter = program.meter_with(MeterOptions { mappings: true, ..MeterOptions::default() });
+    for (step, ..) in steps {
+        meter.phase(step);
+        program.tell(step);
+    }
+    for (phase, (step, kind, mib)) in meter.finish().iter().zip(steps) {
+        let first = phase.mappings.first().unwrap_or_else(|| panic!("{step}: nothing grew"));
+        assert_eq!(first.kind, kind, "{step}: {:?}", phase.mappings);
+        assert_close(step, ByteSize::new(of_kind(phase, kind)), mib * MIB);
+        assert!(phase.mappings.is_sorted_by_key(|growth| std::cmp::Reverse(grown(growth))), "{step}");
+    }
+}
+
+#[test]
+fn mappings_are_told_only_where_they_were_asked_for() {
+    let mut program = Program::start();
+    let meter = program.meter_with(MeterOptions::default());
+    meter.phase("load");
+    program.tell("allocate 8");
+    assert_eq!(meter.finish()[0].mappings, []);
+}

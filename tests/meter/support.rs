@@ -1,0 +1,45 @@
+//! What the tests share: readings taken apart, and held against the truth.
+
+use plimsoll::ByteSize;
+use plimsoll::bytes::MIB;
+use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak};
+
+/// Exact readings are within this of the truth.
+pub const MARGIN: u64 = MIB;
+
+/// What every kernel tells that the tests run on, whoever asks.
+pub const IN_PROC: [Metric; 12] = [
+    Metric::PeakRss,
+    Metric::PeakRssGrowth,
+    Metric::RetainedRss,
+    Metric::PeakAnon,
+    Metric::PeakAnonGrowth,
+    Metric::RetainedAnon,
+    Metric::PeakFile,
+    Metric::PeakShmem,
+    Metric::PeakPss,
+    Metric::PeakSwap,
+    Metric::SwapGrowth,
+    Metric::AvailableFloor,
+];
+
+pub fn close(read: ByteSize, truth: u64) -> bool {
+    read.bytes().abs_diff(truth) <= MARGIN.max(truth / 100)
+}
+
+#[track_caller]
+pub fn assert_close(what: &str, read: ByteSize, truth: u64) {
+    assert!(close(read, truth), "{what}: {read}, and is {}", ByteSize::new(truth));
+}
+
+pub fn bytes(phase: &PhaseReadings, metric: Metric) -> ByteSize {
+    phase.readings.get(&metric).unwrap_or_else(|| panic!("no {metric}: {:?}", phase.unavailable)).bytes
+}
+
+pub fn of(phase: &PhaseReadings, pid: u32) -> &ProcessPeak {
+    phase.processes.iter().find(|process| process.pid == pid).unwrap()
+}
+
+pub fn base(memory: Option<ByteSize>) -> u64 {
+    memory.unwrap().bytes()
+}
