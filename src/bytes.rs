@@ -108,6 +108,15 @@ impl ByteSize {
         self.0
     }
 
+    /// The amount without rounding, in the largest binary unit that it is a whole number of: `1 MiB`, `1536 MiB`,
+    /// `1000 B`. It reads back as the same amount.
+    pub fn exact(self) -> String {
+        let units = [("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
+        let whole = units.into_iter().find(|&(_, unit)| self.0 >= unit && self.0.is_multiple_of(unit));
+        let (name, unit) = whole.unwrap_or(("B", 1));
+        format!("{} {name}", self.0 / unit)
+    }
+
     /// The difference, or zero where `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -270,6 +279,7 @@ mod tests {
         #[test]
         fn plain_bytes_round_trip(n: u64) {
             prop_assert_eq!(n.to_string().parse::<ByteSize>().unwrap().bytes(), n);
+            prop_assert_eq!(ByteSize::new(n).exact().parse::<ByteSize>().unwrap().bytes(), n);
         }
         #[test]
         fn fractions_are_the_nearest_amount(whole in 0u64..1 << 20, behind in 0u32..1_000_000, mib: bool) {

@@ -14,6 +14,7 @@ use crate::compare::{ParsePresetError, ToleranceError};
 use crate::diagnose::DiagnoseError;
 use crate::diagnose::ledger::{LedgerError, ParseReadingError};
 use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
+use crate::gate::{AllowanceError, LimitError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
 use crate::meter::MeterError;
@@ -59,6 +60,10 @@ pub enum Error {
     Ceiling(#[from] CeilingError),
     #[error(transparent)]
     Command(#[from] CommandError),
+    #[error(transparent)]
+    Allowance(#[from] AllowanceError),
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]

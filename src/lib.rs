@@ -9,9 +9,10 @@
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
-//! - [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
+//! - [`gate`]: figures against a baseline. [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
+//! - `criterion` (a feature): memory as a measurement of criterion.
 //!
 //! ```
 //! use plimsoll::capture::{Capture, synthesize};
@@ -32,9 +33,12 @@ pub mod capture;
 pub mod ceiling;
 pub mod command;
 pub mod compare;
+#[cfg(feature = "criterion")]
+pub mod criterion;
 pub mod diagnose;
 mod error;
 pub mod estimate;
+pub mod gate;
 pub mod inspect;
 pub mod kernel;
 pub mod meter;

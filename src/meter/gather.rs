@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fd::BorrowedFd;
@@ -16,6 +15,7 @@ use super::gpu::{GpuPass, GpuReader};
 use super::meminfo::SystemMemoryFile;
 use super::oom::OomKills;
 use super::options::{MeterOptions, SwapScope};
+use super::own::{own_mark_resets, reset_own_mark};
 use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
@@ -33,9 +33,6 @@ const PASS_PARTS: u32 = 20;
 const DISCOVERY_PARTS: u32 = 100;
 /// They are looked for this often even where the kernel tells of none.
 const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
-
-/// How often the high-water mark of this process was reset: two meters in one process reset each other's.
-static RESETS: AtomicU64 = AtomicU64::new(0);
 
 /// What the sampler's thread and its owner share.
 #[derive(Debug)]
@@ -152,7 +149,7 @@ impl Gatherer {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
-            reset_since: self.tree.node(std::process::id()).is_some() && RESETS.load(Ordering::SeqCst) != self.resets,
+            reset_since: self.tree.node(std::process::id()).is_some() && own_mark_resets() != self.resets,
             cgroup: self.cgroup.as_ref().ok(),
         };
         if let Some(phase) = self.phase.take() {
@@ -177,8 +174,7 @@ impl Gatherer {
     fn reset_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
         if self.tree.node(own).is_some() {
-            std::fs::write("/proc/self/clear_refs", "5").ok()?;
-            self.resets = RESETS.fetch_add(1, Ordering::SeqCst) + 1;
+            self.resets = reset_own_mark().ok()?;
             return Some(own);
         }
         self.tree.node(self.root).filter(|_| self.resets_root)?;
@@ -244,7 +240,7 @@ impl Gatherer {
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         let cgroup = match &mut self.cgroup {
-            Ok(cgroup) => cgroup.current(),
+            Ok(cgroup) => cgroup.current(now, edge),
             Err(reason) => Err(Arc::clone(reason)),
         };
         self.passes.spent(now, thread_time().saturating_sub(before));

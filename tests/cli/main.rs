@@ -1,5 +1,6 @@
 //! The `plimsoll` command from outside.
 
+mod bench_gate;
 mod check;
 mod diagnose;
 mod estimate;

@@ -12,6 +12,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::Dtype;
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::{Preset, Tolerance};
+use plimsoll::gate::{DEFAULT_CONFIDENCE, Limit};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Metric;
 
@@ -58,6 +59,8 @@ pub enum Command {
     Estimate(Box<Estimate>),
     /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
     Ledger(Box<Ledger>),
+    /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
+    BenchGate(BenchGate),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -513,6 +516,34 @@ pub struct Diagnose {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "A regression exceeds every part of its limit, and the interval of its change excludes no change. \
+    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
+)]
+pub struct BenchGate {
+    /// Criterion's folder [default: $CRITERION_HOME, $CARGO_TARGET_DIR/criterion or target/criterion]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+
+    /// The baseline, as saved by `cargo bench -- --save-baseline NAME` [default: base, the run before]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
+    pub baseline: Option<String>,
+
+    /// What a benchmark may grow by: `5% | 1 MiB`, or `PATTERN=..` for those whose name matches (`*` is any text); the last
+    /// that matches counts [default: 5% | 64 KiB]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", default_value_t = DEFAULT_CONFIDENCE, value_parser = confidence)]
+    pub confidence: f64,
+
+    /// Print the judgement as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Schema {
     /// Which document
     #[arg(default_value = "record")]
@@ -533,6 +564,8 @@ pub enum Document {
     Estimate,
     /// Bytes a parameter by stage, `plimsoll.ledger/1`
     Ledger,
+    /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`
+    BenchGate,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -591,6 +624,13 @@ fn duration(text: &str) -> Result<Duration, String> {
         Ok(time) if !time.is_zero() => Ok(time),
         Ok(_) => Err("it has to be longer than nothing".to_owned()),
         Err(e) => Err(format!("{e}: write a number and a unit, such as 10ms, 60s or 5min")),
+    }
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(confidence) if (0.5..1.0).contains(&confidence) => Ok(confidence),
+        _ => Err("a confidence is a number from 0.5 to below 1, such as 0.99".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod args;
+mod bench_gate;
 mod check;
 mod compare;
 mod diagnose;
@@ -49,6 +50,7 @@ pub fn main() -> ExitCode {
         Command::Store(store) => store::run(&store),
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Ledger(ledger) => ledger::run(&ledger),
+        Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

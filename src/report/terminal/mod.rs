@@ -5,6 +5,7 @@
 //! least important columns on a narrow screen, and never wrap a row. Texts that come from files (names, messages) lose
 //! their control characters: a file name cannot move the cursor.
 
+mod bench_gate;
 mod capture;
 mod differences;
 mod entries;
@@ -22,6 +23,7 @@ mod table;
 mod tests;
 mod text;
 
+pub use bench_gate::bench_gate;
 pub use differences::differences;
 pub use entries::EntryTable;
 pub use estimate::estimate;

@@ -1,0 +1,52 @@
+//! Why criterion's files cannot be judged.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why criterion's files cannot be judged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// A folder or file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file is larger than any that criterion writes.
+    #[error("{} is larger than {limit} bytes, which no file of criterion is: is this criterion's folder?", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// A file is no JSON of the form that criterion writes.
+    #[error("{} is not as criterion 0.5 and later write it: {source}; run the benchmark again", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// The samples of a file make no sense.
+    #[error("{}: {what}; run the benchmark again", path.display())]
+    Samples {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The folder is too deep, or has too many parts, to be criterion's.
+    #[error("{} has more than {limit} {what}: is this criterion's folder?", path.display())]
+    TooMany {
+        /// The folder.
+        path: PathBuf,
+        /// How many there may be.
+        limit: usize,
+        /// Of what.
+        what: &'static str,
+    },
+}

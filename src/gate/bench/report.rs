@@ -1,0 +1,96 @@
+//! [`BenchGate`]: what became of the benchmarks of a folder.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::gate::{Comparison, Outcome, Summary, Unit};
+
+/// What became of the benchmarks of a folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchGate {
+    /// `plimsoll.bench-gate/1`.
+    #[schemars(extend("const" = "plimsoll.bench-gate/1"))]
+    pub schema: String,
+    /// Criterion's folder.
+    pub folder: String,
+    /// The baseline that benchmarks were held against.
+    pub baseline: String,
+    /// The benchmarks, by name.
+    pub benchmarks: Vec<BenchmarkVerdict>,
+    /// `fail` where one failed; else `inconclusive` where one is, or none could be compared; else `pass`.
+    pub outcome: Outcome,
+    /// The verdict in one line.
+    pub message: String,
+}
+
+/// The format of [`BenchGate`].
+pub(super) const SCHEMA: &str = "plimsoll.bench-gate/1";
+
+/// What became of one benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkVerdict {
+    /// Its name, such as `compare float32 peak_heap/16 MiB`.
+    pub id: String,
+    /// The metric in its name; absent where none is, as with wall time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// What its figures are amounts of.
+    pub unit: Unit,
+    /// Its figures.
+    pub current: Summary,
+    /// The judgement; absent where there is nothing to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// Criterion's own comparison with the same baseline, where it made one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<CriterionChange>,
+    /// Why it was not compared, or what else there is to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The change of the median as criterion told it, by its bootstrap; in per cent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CriterionChange {
+    /// The change.
+    pub percent: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The confidence of the interval: 0.95 unless the benchmark says otherwise.
+    pub confidence: f64,
+}
+
+impl BenchGate {
+    pub(super) fn new(folder: String, baseline: &str, benchmarks: Vec<BenchmarkVerdict>, hint: &str) -> Self {
+        let count = |wanted| {
+            let of = |verdict: &&BenchmarkVerdict| verdict.comparison.as_ref().is_some_and(|one| one.outcome == wanted);
+            benchmarks.iter().filter(of).count()
+        };
+        let (failed, inconclusive) = (count(Outcome::Fail), count(Outcome::Inconclusive));
+        let compared = benchmarks.iter().filter(|verdict| verdict.comparison.is_some()).count();
+        let benches = |count: usize| format!("{count} benchmark{}", if count == 1 { "" } else { "s" });
+        let (outcome, message) = if failed > 0 {
+            (Outcome::Fail, format!("{failed} of {} regressed against `{baseline}`", benches(compared)))
+        } else if compared == 0 {
+            (Outcome::Inconclusive, format!("nothing was compared: {hint}"))
+        } else if inconclusive > 0 {
+            let message = format!("{inconclusive} of {} cannot be told from `{baseline}`", benches(compared));
+            (Outcome::Inconclusive, message)
+        } else {
+            (Outcome::Pass, format!("none of {} regressed against `{baseline}`", benches(compared)))
+        };
+        let (schema, baseline) = (SCHEMA.to_owned(), baseline.to_owned());
+        Self { schema, folder, baseline, benchmarks, outcome, message }
+    }
+
+    /// The exit code of the command: 0 where nothing regressed, 1 where something did, 3 where that cannot be told.
+    pub fn exit_code(&self) -> u8 {
+        match self.outcome {
+            Outcome::Fail => 1,
+            Outcome::Inconclusive => 3,
+            Outcome::Pass | Outcome::Improved => 0,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! [`judge`]: repeated figures held against those of a baseline.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::allowance::Allowance;
+use super::interval::{Interval, Method, fewest, shift};
+use crate::bytes::ByteSize;
+
+/// How sure a verdict has to be where nothing else is asked for. Of comparisons of equals, no more than one in two
+/// hundred finds growth where there is none, before the allowance is even looked at.
+pub const DEFAULT_CONFIDENCE: f64 = 0.99;
+
+/// What figures are amounts of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Something else, of which an allowance can only be a share.
+    Other,
+}
+
+/// What became of a figure since its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It did not grow by more than its allowance.
+    Pass,
+    /// It fell by more than its allowance.
+    Improved,
+    /// It grew by more than its allowance.
+    Fail,
+    /// The figures are too few or too scattered to tell.
+    Inconclusive,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pass => "pass",
+            Self::Improved => "improved",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+        })
+    }
+}
+
+/// What is told of a set of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// How many there are.
+    pub count: u64,
+    /// The middle one, or the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// The summary of `figures`, in any order; `None` where there are none, or one is negative or not finite.
+    pub fn of(figures: &[f64]) -> Option<Self> {
+        if figures.is_empty() || figures.iter().any(|figure| !(figure.is_finite() && *figure >= 0.0)) {
+            return None;
+        }
+        let mut sorted = figures.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let count = sorted.len();
+        let median = f64::midpoint(sorted[(count - 1) / 2], sorted[count / 2]);
+        Some(Self { count: count as u64, median, min: sorted[0], max: sorted[count - 1] })
+    }
+}
+
+/// The judgement of figures against those of a baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What became of them.
+    pub outcome: Outcome,
+    /// What they are amounts of.
+    pub unit: Unit,
+    /// The baseline; absent where its figures cannot be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Summary>,
+    /// The figures that were judged; absent where they cannot be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<Summary>,
+    /// How much they moved, in their unit: positive where they grew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<f64>,
+    /// The shift in per cent of the baseline's median; absent where that is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<f64>,
+    /// Where the true shift lies; absent where there are too few figures to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// How shift and interval were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// What they may grow by.
+    pub allowance: Allowance,
+    /// The allowance in the unit of the figures; absent where no part of it applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// The judgement in one line.
+    pub message: String,
+}
+
+/// Judges `current` against `baseline`, both in the order in which they were taken.
+///
+/// `confidence` is that of the interval, between 0.5 and 1: [`DEFAULT_CONFIDENCE`] where nothing speaks for another.
+///
+/// ```
+/// use plimsoll::gate::{DEFAULT_CONFIDENCE, Outcome, Unit, judge};
+/// let before = [100e6, 101e6, 100e6, 102e6, 100e6, 101e6];
+/// let after = before.map(|bytes| bytes * 1.1);
+/// let comparison = judge(&before, &after, Unit::Bytes, "5% | 1 MiB".parse()?, DEFAULT_CONFIDENCE);
+/// assert_eq!(comparison.outcome, Outcome::Fail);
+/// # Ok::<(), plimsoll::gate::AllowanceError>(())
+/// ```
+pub fn judge(baseline: &[f64], current: &[f64], unit: Unit, allowance: Allowance, confidence: f64) -> Comparison {
+    let summaries = (Summary::of(baseline), Summary::of(current));
+    let (Some(before), Some(_)) = summaries else {
+        let message = match summaries {
+            (None, _) => unusable("the baseline's figures", baseline),
+            _ => unusable("the figures", current),
+        };
+        return Comparison {
+            outcome: Outcome::Inconclusive,
+            unit,
+            baseline: summaries.0,
+            current: summaries.1,
+            shift: None,
+            percent: None,
+            interval: None,
+            method: None,
+            allowance,
+            margin: None,
+            message,
+        };
+    };
+    let found = shift(baseline, current, confidence.clamp(0.5, 1.0 - f64::EPSILON));
+    conclude(before.median, summaries, found, unit, allowance, confidence)
+}
+
+fn unusable(what: &str, figures: &[f64]) -> String {
+    match figures.iter().position(|figure| !(figure.is_finite() && *figure >= 0.0)) {
+        Some(at) => format!("{what} cannot be used: number {} is {}, which is no amount", at + 1, figures[at]),
+        None => format!("{what} are missing"),
+    }
+}
+
+/// The comparison that a shift and its interval come to, of figures whose middle was `before`.
+pub(super) fn conclude(
+    before: f64,
+    (baseline, current): (Option<Summary>, Option<Summary>),
+    (shift, interval, method): (f64, Option<Interval>, Method),
+    unit: Unit,
+    allowance: Allowance,
+    confidence: f64,
+) -> Comparison {
+    let percent = (before > 0.0).then(|| shift / before * 100.0).filter(|percent| percent.is_finite());
+    let margin = allowance.margin(before, unit);
+    let say = |amount: f64| amount_text(amount, before, unit);
+    let (outcome, message) = match (interval, margin) {
+        (_, None) => {
+            let what = match unit {
+                Unit::Bytes => "bytes",
+                Unit::Nanoseconds => "times",
+                Unit::Other => "figures that are neither bytes nor times",
+            };
+            (
+                Outcome::Inconclusive,
+                format!("the allowance {allowance} says nothing of {what}: add a share such as `5%`"),
+            )
+        }
+        (None, Some(_)) => {
+            let [of_baseline, of_current] = [baseline, current].map(|side| side.map_or(0, |side| side.count));
+            let needed = fewest(confidence);
+            let message = format!(
+                "{} by the middle of {} and {} figures, too few for a {}: repeat each at least {needed} times",
+                moved(shift, &say),
+                of_baseline,
+                of_current,
+                confidence_text(confidence)
+            );
+            (Outcome::Inconclusive, message)
+        }
+        (Some(interval), Some(margin)) => {
+            let range = format!("{} to {}", say(interval.low), say(interval.high));
+            let (outcome, why) = if interval.low > 0.0 && shift > margin {
+                (Outcome::Fail, format!("more than {allowance}"))
+            } else if interval.low <= 0.0 && interval.high > margin {
+                (Outcome::Inconclusive, format!("which holds no change and more than {allowance} alike"))
+            } else if interval.high < 0.0 && shift < -margin {
+                (Outcome::Improved, format!("more than {allowance}"))
+            } else {
+                (Outcome::Pass, format!("within {allowance}"))
+            };
+            let message = if interval.low == 0.0 && interval.high == 0.0 {
+                "unchanged: the figures do not differ".to_owned()
+            } else {
+                format!("{}, {} {range}, {why}", moved(shift, &say), confidence_text(interval.confidence))
+            };
+            (outcome, message)
+        }
+    };
+    Comparison {
+        outcome,
+        unit,
+        baseline,
+        current,
+        shift: Some(shift),
+        percent,
+        interval,
+        method: Some(method),
+        allowance,
+        margin,
+        message,
+    }
+}
+
+fn moved(shift: f64, say: &dyn Fn(f64) -> String) -> String {
+    if shift > 0.0 {
+        format!("grew by {}", say(shift).trim_start_matches('+'))
+    } else if shift < 0.0 {
+        format!("fell by {}", say(shift).trim_start_matches('-'))
+    } else {
+        "did not move".to_owned()
+    }
+}
+
+fn confidence_text(confidence: f64) -> String {
+    format!("{}% interval", (confidence * 1e4).round() / 1e2)
+}
+
+/// A shift with its sign: in per cent of what was, or as an amount where nothing was.
+fn amount_text(amount: f64, before: f64, unit: Unit) -> String {
+    if before > 0.0 {
+        return match amount / before * 100.0 {
+            0.0 => "0 %".to_owned(),
+            percent if percent.abs() < 0.095 => format!("{percent:+.1e} %"),
+            percent => format!("{percent:+.1} %"),
+        };
+    }
+    let sign = if amount < 0.0 { "-" } else { "+" };
+    match unit {
+        Unit::Bytes => format!("{sign}{}", ByteSize::new(amount.abs().round() as u64)),
+        Unit::Nanoseconds => format!("{sign}{:.0} ns", amount.abs()),
+        Unit::Other => format!("{amount:+.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: f64 = 1024.0 * 1024.0;
+
+    fn one(baseline: &[f64], current: &[f64], allowance: &str) -> Comparison {
+        judge(baseline, current, Unit::Bytes, allowance.parse().unwrap(), DEFAULT_CONFIDENCE)
+    }
+
+    /// `n` figures around `mib` MiB that scatter by up to `scatter` MiB, in no order.
+    fn around(mib: f64, scatter: f64, n: u32) -> Vec<f64> {
+        (0..n).map(|i| (mib + scatter * (f64::from(i * 37 % 101) / 50.0 - 1.0)) * MIB).collect()
+    }
+
+    #[test]
+    fn growth_beyond_both_parts_fails() {
+        let comparison = one(&around(100.0, 1.0, 20), &around(110.0, 1.0, 20), "5% | 1 MiB");
+        assert_eq!(comparison.outcome, Outcome::Fail);
+        assert!(comparison.message.starts_with("grew by 10.0 %, 99% interval +9."), "{}", comparison.message);
+        assert!(comparison.message.ends_with(" %, more than 5% | 1 MiB"), "{}", comparison.message);
+        // One of the parts is not exceeded.
+        assert_eq!(one(&around(100.0, 1.0, 20), &around(110.0, 1.0, 20), "5% | 16 MiB").outcome, Outcome::Pass);
+        assert_eq!(one(&around(100.0, 1.0, 20), &around(110.0, 1.0, 20), "15% | 1 MiB").outcome, Outcome::Pass);
+        // What was equal before and is equal now needs no more figures than the confidence asks for.
+        assert_eq!(one(&[100.0 * MIB; 5], &[110.0 * MIB; 5], "5% | 1 MiB").outcome, Outcome::Fail);
+    }
+
+    #[test]
+    fn a_gain_is_told() {
+        let comparison = one(&around(110.0, 1.0, 20), &around(100.0, 1.0, 20), "5% | 1 MiB");
+        assert_eq!(comparison.outcome, Outcome::Improved);
+        assert!(comparison.message.starts_with("fell by 9.1 %"), "{}", comparison.message);
+    }
+
+    #[test]
+    fn scatter_that_hides_the_allowance_is_inconclusive() {
+        let comparison = one(&around(100.0, 60.0, 12), &around(104.0, 60.0, 12), "5% | 1 MiB");
+        assert_eq!(comparison.outcome, Outcome::Inconclusive);
+        assert!(
+            comparison.message.ends_with("which holds no change and more than 5% | 1 MiB alike"),
+            "{}",
+            comparison.message
+        );
+    }
+
+    #[test]
+    fn too_few_figures_are_inconclusive_and_say_how_many_are_needed() {
+        for (before, after) in [(1, 1), (1, 30), (4, 4)] {
+            let comparison = one(&vec![100.0 * MIB; before], &vec![300.0 * MIB; after], "5% | 1 MiB");
+            assert_eq!((comparison.outcome, comparison.interval), (Outcome::Inconclusive, None));
+            assert!(comparison.message.contains("repeat each at least 5 times"), "{}", comparison.message);
+        }
+        assert_eq!(one(&[], &[1.0], "5%").message, "the baseline's figures are missing");
+        assert_eq!(
+            one(&[1.0], &[1.0, f64::NAN], "5%").message,
+            "the figures cannot be used: number 2 is NaN, which is no amount"
+        );
+    }
+
+    #[test]
+    fn equal_figures_pass_at_equality() {
+        let comparison = one(&[4096.0; 10], &[4096.0; 10], "0%");
+        assert_eq!(comparison.outcome, Outcome::Pass);
+        assert_eq!(comparison.message, "unchanged: the figures do not differ");
+        let more = one(&[4096.0; 10], &[4097.0; 10], "0%");
+        assert_eq!(more.outcome, Outcome::Fail, "{}", more.message);
+        let from_nothing = one(&[0.0; 10], &[4096.0; 10], "0%");
+        assert_eq!(from_nothing.message, "grew by 4.00 KiB, 99% interval +4.00 KiB to +4.00 KiB, more than 0%");
+    }
+
+    #[test]
+    fn an_allowance_without_a_part_for_the_unit_says_so() {
+        let comparison = judge(&[1.0; 9], &[1.0; 9], Unit::Nanoseconds, "1 MiB".parse().unwrap(), DEFAULT_CONFIDENCE);
+        assert_eq!(comparison.outcome, Outcome::Inconclusive);
+        assert_eq!(comparison.message, "the allowance 1 MiB says nothing of times: add a share such as `5%`");
+    }
+
+    proptest! {
+        #[test]
+        fn any_figures_are_judged(
+            baseline in prop::collection::vec(any::<f64>(), 0..12), current in prop::collection::vec(any::<f64>(), 0..12),
+            percent in 0.0f64..100.0,
+        ) {
+            let allowance = Allowance::new(percent, ByteSize::new(1)).unwrap();
+            let comparison = judge(&baseline, &current, Unit::Bytes, allowance, DEFAULT_CONFIDENCE);
+            prop_assert!(!comparison.message.is_empty());
+            let json = serde_json::to_string(&comparison).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Comparison>(&json).unwrap(), comparison);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! [`Limits`]: allowances by name.
+
+use std::str::FromStr;
+
+use regex::Regex;
+
+use super::allowance::{Allowance, AllowanceError};
+
+/// An allowance for the figures whose name it matches.
+///
+/// ```
+/// use plimsoll::gate::Limit;
+/// let limit: Limit = "open/*=5%|1GiB".parse()?;
+/// assert!(limit.matches("open/256 MiB") && !limit.matches("reopen/256 MiB"));
+/// # Ok::<(), plimsoll::gate::LimitError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// `None` where it is for every name.
+    pattern: Option<Regex>,
+    allowance: Allowance,
+}
+
+impl Limit {
+    /// Whether it is for figures of this name. In its pattern `*` stands for any text and `?` for any one character.
+    pub fn matches(&self, name: &str) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(name))
+    }
+
+    /// The allowance.
+    pub fn allowance(&self) -> Allowance {
+        self.allowance
+    }
+}
+
+/// Why a text is no limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// The allowance cannot be read.
+    #[error(transparent)]
+    Allowance(#[from] AllowanceError),
+    /// The pattern cannot be used.
+    #[error(
+        "the pattern `{pattern}` has no name before the `=`, or is too long: write `NAME=5%|1MiB`, with `*` for any text"
+    )]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+    },
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    /// Takes an allowance for every figure (`5% | 1 MiB`), or for those whose name matches (`peak_rss/*=5%|1GiB`).
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // The name of a benchmark may hold a `=`, an allowance never does.
+        let Some((pattern, allowance)) = text.rsplit_once('=') else {
+            return Ok(Self { pattern: None, allowance: text.parse()? });
+        };
+        let error = || LimitError::Pattern { pattern: pattern.to_owned() };
+        let pattern = pattern.trim();
+        if pattern.is_empty() {
+            return Err(error());
+        }
+        let expression = regex::escape(pattern).replace(r"\*", ".*").replace(r"\?", ".");
+        let pattern = Regex::new(&format!("^(?s:{expression})$")).map_err(|_| error())?;
+        Ok(Self { pattern: Some(pattern), allowance: allowance.parse()? })
+    }
+}
+
+/// Limits in the order in which they were given; the last that matches a name is its limit.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    limits: Vec<Limit>,
+    default: Allowance,
+}
+
+impl Limits {
+    /// `limits`, and `default` for names that none of them matches.
+    pub fn new(limits: Vec<Limit>, default: Allowance) -> Self {
+        Self { limits, default }
+    }
+
+    /// The allowance of the figure `name`.
+    pub fn of(&self, name: &str) -> Allowance {
+        self.limits.iter().rev().find(|limit| limit.matches(name)).map_or(self.default, Limit::allowance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_last_limit_that_matches_counts() {
+        let limits = ["10%", "peak_*=5%|1GiB", "peak_rss/n=4=1%"].map(|text| text.parse().unwrap()).to_vec();
+        let limits = Limits::new(limits, "50%".parse().unwrap());
+        for (name, allowance) in
+            [("time", "10%"), ("peak_anon/x", "5% | 1 GiB"), ("peak_rss/n=4", "1%"), ("peak_rss/n=40", "5% | 1 GiB")]
+        {
+            assert_eq!(limits.of(name).to_string(), allowance, "{name}");
+        }
+        assert_eq!(Limits::new(Vec::new(), "50%".parse().unwrap()).of("x").to_string(), "50%");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        assert!("=5%".parse::<Limit>().unwrap_err().to_string().contains("no name before the `=`"));
+        assert!("a=5".parse::<Limit>().is_ok(), "five bytes");
+        assert!("a=b".parse::<Limit>().unwrap_err().to_string().starts_with("`b` is no part"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_without_wildcards_matches_itself_alone(name in "[a-z(){}+.\\\\é^$]([a-z +.]{0,9}[a-z)])?", other in "[a-z(){}+.]{0,12}") {
+            let limit: Limit = format!("{name}=5%").parse().unwrap();
+            prop_assert!(limit.matches(&name));
+            prop_assert_eq!(limit.matches(&other), name == other);
+        }
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,20}") {
+            let _ = text.parse::<Limit>();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The gate: figures judged against a baseline, and ceilings proposed from what was measured.
+//!
+//! An [`Allowance`] such as `5% | 1 MiB` says how much growth is let pass: a regression exceeds every part of it.
+//! [`judge`] holds repeated figures against those of a baseline and gives a [`Comparison`]:
+//! - the shift is the Hodges-Lehmann estimate, the median of all differences between a figure of now and one of the
+//!   baseline: an outlier moves it no further than a rank;
+//! - its confidence interval is made of the order statistics of those differences that the Mann-Whitney test does not
+//!   reject. Nothing is assumed of how the figures are distributed, and where figures are equal, as memory counted in
+//!   pages often is, the interval holds at least its confidence. Figures that depend on the one before them (a drift)
+//!   count as fewer;
+//! - it fails only where the interval excludes no change and the shift exceeds the allowance; where the interval holds
+//!   both no change and a regression beyond the allowance it is inconclusive, never passed.
+
+mod allowance;
+pub mod bench;
+mod interval;
+mod judge;
+mod limits;
+mod rank;
+#[cfg(test)]
+mod simulation;
+
+pub use allowance::{Allowance, AllowanceError};
+pub use interval::{Interval, Method};
+pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, Unit, judge};
+pub use limits::{Limit, LimitError, Limits};

@@ -1,0 +1,154 @@
+//! How often the gate is wrong: comparisons of equals and of a true growth, on simulated figures as machines give them.
+//!
+//! Every figure is a level, moved by what tells one session from another, by a slow drift within the session, by noise of
+//! each run, now and then by an outlier, and counted in pages. All of it comes from seeds.
+
+use proptest::prelude::RngExt as _;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+use super::{DEFAULT_CONFIDENCE, Outcome, Unit, judge};
+
+/// What a machine does to a figure; shares of its level.
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    /// The deviation of each run.
+    run: f64,
+    /// The deviation between sessions: neighbours, the kernel's caches, the layout of memory.
+    session: f64,
+    /// How far the level drifts from the first run of a session to its last.
+    drift: f64,
+    /// The deviation of a level that wanders: each run keeps nine tenths of where the one before was.
+    wander: f64,
+    /// The share of runs that are outliers, and by how much they are larger.
+    outliers: (f64, f64),
+    /// Figures are whole numbers of so many bytes.
+    page: f64,
+}
+
+const QUIET: Noise = Noise { run: 0.002, session: 0.001, drift: 0.0, wander: 0.0, outliers: (0.0, 0.0), page: 4096.0 };
+const SHARED: Noise =
+    Noise { run: 0.02, session: 0.005, drift: 0.01, wander: 0.0, outliers: (0.05, 0.5), page: 4096.0 };
+const HUGE_PAGES: Noise =
+    Noise { run: 0.01, session: 0.002, drift: 0.0, wander: 0.0, outliers: (0.02, 0.3), page: 2_097_152.0 };
+const DRIFTING: Noise =
+    Noise { run: 0.005, session: 0.005, drift: 0.03, wander: 0.0, outliers: (0.05, 0.2), page: 4096.0 };
+const WANDERING: Noise =
+    Noise { run: 0.005, session: 0.002, drift: 0.0, wander: 0.02, outliers: (0.02, 0.2), page: 4096.0 };
+const WILD: Noise = Noise { run: 0.15, session: 0.0, drift: 0.0, wander: 0.0, outliers: (0.1, 1.0), page: 4096.0 };
+
+const COMPARISONS: u32 = 1000;
+
+struct Machine {
+    random: TestRng,
+    noise: Noise,
+}
+
+impl Machine {
+    fn new(noise: Noise, seed: u8) -> Self {
+        Self { random: TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]), noise }
+    }
+
+    /// Between 0 and 1.
+    fn uniform(&mut self) -> f64 {
+        self.random.random()
+    }
+
+    /// Normal with deviation 1, by Box and Muller's transform.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// One session of `runs` runs of something that takes `level` bytes.
+    fn session(&mut self, level: f64, runs: usize) -> Vec<f64> {
+        let noise = self.noise;
+        let offset = self.normal() * noise.session;
+        let direction = if self.uniform() < 0.5 { -1.0 } else { 1.0 };
+        let mut wander = self.normal() * noise.wander;
+        let mut figures = Vec::new();
+        for run in 0..runs {
+            let along = run as f64 / runs as f64 - 0.5;
+            wander = 0.9 * wander + (1.0f64 - 0.81).sqrt() * self.normal() * noise.wander;
+            let mut figure =
+                level * (1.0 + offset + direction * noise.drift * along + wander + self.normal() * noise.run);
+            if self.uniform() < noise.outliers.0 {
+                figure += level * noise.outliers.1 * self.uniform();
+            }
+            figures.push((figure / noise.page).round().max(1.0) * noise.page);
+        }
+        figures
+    }
+
+    /// The outcomes of comparisons of what takes 200 MiB with what takes `growth` times that.
+    fn outcomes(&mut self, growth: f64, runs: usize) -> Count {
+        let level = 200.0 * 1024.0 * 1024.0;
+        let mut count = Count::default();
+        for _ in 0..COMPARISONS {
+            let (before, after) = (self.session(level, runs), self.session(level * growth, runs));
+            let allowance = "5% | 1 MiB".parse().unwrap();
+            match judge(&before, &after, Unit::Bytes, allowance, DEFAULT_CONFIDENCE).outcome {
+                Outcome::Fail => count.fail += 1,
+                Outcome::Pass => count.pass += 1,
+                Outcome::Inconclusive => count.inconclusive += 1,
+                Outcome::Improved => count.improved += 1,
+            }
+        }
+        count
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    pass: u32,
+    fail: u32,
+    improved: u32,
+    inconclusive: u32,
+}
+
+const NOISES: [(&str, Noise); 5] = [
+    ("quiet", QUIET),
+    ("shared", SHARED),
+    ("huge pages", HUGE_PAGES),
+    ("drifting", DRIFTING),
+    ("wandering", WANDERING),
+];
+
+#[test]
+fn equals_fail_at_most_once_in_a_hundred_comparisons() {
+    for (name, noise) in NOISES.into_iter().chain([("wild", WILD)]) {
+        for runs in [5, 10, 20, 30, 100] {
+            // A session of fewer runs than it takes the level to wander off says nothing of where it wanders.
+            if name == "wandering" && runs < 30 {
+                continue;
+            }
+            let count = Machine::new(noise, 1).outcomes(1.0, runs);
+            assert!(count.fail <= COMPARISONS / 100, "{name}, {runs} runs: {count:?}");
+            // A gate that never says anything would pass the line above.
+            if runs >= 30 && name != "wild" {
+                assert!(count.pass >= COMPARISONS * 9 / 10, "{name}, {runs} runs: {count:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_per_cent_more_fail_in_ninety_nine_of_a_hundred_comparisons() {
+    for (name, noise) in NOISES {
+        for runs in [10, 20, 30, 100] {
+            if name == "wandering" && runs < 30 {
+                continue;
+            }
+            let count = Machine::new(noise, 2).outcomes(1.1, runs);
+            // With ten runs, outliers leave a few undecided; none of them passes.
+            let least = if runs >= 20 { 99 } else { 90 };
+            assert!(count.fail >= COMPARISONS * least / 100, "{name}, {runs} runs: {count:?}");
+            assert!(count.pass + count.improved <= COMPARISONS / 100, "{name}, {runs} runs: {count:?}");
+        }
+    }
+}
+
+#[test]
+fn noise_larger_than_the_growth_is_inconclusive_rather_than_passed() {
+    let count = Machine::new(WILD, 0).outcomes(1.1, 10);
+    assert!(count.pass <= COMPARISONS / 100 && count.inconclusive >= COMPARISONS * 8 / 10, "{count:?}");
+}

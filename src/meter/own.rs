@@ -1,0 +1,105 @@
+//! [`OwnProcess`]: the memory of this process, read often and cheaply.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::MeterError;
+use super::process::{ProcessMemory, Status};
+use super::text::{TextFile, numbers};
+use crate::bytes::ByteSize;
+
+const STATUS: &str = "/proc/self/status";
+const STATM: &str = "/proc/self/statm";
+const CLEAR_REFS: &str = "/proc/self/clear_refs";
+
+/// How often the high-water mark of this process was reset: two meters in one process reset each other's.
+static RESETS: AtomicU64 = AtomicU64::new(0);
+
+/// Resets the high-water mark of this process to the resident set of now; gives the count of resets.
+pub(crate) fn reset_own_mark() -> io::Result<u64> {
+    std::fs::write(CLEAR_REFS, "5")?;
+    Ok(RESETS.fetch_add(1, Ordering::SeqCst) + 1)
+}
+
+/// The count of resets so far.
+pub(crate) fn own_mark_resets() -> u64 {
+    RESETS.load(Ordering::SeqCst)
+}
+
+/// The memory of this process, through files that stay open: nothing is allocated by a reading after the first.
+#[derive(Debug)]
+pub struct OwnProcess {
+    status: TextFile,
+    statm: TextFile,
+    page: u64,
+    text: Vec<u8>,
+}
+
+impl OwnProcess {
+    /// Opens the files of this process.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where /proc cannot be read.
+    pub fn open() -> Result<Self, MeterError> {
+        let open = |path| TextFile::open(path).map_err(|source| MeterError::read(path, source));
+        // The files of the process, not of the thread that opens them.
+        let (status, statm) = (open(STATUS)?, open(STATM)?);
+        Ok(Self { status, statm, page: rustix::param::page_size() as u64, text: Vec::new() })
+    }
+
+    /// Its memory now, with its high-water mark.
+    ///
+    /// # Errors
+    /// [`MeterError`] where it cannot be read.
+    pub fn memory(&mut self) -> Result<ProcessMemory, MeterError> {
+        let text = self.status.read_single(&mut self.text).map_err(|source| MeterError::read(STATUS, source))?;
+        let memory = Status::parse(text).and_then(|status| status.memory);
+        memory.ok_or_else(|| MeterError::Malformed { path: STATUS.to_owned(), field: "VmRSS" })
+    }
+
+    /// Its resident set now and the anonymous part of it, from `statm`: a few microseconds, and no mark.
+    ///
+    /// # Errors
+    /// [`MeterError`] where they cannot be read.
+    pub fn resident(&mut self) -> Result<(ByteSize, ByteSize), MeterError> {
+        let text = self.statm.read_single(&mut self.text).map_err(|source| MeterError::read(STATM, source))?;
+        let mut pages = numbers(text).skip(1);
+        // What is resident, and the part of it that is file-backed or shared.
+        match (pages.next(), pages.next()) {
+            (Some(resident), Some(shared)) => {
+                let bytes = |pages: u64| ByteSize::new(pages.saturating_mul(self.page));
+                Ok((bytes(resident), bytes(resident.saturating_sub(shared))))
+            }
+            _ => Err(MeterError::Malformed { path: STATM.to_owned(), field: "shared" }),
+        }
+    }
+
+    /// Resets its high-water mark to the resident set of now.
+    ///
+    /// # Errors
+    /// [`MeterError::Read`] where the kernel or a sandbox refuses it.
+    pub fn reset_mark(&mut self) -> Result<(), MeterError> {
+        reset_own_mark().map(|_| ()).map_err(|source| MeterError::read(CLEAR_REFS, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use super::*;
+    use crate::bytes::MIB;
+
+    /// The meters of other tests reset the mark as well, so that it may be lower than what was reached, never higher.
+    #[test]
+    fn what_is_touched_is_read() {
+        let mut own = OwnProcess::open().unwrap();
+        let (before, anon) = own.resident().unwrap();
+        let block = black_box(vec![1u8; 64 * MIB as usize]);
+        let memory = own.memory().unwrap();
+        let (after, more) = own.resident().unwrap();
+        assert!(after.bytes() > before.bytes() + 48 * MIB && more.bytes() > anon.bytes() + 48 * MIB);
+        assert!(memory.peak_rss.unwrap() >= memory.rss && memory.anon.unwrap().bytes() > anon.bytes() + 48 * MIB);
+        drop(block);
+    }
+}
