@@ -10,7 +10,7 @@ mod inspect;
 mod python;
 mod records;
 mod run;
-mod store;
 mod snapshot;
+mod store;
 mod support;
 mod usage;
