@@ -16,8 +16,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 const STAYS: usize = 256 << 20;
 const BLOCK: usize = 48 << 20;
-const BLOCKS: usize = 10;
-const RUNS: usize = 21;
+const BLOCKS: usize = 40;
+const RUNS: usize = 11;
 
 /// One run of the loop over the buffer that stays.
 fn churn(stays: &[u8]) -> u64 {
