@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::counted::exact;
+use super::counted::counter_of;
 use super::limits::Limits;
 use super::others::Others;
 use super::phase::{Installed, Sink, install_on_thread};
@@ -178,7 +178,7 @@ impl Watched {
         for (phase, of_heap) in phases.iter_mut().zip(self.heap_phases.borrow().iter()) {
             for (metric, bytes) in HEAP.into_iter().zip([of_heap.peak, of_heap.retained]) {
                 phase.unavailable.remove(&metric);
-                let counter = exact(heap.scope).to_owned();
+                let counter = counter_of(heap.scope).to_owned();
                 phase.readings.insert(metric, Reading { bytes, source: Source::Exact, counter });
             }
         }
