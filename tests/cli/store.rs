@@ -84,6 +84,9 @@ fn every_command_speaks_json() {
     assert_eq!(json(&[path("store"), path("ls"), &store])[0]["entries"][1]["name"], "entry_000001.pt");
     assert_eq!(json(&[path("store"), path("stat"), &store])["file_bytes"], packed["bytes"]);
     assert_eq!(json(&[path("store"), path("gc"), &store])["objects"], 0);
+    let (plain, packed) = (json(&[path("inspect"), &capture]), json(&[path("inspect"), &store]));
+    assert_eq!((&plain["totals"], &plain["repeats"]), (&packed["totals"], &packed["repeats"]));
+    assert_eq!(plain["entries"][1]["tensors"], packed["entries"][1]["tensors"]);
 }
 
 #[test]

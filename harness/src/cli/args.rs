@@ -1,6 +1,5 @@
 //! The arguments of every command.
 
-use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +17,10 @@ use plimsoll::meter::Metric;
 
 use super::estimate::Estimate;
 use super::ledger::Ledger;
+use super::pack::Pack;
+use super::store::StoreArguments;
+use super::unpack::Unpack;
+use super::verify::Verify;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -390,108 +393,6 @@ pub struct Inspect {
     pub out: Option<PathBuf>,
 
     /// Print what was found as JSON
-    #[arg(long, env = "PLIMSOLL_JSON")]
-    pub json: bool,
-}
-
-#[derive(Args)]
-pub struct Pack {
-    /// The folder of `entry_*.pt`
-    pub dir: PathBuf,
-
-    /// The store; it is made where there is none
-    #[arg(long, value_name = "STORE", env = "PLIMSOLL_STORE")]
-    pub out: PathBuf,
-
-    /// The name of the capture in the store [default: that of the folder]
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<OsString>,
-
-    /// Delete each original, after its bytes were put together from the store and compared
-    #[arg(long = "move")]
-    pub remove: bool,
-
-    /// Replace entries that the store has with other content
-    #[arg(long)]
-    pub replace: bool,
-
-    /// Compress storages with zstd where that saves a tenth; they are decompressed whenever they are used
-    #[arg(long, env = "PLIMSOLL_COMPRESS")]
-    pub compress: bool,
-
-    /// Threads [default: one a processor]
-    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
-    pub jobs: Option<std::num::NonZeroUsize>,
-
-    /// Print what was done as JSON
-    #[arg(long, env = "PLIMSOLL_JSON")]
-    pub json: bool,
-}
-
-#[derive(Args)]
-pub struct Unpack {
-    /// The store
-    pub store: PathBuf,
-
-    /// The folder that the files go to; entries of several captures each into a folder of its own there
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-
-    /// What to unpack: CAPTURE, CAPTURE/ENTRY or ENTRY [default: everything]
-    pub entries: Vec<OsString>,
-
-    /// Threads [default: one a processor]
-    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
-    pub jobs: Option<std::num::NonZeroUsize>,
-
-    /// Print what was done as JSON
-    #[arg(long, env = "PLIMSOLL_JSON")]
-    pub json: bool,
-}
-
-#[derive(Args)]
-pub struct Verify {
-    /// The store
-    pub store: PathBuf,
-
-    /// What to verify: CAPTURE, CAPTURE/ENTRY or ENTRY [default: everything]
-    pub entries: Vec<OsString>,
-
-    /// Compare the entries with the files of this folder as well
-    #[arg(long, value_name = "DIR")]
-    pub against: Option<PathBuf>,
-
-    /// Threads [default: one a processor]
-    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
-    pub jobs: Option<std::num::NonZeroUsize>,
-
-    /// Print what was found as JSON
-    #[arg(long, env = "PLIMSOLL_JSON")]
-    pub json: bool,
-}
-
-#[derive(Args)]
-pub struct StoreArguments {
-    #[command(subcommand)]
-    pub command: StoreCommand,
-}
-
-#[derive(Subcommand)]
-pub enum StoreCommand {
-    /// List captures and their entries
-    Ls(StorePlace),
-    /// Show what the store holds and what it saves
-    Stat(StorePlace),
-    /// Remove objects that no entry needs, and what writers left unfinished
-    Gc(StorePlace),
-}
-
-#[derive(Args)]
-pub struct StorePlace {
-    /// The store
-    pub store: PathBuf,
-
-    /// Print it as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
 }

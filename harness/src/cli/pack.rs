@@ -1,16 +1,52 @@
 //! `pack`: a folder of entries into a store.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::capture::store::{PackOptions, PackReport, PackStatus, Store, StoreError};
 use serde_json::json;
 
-use super::args::Pack;
 use super::{Failed, USAGE, output};
 use crate::progress;
 use crate::signals::Cancel;
+
+#[derive(Args)]
+pub struct Pack {
+    /// The folder of `entry_*.pt`
+    pub dir: PathBuf,
+
+    /// The store; it is made where there is none
+    #[arg(long, value_name = "STORE", env = "PLIMSOLL_STORE")]
+    pub out: PathBuf,
+
+    /// The name of the capture in the store [default: that of the folder]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<OsString>,
+
+    /// Delete each original, after its bytes were put together from the store and compared
+    #[arg(long = "move")]
+    pub remove: bool,
+
+    /// Replace entries that the store has with other content
+    #[arg(long)]
+    pub replace: bool,
+
+    /// Compress storages with zstd where that saves a tenth; they are decompressed whenever they are used
+    #[arg(long, env = "PLIMSOLL_COMPRESS")]
+    pub compress: bool,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// Print what was done as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Packs; 2 where an entry was left out, the signal's code where it was interrupted.
 pub fn run(pack: &Pack) -> Result<u8, Failed> {

@@ -1,9 +1,37 @@
 //! `store ls`, `store stat`, `store gc`.
 
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use plimsoll::capture::store::{Store, Survey};
 
-use super::args::{StoreArguments, StoreCommand, StorePlace};
 use super::{Failed, USAGE, output};
+
+#[derive(Args)]
+pub struct StoreArguments {
+    #[command(subcommand)]
+    pub command: StoreCommand,
+}
+
+#[derive(Subcommand)]
+pub enum StoreCommand {
+    /// List captures and their entries
+    Ls(StorePlace),
+    /// Show what the store holds and what it saves
+    Stat(StorePlace),
+    /// Remove objects that no entry needs, and what writers left unfinished
+    Gc(StorePlace),
+}
+
+#[derive(Args)]
+pub struct StorePlace {
+    /// The store
+    pub store: PathBuf,
+
+    /// Print it as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Shows the store, or collects its garbage.
 pub fn run(arguments: &StoreArguments) -> Result<u8, Failed> {

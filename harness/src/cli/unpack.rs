@@ -1,13 +1,38 @@
 //! `unpack`: entries of a store as files.
 
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::capture::store::{Store, StoreError, UnpackOptions, UnpackReport};
 use serde_json::json;
 
-use super::args::Unpack;
 use super::{Failed, USAGE, output};
 use crate::progress;
 use crate::signals::Cancel;
+
+#[derive(Args)]
+pub struct Unpack {
+    /// The store
+    pub store: PathBuf,
+
+    /// The folder that the files go to; entries of several captures each into a folder of its own there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// What to unpack: CAPTURE, CAPTURE/ENTRY or ENTRY [default: everything]
+    pub entries: Vec<OsString>,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// Print what was done as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Unpacks; 2 where an entry was left out, the signal's code where it was interrupted.
 pub fn run(unpack: &Unpack) -> Result<u8, Failed> {

@@ -1,12 +1,37 @@
 //! `verify`: proof that a store gives every file back.
 
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::capture::store::{Store, StoreError, VerifyOptions, VerifyReport};
 
-use super::args::Verify;
 use super::{Failed, output};
 use crate::progress;
 use crate::signals::Cancel;
+
+#[derive(Args)]
+pub struct Verify {
+    /// The store
+    pub store: PathBuf,
+
+    /// What to verify: CAPTURE, CAPTURE/ENTRY or ENTRY [default: everything]
+    pub entries: Vec<OsString>,
+
+    /// Compare the entries with the files of this folder as well
+    #[arg(long, value_name = "DIR")]
+    pub against: Option<PathBuf>,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Something is damaged, missing or different.
 const DAMAGED: u8 = 1;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use serde::Deserialize;
 
+use super::super::error::{CaptureError, PackedError};
 use super::error::StoreError;
 use super::object_id::ObjectId;
 use super::places::Places;
@@ -155,10 +156,8 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(StoreError::io(&path, "read it")(source)),
         };
-        let malformed = |found| super::super::error::PackedError::Reference(found);
-        let read = reference::read(&text)
-            .map_err(|found| super::super::error::CaptureError::new(&path.as_path().into(), malformed(found)));
-        Ok(Some(read?))
+        let malformed = |found| CaptureError::new(&path.as_path().into(), PackedError::Reference(found));
+        Ok(Some(reference::read(&text).map_err(malformed)?))
     }
 
     /// A lock that any number of writers hold together.
