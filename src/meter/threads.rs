@@ -52,6 +52,11 @@ fn runs(stat: &[u8]) -> bool {
     close.and_then(|close| stat.get(close + 2)) == Some(&b'R')
 }
 
+/// Whether no thread of this process has this id any more.
+pub(crate) fn is_gone(id: u32) -> bool {
+    !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
+}
+
 /// The name and the minor faults of a thread's `stat`. The faults of a process that it has reaped are not among them.
 fn parse(text: &[u8]) -> Option<(String, u64)> {
     // The name stands in parentheses and may hold any byte but NUL: only the last one closes it.
@@ -92,6 +97,7 @@ mod tests {
         assert!(after.minor_faults > before.minor_faults, "{before:?} {after:?}");
         assert!(after.processor > before.processor && processor_time(id) >= after.processor);
         assert_eq!((touched.len(), processor_time(u32::MAX)), (8 << 20, None));
+        assert!(is_gone(u32::MAX) && !is_gone(id));
     }
 
     proptest! {
