@@ -1,6 +1,6 @@
 //! The threads of this process: how long each ran, and how many pages it touched for the first time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::text::{number, read_path};
 
@@ -33,6 +33,25 @@ pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
 }
 
+/// Waits until the main thread of this process waits for something itself, no longer than `limit`; where this thread is
+/// it, or its state cannot be read, not at all.
+pub(crate) fn await_main_thread(limit: Duration) {
+    let (process, began) = (std::process::id(), Instant::now());
+    if rustix::thread::gettid() == rustix::process::getpid() {
+        return;
+    }
+    let (path, mut buffer) = (format!("/proc/self/task/{process}/stat"), Vec::new());
+    while read_path(&path, &mut buffer).is_ok_and(runs) && began.elapsed() < limit {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Whether a `stat` is that of a thread that runs or could.
+fn runs(stat: &[u8]) -> bool {
+    let close = stat.iter().rposition(|&b| b == b')');
+    close.and_then(|close| stat.get(close + 2)) == Some(&b'R')
+}
+
 /// Whether no thread of this process has this id any more.
 pub(crate) fn is_gone(id: u32) -> bool {
     !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
@@ -58,6 +77,13 @@ mod tests {
         let text = b"439 (a) S 1 (b)) S 410 439 439 0 -1 4194624 40558 1581227 0 255 69 265 4772 5144 20 0 13 0 25 1\n";
         assert_eq!(parse(text), Some(("a) S 1 (b)".to_owned(), 40_558)));
         assert_eq!((parse(b"439 (sh) S 410"), parse(b") S ("), parse(b"")), (None, None, None));
+    }
+
+    #[test]
+    fn a_thread_that_runs_is_told_from_one_that_waits() {
+        assert!(runs(b"439 (S) R 410 439") && !runs(b"439 (R) S 410 439") && !runs(b"439 (R)") && !runs(b""));
+        // The test harness waits for its tests, or else for the limit.
+        await_main_thread(Duration::from_millis(20));
     }
 
     #[test]
