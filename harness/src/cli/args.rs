@@ -1,5 +1,6 @@
 //! The arguments of every command.
 
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
