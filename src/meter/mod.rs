@@ -66,6 +66,7 @@ pub use metric::{Metric, ParseMetricError};
 pub use oom::OomKills;
 pub use options::{MeterOptions, SwapScope};
 pub use own::OwnProcess;
+pub(crate) use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;
 pub use process::{ProcessId, ProcessMemory};
 pub use reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source, TimelinePoint};

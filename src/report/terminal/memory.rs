@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::style::Screen;
 use super::table::{Align, Cell, Column, Table};
 use super::text::{clean, duration, interval as interval_words, labelled};
-use crate::meter::{Metric, PhaseReadings, Reading, Source, sparkline};
+use crate::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.
 const FIGURES: [(Metric, &str, u8); 5] = [
@@ -22,21 +22,22 @@ const SPARK: usize = 16;
 /// The table of `phases`, then what its marks mean.
 pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
     let palette = &screen.palette;
+    let figures = shown(phases);
     let rows: Vec<Vec<Cell>> = phases
         .iter()
         .map(|phase| {
             let wall = Cell::new(duration(phase.wall_ns as f64), palette.dim);
-            let figures = FIGURES.iter().map(|(metric, ..)| match phase.readings.get(metric) {
+            let cells = figures.iter().map(|(metric, ..)| match phase.readings.get(metric) {
                 Some(reading) => Cell::plain(marked(reading)),
                 None => Cell::new("n/a", palette.warn),
             });
             let spark = Cell::new(sparkline(&phase.timeline, SPARK), palette.dim);
-            [Cell::plain(clean(&phase.phase)), wall].into_iter().chain(figures).chain([spark]).collect()
+            [Cell::plain(clean(&phase.phase)), wall].into_iter().chain(cells).chain([spark]).collect()
         })
         .collect();
     let titles = [("memory", Align::Left, 0), ("time", Align::Right, 6)]
         .into_iter()
-        .chain(FIGURES.map(|(_, title, expendable)| (title, Align::Right, expendable)))
+        .chain(figures.iter().map(|&(_, title, expendable)| (title, Align::Right, expendable)))
         .chain([("RSS over time", Align::Left, 5)]);
     let mut columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).collect();
     for row in &rows {
@@ -47,6 +48,13 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
     rows.iter().for_each(|row| text.push_str(&table.row(row)));
     text.push_str(&legend(phases, screen));
     text
+}
+
+/// The figures of these phases, without those that nobody asked for.
+fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
+    let asked =
+        |metric| phases.iter().any(|phase| phase.unavailable.get(&metric).is_none_or(|why| why != NOT_ASKED_FOR));
+    FIGURES.into_iter().filter(|&(metric, ..)| asked(metric)).collect()
 }
 
 /// The figure and the mark of its source.
@@ -63,10 +71,10 @@ pub(super) fn marked(reading: &Reading) -> String {
 /// What the marks that occur mean, and why figures are missing.
 fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     let palette = &screen.palette;
-    let shown = |phase: &PhaseReadings| -> Vec<Source> {
+    let sources_of = |phase: &PhaseReadings| -> Vec<Source> {
         FIGURES.iter().filter_map(|(metric, ..)| Some(phase.readings.get(metric)?.source)).collect()
     };
-    let sources: Vec<Source> = phases.iter().flat_map(shown).collect();
+    let sources: Vec<Source> = phases.iter().flat_map(sources_of).collect();
     let mut notes = Vec::new();
     let interval = sources.iter().find_map(|source| match source {
         Source::Sampled { interval_ns } => Some(*interval_ns),
@@ -85,7 +93,7 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     if !notes.is_empty() {
         text.push_str(&labelled("", palette.dim, &notes.join(" · "), 0, screen));
     }
-    for (metric, title, _) in FIGURES {
+    for (metric, title, _) in shown(phases) {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for phase in phases {
             if let Some(reason) = phase.unavailable.get(&metric) {

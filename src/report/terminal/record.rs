@@ -59,12 +59,19 @@ fn header(record: &Record, screen: &Screen) -> String {
             text.push_str(&line("semantics", &digest));
         }
         Semantics::Command(command) => {
-            text.push_str(&line("command", &command.command.join(" ")));
+            text.push_str(&line("command", &words(&command.command)));
             text.push_str(&line("semantics", &digest));
         }
     }
     text.push_str(&line("machine", &machine(&record.environment)));
     text
+}
+
+/// A command line, with quotes where a word would not stand for itself.
+fn words(command: &[String]) -> String {
+    let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
+    let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 fn machine(environment: &Environment) -> String {
