@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::counted::exact;
+use super::counted::counter_of;
 use super::limits::Limits;
 use super::others::Others;
 use super::phase::{Installed, Sink, install_on_thread};
@@ -62,8 +62,14 @@ impl Block {
         let meter = turn.as_ref().map(|_| {
             // An outer block learns what the mark has reached before it is reset for this one.
             METERED.with_borrow(|outer| outer.iter().for_each(|block| block.mark_is_reset()));
-            let pss = limits.ceilings.get(Metric::PeakPss).is_some();
-            let options = MeterOptions { pss, mappings: true, swap: SwapScope::Tree, ..MeterOptions::default() };
+            let limited = |metric| limits.ceilings.get(metric).is_some();
+            let options = MeterOptions {
+                pss: limited(Metric::PeakPss),
+                mappings: true,
+                swap: SwapScope::Tree,
+                gpu: limited(Metric::GpuPeak) || limited(Metric::UnifiedPeak),
+                ..MeterOptions::default()
+            };
             let meter = Meter::start_with(options).map_err(|error| error.to_string())?;
             meter.phase(FIRST_PHASE);
             Ok(meter)
@@ -172,7 +178,7 @@ impl Watched {
         for (phase, of_heap) in phases.iter_mut().zip(self.heap_phases.borrow().iter()) {
             for (metric, bytes) in HEAP.into_iter().zip([of_heap.peak, of_heap.retained]) {
                 phase.unavailable.remove(&metric);
-                let counter = exact(heap.scope).to_owned();
+                let counter = counter_of(heap.scope).to_owned();
                 phase.readings.insert(metric, Reading { bytes, source: Source::Exact, counter });
             }
         }

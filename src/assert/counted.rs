@@ -123,11 +123,16 @@ pub fn judge_heap(heap: Result<&HeapReadings, &str>, limits: &[HeapLimit]) -> Ve
 }
 
 /// Where a figure of the counting allocator comes from.
-pub(crate) fn exact(scope: HeapScope) -> &'static str {
+pub(crate) const fn counter_of(scope: HeapScope) -> &'static str {
     match scope {
-        HeapScope::Thread => "exact (allocator, this thread)",
-        HeapScope::Process => "exact (allocator, all threads)",
+        HeapScope::Thread => "allocator, this thread",
+        HeapScope::Process => "allocator, all threads",
     }
+}
+
+/// The same, as the source of an exact figure.
+pub(crate) fn exact(scope: HeapScope) -> String {
+    format!("exact ({})", counter_of(scope))
 }
 
 /// A word that names no counter.

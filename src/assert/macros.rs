@@ -26,7 +26,7 @@
 /// ```
 ///
 /// **The block** stands where it is written, in no closure: `?`, `return`, `break` and `.await` mean what they mean
-/// around it, and it borrows as any code. A block that is left early is judged as well. A block that panics is not: its
+/// around it, and it borrows as any code; a future that awaits in it stays on its thread (it is not `Send`). A block that is left early is judged as well. A block that panics is not: its
 /// panic goes on, and the next block is measured as ever.
 ///
 /// **What is measured.** Resident and anonymous memory and all that comes from the kernel is of this process and its

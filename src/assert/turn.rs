@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::meter::processor_time;
+use crate::meter::{is_gone, processor_time};
 
 /// A thread that has its turn and has not run for so long may wait, in its block, for the one that waits for the turn.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -77,7 +77,8 @@ impl Patience {
 fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
     let mut taken = holder();
     loop {
-        let Some(other) = *taken else {
+        // A thread that forgot its guard has ended with its turn.
+        let Some(other) = taken.filter(|&other| !is_gone(other)) else {
             *taken = Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
             return true;
         };
@@ -120,5 +121,9 @@ mod tests {
         let waits = || wait(&mut Patience::default(), Duration::from_millis(50), Duration::from_millis(5));
         assert!(!std::thread::spawn(waits).join().unwrap());
         drop(turn);
+
+        // One that ends with its turn leaves it.
+        std::thread::spawn(|| std::mem::forget(Turn::wait())).join().unwrap();
+        assert!(!Turn::wait().beside_another);
     }
 }

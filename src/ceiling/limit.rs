@@ -170,6 +170,8 @@ mod tests {
         let json = serde_json::to_string(&ceilings).unwrap();
         assert_eq!(serde_json::from_str::<Ceilings>(&json).unwrap(), ceilings);
         assert!("".parse::<Ceilings>().unwrap().is_empty());
+        let each: Vec<String> = Metric::ALL.iter().map(|metric| format!("{metric} = 1 MiB")).collect();
+        assert_eq!(each.join(",").parse::<Ceilings>().unwrap().iter().count(), Metric::ALL.len());
     }
 
     #[test]

@@ -163,6 +163,10 @@ fn distance(a: ByteSize, b: ByteSize) -> ByteSize {
 }
 
 fn largest(phase: &PhaseReadings, metric: Metric) -> Option<&ProcessPeak> {
+    // The process that is largest in RAM need not be the one that holds these.
+    if matches!(metric, Metric::GpuPeak | Metric::PeakHeap | Metric::RetainedHeap) {
+        return None;
+    }
     phase.processes.iter().max_by_key(|process| match &process.peak_anon {
         anon if is_anonymous(metric) => anon.as_ref().map(|anon| anon.bytes),
         _ => Some(process.peak_rss.bytes),
@@ -251,6 +255,15 @@ mod tests {
         let broken = one(&phases, "available_floor = 512 MiB");
         assert_eq!((broken.status, broken.by), (CeilingStatus::Broken, Some(ByteSize::mib(12))));
         assert!(broken.message.contains("in phase `b`: 500.00 MiB, 12.00 MiB below the limit"), "{}", broken.message);
+    }
+
+    #[test]
+    fn no_process_is_blamed_for_what_its_resident_set_does_not_tell() {
+        let phases = [phase("a", &[(Metric::GpuPeak, 9, SAMPLED), (Metric::PeakAnonGrowth, 9, SAMPLED)])];
+        let gpu = one(&phases, "gpu_peak = 4 MiB");
+        assert!(gpu.process.is_none() && !gpu.message.contains("most is"), "{}", gpu.message);
+        let anon = one(&phases, "peak_anon_growth = 4 MiB");
+        assert!(anon.message.ends_with("; most is supervisor (5) with 30.00 MiB anonymous"), "{}", anon.message);
     }
 
     #[test]

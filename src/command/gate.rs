@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use super::error::CommandError;
+use super::exec_stop::{self, ExecStop};
 
 /// What is asked of the child before it executes its program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +18,8 @@ pub(super) struct Birth {
     pub(super) dies_with_thread: bool,
 }
 
-/// Starts `command`; `prepare` is called with the id of the child, which then waits to execute its program.
+/// Starts `command`; `prepare` is called with the id of the child, which then waits to execute its program, and `look`
+/// before its first instruction or, where the system does not allow that, as soon as it can be.
 ///
 /// # Errors
 /// [`CommandError::Start`] where the program cannot be executed; what `prepare` refuses, before anything of the program
@@ -26,6 +28,7 @@ pub(super) fn start<T: Send>(
     mut command: Command,
     birth: Birth,
     prepare: impl FnOnce(u32) -> Result<T, CommandError> + Send,
+    look: impl Fn(&T) + Send,
 ) -> Result<(Child, T), CommandError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let system = |what| {
@@ -38,10 +41,11 @@ pub(super) fn start<T: Send>(
     // has returned; it allocates nothing and takes no lock.
     unsafe { command.pre_exec(move || wait_at(their_fd, our_fd, birth)) };
     let refused = system("descriptor of the gate");
+    let may_stop = exec_stop::is_plain(&command);
     std::thread::scope(|scope| {
         // The system library returns from spawn only once the program is executed, so another thread opens the gate.
         let keeper = std::thread::Builder::new()
-            .spawn_scoped(scope, move || keep(&ours, prepare, refused))
+            .spawn_scoped(scope, move || keep(&ours, may_stop, prepare, &look, refused))
             .map_err(system("thread"))?;
         let child = command.spawn();
         // Where no child was made, this is what the keeper waits for.
@@ -64,16 +68,24 @@ pub(super) fn start<T: Send>(
 /// The parent's side: prepares for the child and lets it through. `None` where no child came.
 fn keep<T>(
     mut gate: &UnixStream,
+    may_stop: bool,
     prepare: impl FnOnce(u32) -> Result<T, CommandError>,
+    look: impl Fn(&T),
     refused: impl FnOnce(io::Error) -> CommandError,
 ) -> Result<Option<T>, CommandError> {
     let mut pid = [0; 4];
     if gate.read_exact(&mut pid).is_err() {
         return Ok(None);
     }
-    let prepared = prepare(u32::from_ne_bytes(pid)).and_then(|prepared| match gate.write_all(&[1]) {
-        Ok(()) => Ok(prepared),
-        Err(source) => Err(refused(source)),
+    let pid = u32::from_ne_bytes(pid);
+    let prepared = prepare(pid).and_then(|prepared| {
+        let stop = may_stop.then(|| ExecStop::of(pid)).flatten();
+        gate.write_all(&[1]).map_err(refused)?;
+        match stop {
+            Some(stop) => stop.look(|| look(&prepared)),
+            None => look(&prepared),
+        }
+        Ok(prepared)
     });
     if prepared.is_err() {
         // Told so, the child gives up.

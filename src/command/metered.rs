@@ -180,7 +180,8 @@ impl Metered {
         };
         let began = Instant::now();
         let subreaper = options.adopts;
-        let (mut child, (meter, inherited, oom)) = gate::start(command, Birth { dies_with_thread }, prepare)?;
+        let (mut child, (meter, inherited, oom)) =
+            gate::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
         let pidfd = match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(source) => {

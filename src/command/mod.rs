@@ -2,8 +2,8 @@
 //! typed.
 //!
 //! [`Metered`] starts a command, [`Running`] is waited for, [`Ended`] tells what was read and how it ended. What holds:
-//! - The child waits at a gate between fork and exec until the meter is in place, so that no instruction of the program
-//!   is unmetered.
+//! - The child waits at a gate between fork and exec until the meter is in place, and is looked at before the first
+//!   instruction of its program, so that nothing of it is unmetered, however short it is.
 //! - The peak of one process alone is exact to its very end: `ru_maxrss` of the ended process, which is kept until it is
 //!   reaped, is its own largest resident set where it is above what the child had inherited at the gate. Where it is
 //!   not, the reading is the last `VmHWM` that was sampled, and says so.
@@ -15,6 +15,7 @@
 mod end;
 mod enforcement;
 mod error;
+mod exec_stop;
 mod gate;
 mod metered;
 mod oom;

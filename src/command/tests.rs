@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::bytes::ByteSize;
 use crate::ceiling::CeilingStatus;
-use crate::meter::{Metric, Source};
+use crate::meter::{Meter, MeterOptions, Metric, Source};
 
 fn shell(script: &str) -> Metered {
     let mut command = Command::new("sh");
@@ -76,6 +76,37 @@ fn a_small_child_of_a_large_parent_is_not_taken_for_large() {
         assert!(peak.bytes < ByteSize::mib(16), "{peak:?}");
         assert_ne!(peak.source, Source::Exact);
     }
+}
+
+#[test]
+fn the_shortest_program_is_looked_at_before_it_begins() {
+    for _ in 0..20 {
+        let ended = run(Metered::new(Command::new("true")).interval(Duration::from_secs(60)));
+        let phase = &ended.phases[0];
+        for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::PeakRssGrowth] {
+            assert!(phase.readings.contains_key(&metric), "{metric}: {:?}", phase.unavailable);
+        }
+        assert!(phase.readings[&Metric::PeakRss].bytes < ByteSize::mib(16));
+    }
+}
+
+#[test]
+fn a_child_that_waits_long_at_its_gate_is_not_taken_for_its_parent() {
+    let held = vec![1u8; 64 << 20];
+    let prepare = |pid| {
+        let options = MeterOptions { root: pid, before_exec: true, pss: false, ..MeterOptions::default() };
+        let meter = Meter::start_with(options)?;
+        meter.phase("run");
+        std::thread::sleep(Duration::from_millis(250));
+        Ok(meter)
+    };
+    let mut command = Command::new("sleep");
+    command.arg("0.1");
+    let (mut child, meter) = gate::start(command, gate::Birth::default(), prepare, Meter::sample).unwrap();
+    let phase = meter.finish().remove(0);
+    child.wait().unwrap();
+    assert!(held.iter().step_by(4096).all(|&byte| byte == 1));
+    assert!(phase.readings[&Metric::PeakRss].bytes < ByteSize::mib(32), "{:?}", phase.readings);
 }
 
 #[test]

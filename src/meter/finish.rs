@@ -185,6 +185,17 @@ mod tests {
 
     /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so far.
     fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
+        ended_phase(swap, passes, swap_used, faults, None)
+    }
+
+    /// The same; the process 1 is the root and has ended, with a mark of so many MiB.
+    fn ended_phase(
+        swap: u64,
+        passes: &[&[(u32, u64)]],
+        swap_used: &[u64],
+        faults: u64,
+        mark: Option<u64>,
+    ) -> PhaseReadings {
         let began = Instant::now();
         let beginning = Beginning {
             at: began,
@@ -229,6 +240,9 @@ mod tests {
             phase.start(&pass);
             phase.record(&pass);
         }
+        if let Some(mark) = mark {
+            phase.record_end(ProcessId { pid: 1, start_ticks: 1 }, "sh", ByteSize::mib(mark));
+        }
         phase.finish(Ending {
             at: began + INTERVAL * passes.len() as u32,
             counters: Counters::default(),
@@ -254,6 +268,23 @@ mod tests {
         let peak = &readings.readings[&Metric::PeakRss];
         assert_eq!((peak.bytes, peak.source), (ByteSize::mib(7), Source::LowerBound));
         assert_eq!(peak.counter, "VmHWM of sh (1)");
+    }
+
+    #[test]
+    fn the_mark_of_a_root_that_has_ended_is_exact_where_it_was_alone() {
+        let peak = |passes: &[&[(u32, u64)]], faults, mark| {
+            let readings = ended_phase(0, passes, &[], faults, Some(mark)).readings;
+            let Reading { bytes, source, counter } = readings[&Metric::PeakRss].clone();
+            (bytes.bytes() >> 20, source, counter)
+        };
+        let exact = (90, Source::Exact, "VmHWM".to_owned());
+        assert_eq!(peak(&[&[(1, 10)], &[]], 0, 90), exact);
+        assert_eq!(peak(&[&[], &[]], 0, 90), exact, "it was never sampled");
+        // Beside others it is the least that the tree has had.
+        let least = (90, Source::LowerBound, "ru_maxrss of the largest process".to_owned());
+        assert_eq!(peak(&[&[(1, 10)], &[]], 5, 90), least);
+        assert_eq!(peak(&[&[(1, 10), (2, 20)], &[]], 0, 90), least);
+        assert_eq!(peak(&[&[(1, 10), (2, 100)], &[]], 0, 90).0, 110);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The threads of this process: how long each ran, and how many pages it touched for the first time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::text::{number, read_path};
 
@@ -33,6 +33,30 @@ pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
 }
 
+/// Waits until the main thread of this process waits for something itself, no longer than `limit`; where this thread is
+/// it, or its state cannot be read, not at all.
+pub(crate) fn await_main_thread(limit: Duration) {
+    let (process, began) = (std::process::id(), Instant::now());
+    if rustix::thread::gettid() == rustix::process::getpid() {
+        return;
+    }
+    let (path, mut buffer) = (format!("/proc/self/task/{process}/stat"), Vec::new());
+    while read_path(&path, &mut buffer).is_ok_and(runs) && began.elapsed() < limit {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Whether a `stat` is that of a thread that runs or could.
+fn runs(stat: &[u8]) -> bool {
+    let close = stat.iter().rposition(|&b| b == b')');
+    close.and_then(|close| stat.get(close + 2)) == Some(&b'R')
+}
+
+/// Whether no thread of this process has this id any more.
+pub(crate) fn is_gone(id: u32) -> bool {
+    !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
+}
+
 /// The name and the minor faults of a thread's `stat`. The faults of a process that it has reaped are not among them.
 fn parse(text: &[u8]) -> Option<(String, u64)> {
     // The name stands in parentheses and may hold any byte but NUL: only the last one closes it.
@@ -56,6 +80,13 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_runs_is_told_from_one_that_waits() {
+        assert!(runs(b"439 (S) R 410 439") && !runs(b"439 (R) S 410 439") && !runs(b"439 (R)") && !runs(b""));
+        // The test harness waits for its tests, or else for the limit.
+        await_main_thread(Duration::from_millis(20));
+    }
+
+    #[test]
     fn this_thread_is_among_them_and_what_it_touches_is_counted() {
         let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let own = || own_threads().into_iter().find(|thread| thread.id == id).unwrap();
@@ -66,6 +97,7 @@ mod tests {
         assert!(after.minor_faults > before.minor_faults, "{before:?} {after:?}");
         assert!(after.processor > before.processor && processor_time(id) >= after.processor);
         assert_eq!((touched.len(), processor_time(u32::MAX)), (8 << 20, None));
+        assert!(is_gone(u32::MAX) && !is_gone(id));
     }
 
     proptest! {

@@ -50,6 +50,8 @@ pub(crate) struct Tree {
     nodes: Vec<Node>,
     known: HashSet<u32>,
     finder: ChildFinder,
+    /// Whether the root is to execute its program and not to go on as a fork.
+    awaits_exec: bool,
     /// A process beside the tree whose children belong to it.
     adopter: Option<u32>,
     /// Scratch.
@@ -65,9 +67,10 @@ impl Tree {
         Self::with(root, ChildFinder::new())
     }
 
-    /// Passes the root over until it has executed its program.
+    /// Passes the root over until it has executed its program, for as long as that may take.
     pub(crate) fn await_exec(&mut self) {
         self.nodes[0].forked = Stat::read(self.nodes[0].id.pid).is_ok_and(|stat| stat.forked);
+        self.awaits_exec = true;
     }
 
     /// Whether the root has executed its program.
@@ -85,6 +88,7 @@ impl Tree {
             nodes: Vec::new(),
             known: HashSet::new(),
             finder,
+            awaits_exec: false,
             adopter: None,
             found: Vec::new(),
             path: String::new(),
@@ -211,7 +215,7 @@ impl Tree {
                 .is_some_and(|parent_memory| Forked { pid, memory, age, parent, parent_memory }.borrows_memory());
             // Where it has executed its program by now, what was read may be of before.
             let still = Stat::read(pid).is_ok_and(|stat| stat.forked);
-            if age < NEWBORN || borrows || !still {
+            if age < NEWBORN || (self.awaits_exec && at == 0) || borrows || !still {
                 self.nodes[at].memory = None;
             }
         }

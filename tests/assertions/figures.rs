@@ -83,6 +83,11 @@ fn what_nobody_counts_is_not_measurable() {
     for message in [&measured.verdicts[0].message, &measured.heap_verdicts[0].message] {
         assert!(message.contains("not measurable") && message.contains("#[global_allocator]"), "{message}");
     }
+    // Read where there is a GPU; where there is none, the reason is not that nobody asked.
+    let (measured, ()) = measure("gpu_peak = 64 TiB", || {});
+    let gpu = &measured.verdicts[0];
+    assert!(gpu.status == CeilingStatus::Holds || gpu.message.contains("not measurable: in phase `begin` "), "{gpu:?}");
+    assert!(!gpu.message.contains("not asked for"), "{gpu:?}");
     let (measured, ()) = measure("peak_rss_growth = 1 GiB, retained_heap = 1 GiB", || {});
     let statuses: Vec<_> = measured.verdicts.iter().map(|verdict| verdict.status).collect();
     assert_eq!(statuses, [CeilingStatus::Holds, CeilingStatus::NotMeasurable]);

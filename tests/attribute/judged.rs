@@ -1,6 +1,7 @@
 //! What a broken ceiling says.
 
 use insta::{assert_snapshot, with_settings};
+use plimsoll::record::{Record, Semantics, VerdictStatus};
 
 use super::fixture::run;
 
@@ -29,7 +30,10 @@ fn snapshot(name: &str, text: &str) {
             (r"(?ms)^ heap .*", "[heap and activity]"),
             (r"─+", "─"),
             (r" {2,}", "  "),
-            (r"[+=-]\[bytes\]", "[change]"),
+            // The kinds are those of samples, which fall where they may; a wide counter is cut where the figures leave no room.
+            (r"  (=|[+-]\[bytes\])", "  [change]"),
+            (r"(?m)^( ✓ .*) in `[a-z]+`", "$1"),
+            (r"\([^)\n]*…", "([counter])"),
         ],
     }, { assert_snapshot!(name, text) });
 }
@@ -94,4 +98,24 @@ fn async_bodies_are_judged() {
     for name in ["breaks_a_ceiling_below_tokio", "breaks_a_ceiling_above_tokio"] {
         assert!(message(name).contains("above its ceiling of 32.00 MiB"));
     }
+}
+
+#[test]
+fn a_record_is_kept_of_a_test_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("records");
+    let mut command = super::fixture::command("panics_past_a_ceiling", &[]);
+    super::fixture::ran(command.env("PLIMSOLL_RECORD_DIR", &kept).output().unwrap()).fails();
+    let record = Record::read(&kept.join("attribute.fixtures.panics_past_a_ceiling.json")).unwrap();
+    let Semantics::Test(test) = &record.semantics else { panic!("{:?}", record.semantics) };
+    assert_eq!((test.package.as_deref(), test.suite.as_deref()), (Some("plimsoll"), Some("attribute")));
+    assert_eq!(test.name, "fixtures::panics_past_a_ceiling");
+    let verdicts: Vec<_> = record.verdicts.iter().map(|verdict| (verdict.subject.as_str(), verdict.status)).collect();
+    assert_eq!(verdicts, [("test", VerdictStatus::Fail), ("ceiling peak_rss", VerdictStatus::Fail)]);
+    assert_eq!((record.exit_code, record.verdicts[0].message.as_str()), (1, "it panicked: of its own"));
+    // One that cannot be kept is no success.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let mut command = super::fixture::command("holds", &[]);
+    super::fixture::ran(command.env("PLIMSOLL_RECORD_DIR", &file).output().unwrap()).fails().says("its record: ");
 }

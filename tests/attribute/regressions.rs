@@ -1,6 +1,8 @@
 //! A ceiling set from what a test takes holds, and catches the smallest regression that it is meant to catch.
 
 use plimsoll::bytes::MIB;
+use plimsoll::meter::{Metric, Source};
+use plimsoll::record::Record;
 
 use super::fixture::{command, ran};
 
@@ -13,13 +15,16 @@ fn takes(bytes: u64, limit: u64) -> super::fixture::Ran {
     ran(command.output().unwrap())
 }
 
-/// What it takes in all, as its own failure tells.
+/// What it takes in all, as the record of its test tells.
 fn reading(bytes: u64) -> u64 {
-    let text = takes(bytes, 0).fails().text;
-    let (_, figure) = text.split_once("peak_rss is ").unwrap();
-    let (figure, source) = figure.split_once(" in phase `test` ").unwrap();
-    assert!(source.starts_with("(exact)"), "{text}");
-    figure.parse::<plimsoll::ByteSize>().unwrap().bytes()
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command("takes_what_is_chosen", &[]);
+    command.env("PLIMSOLL_FIXTURE_BYTES", bytes.to_string()).env("PLIMSOLL_FIXTURE_LIMIT", u64::MAX.to_string());
+    ran(command.env("PLIMSOLL_RECORD_DIR", folder.path()).output().unwrap()).passes();
+    let record = Record::read(&folder.path().join("attribute.fixtures.takes_what_is_chosen.json")).unwrap();
+    let peak = &record.phases[0].readings[&Metric::PeakRss];
+    assert_eq!(peak.source, Source::Exact);
+    peak.bytes.bytes()
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Row {
             show(verdict.limit),
             verdict.count.map_or("n/a".to_owned(), show),
             over.map_or(String::new(), show),
-            heap.map_or("", |heap| exact(heap.scope)).to_owned(),
+            heap.map_or(String::new(), |heap| exact(heap.scope)),
         ];
         Self { status: verdict.status, cells, reason: reason(verdict.status, name, &verdict.message) }
     }

@@ -1,6 +1,7 @@
 //! The process of the test: it runs the body, and tells its parent.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,15 +10,20 @@ use std::pin::pin;
 use std::process::{ExitCode, Termination, exit};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
 use super::super::phase::{Sink, install};
 use super::message::{CHILD, LONGEST_PANIC, Message, Outcome};
 use crate::alloc::{HeapReadings, Scope, uncounted};
+use crate::meter::await_main_thread;
 
 /// The code of a process that has lost its parent.
 const LOST: i32 = 70;
+
+/// For how long the main thread of the test harness is waited for, which has nothing to do but to wait for the test.
+const SETTLES: Duration = Duration::from_millis(500);
 
 /// The process of one test.
 pub(super) struct Child {
@@ -45,25 +51,22 @@ impl Child {
 
     /// Runs the body on a thread of the test's name, as the test harness does, and ends the process.
     pub(super) fn run<R: Termination>(self, body: impl FnOnce() -> R + Send + 'static) -> ! {
+        if std::thread::current().name() == Some(&self.name) {
+            run_here(&self.channel, body);
+        }
+        // With one thread at a time the test harness may use its main thread.
         let channel = Arc::clone(&self.channel);
-        let body = move || {
-            let heap = begin(&channel);
-            let outcome = match catch_unwind(AssertUnwindSafe(|| body().report())) {
-                Ok(code) => returned(code),
-                Err(panic) => panicked(panic.as_ref()),
-            };
-            end(&channel, outcome, heap)
-        };
-        // What this thread allocates to start that one and to wait for it is none of the test's.
-        let error = uncounted(|| match std::thread::Builder::new().name(self.name).spawn(body) {
-            Ok(thread) => {
-                // It ends the process, unless it panics where the body's panic is not caught any more.
-                let _ = thread.join();
-                "the thread of the test has panicked outside the body".to_owned()
-            }
-            Err(error) => format!("cannot start a thread for the test: {error}"),
+        let started = uncounted(|| {
+            let thread = std::thread::Builder::new().name(self.name).spawn(move || run_here(&channel, body))?;
+            // It ends the process, unless it panics where the body's panic is not caught any more.
+            let _ = thread.join();
+            Err(io::Error::other("it has panicked outside the body"))
         });
-        end(&self.channel, Outcome::Panicked { message: error }, Err("the test did not run".to_owned()))
+        let message = started.map_or_else(
+            |error: io::Error| format!("the thread of the test: {error}"),
+            |never: Infallible| match never {},
+        );
+        end(&self.channel, Outcome::Panicked { message }, Err("the test did not run".to_owned()))
     }
 
     /// Runs the body within the runtime that polls this, and ends the process.
@@ -80,6 +83,15 @@ impl Child {
         });
         end(&self.channel, outcome.await, heap)
     }
+}
+
+fn run_here<R: Termination>(channel: &Arc<Channel>, body: impl FnOnce() -> R) -> ! {
+    let heap = begin(channel);
+    let outcome = match catch_unwind(AssertUnwindSafe(|| body().report())) {
+        Ok(code) => returned(code),
+        Err(panic) => panicked(panic.as_ref()),
+    };
+    end(channel, outcome, heap)
 }
 
 fn returned(code: ExitCode) -> Outcome {
@@ -99,7 +111,9 @@ fn panicked(payload: &(dyn Any + Send)) -> Outcome {
 fn begin(channel: &Arc<Channel>) -> Result<Scope, String> {
     // It tells of phases until the process ends.
     std::mem::forget(install(channel.clone()));
-    // What the test harness has printed is to be in the pipe before the parent looks.
+    // What the test harness does to wait for this test is none of the test's.
+    await_main_thread(SETTLES);
+    // What it has printed is to be in the pipe before the parent looks.
     let _ = io::stdout().flush();
     channel.tell(&Message::Ready);
     Scope::process().map_err(|error| error.to_string())

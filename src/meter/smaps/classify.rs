@@ -109,7 +109,7 @@ fn unnamed(
     }
     let arena_end = mapping.start.saturating_add(ARENA);
     let rest = |above: &Mapping| reserved(above) && above.start == mapping.end && above.end == arena_end;
-    if mapping.start % ARENA == 0 && (mapping.end == arena_end || next.is_some_and(rest)) {
+    if mapping.start.is_multiple_of(ARENA) && (mapping.end == arena_end || next.is_some_and(rest)) {
         return (MappingKind::Heap, "arenas of malloc");
     }
     (MappingKind::Anonymous, ANONYMOUS)
@@ -172,7 +172,7 @@ mod tests {
             kinds(mappings, Context { stack_pointers, ..Context::default() }).pop().unwrap().0
         };
         let inside = BASE + 4096 + MIB;
-        assert_eq!(kind(&[stack.clone()], &[1, inside, u64::MAX]), MappingKind::Stack);
+        assert_eq!(kind(std::slice::from_ref(&stack), &[1, inside, u64::MAX]), MappingKind::Stack);
         assert_eq!(kind(&[guard.clone(), marked.clone()], &[]), MappingKind::Stack);
         assert_eq!(kind(&[guard, stack.clone()], &[BASE, BASE + 3 * MIB]), MappingKind::Anonymous);
         assert_eq!(kind(&[marked], &[]), MappingKind::Anonymous);

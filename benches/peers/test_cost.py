@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What it costs to measure memory, beside memray, dhat and GNU time, in one run: the table of medians and ratios.
+
+usage: benches/peers/test_cost.py [--memray-python PYTHON] [--rounds 7]
+
+PYTHON has memray (default: the one that benches/peers/testing/run.sh sets up). `pages` takes 64 MiB 10 times over, touches
+and gives them back; `blocks` builds 4 tables of 50,000 small texts. The seconds are those of the work, without the start of
+the program, except for GNU time, which cannot tell them apart. Rounds are interleaved, so that a busy machine
+slows all alike; each ratio is the median of the rounds' own ratios.
+"""
+import argparse, os, shutil, statistics, subprocess, sys, tempfile, time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "testing"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")) / "release"
+
+PYTHON = {
+    "pages": "for _ in range(10):\n    data = bytearray(b'\\1') * (64 << 20)\n    del data",
+    "blocks": "for _ in range(4):\n    table = {key: str(key) for key in range(50_000)}",
+}
+
+
+def seconds(command):
+    """What the program says its work took, and what the whole took."""
+    begun = time.perf_counter()
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    whole = time.perf_counter() - begun
+    if done.returncode:
+        sys.exit(f"{command}: {done.stderr}")
+    figures = [line for line in done.stdout.splitlines() if line.replace(".", "").replace("e-", "").isdigit()]
+    return float(figures[0]), whole
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memray-python", default=HERE / "target/memray/bin/python")
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    subprocess.run(["cargo", "build", "--quiet", "--release", "--manifest-path", HERE / "Cargo.toml"], check=True)
+    folder = Path(tempfile.mkdtemp())
+    try:
+        measure(args, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure(args, folder):
+    rows = []
+    for work in PYTHON:
+        script = folder / f"{work}.py"
+        timed = f"import time\nbegun = time.perf_counter()\n{PYTHON[work]}\nprint(time.perf_counter() - begun)\n"
+        script.write_text(timed)
+        memray = [args.memray_python, "-m", "memray", "run", "--quiet", "--force", "-o", folder / "memray.bin", script]
+        bare = [TARGET / "bare", work]
+        # Each with what it is held against, and whether by the whole program's time.
+        jobs = {
+            "Rust alone": (bare, None, False),
+            "assert_memory!, kernel's figures": ([TARGET / "block", work], "Rust alone", False),
+            "assert_memory!, counting allocator": ([TARGET / "tracking", work], "Rust alone", False),
+            "assert_memory!, both": ([TARGET / "both", work], "Rust alone", False),
+            "dhat, testing": ([TARGET / "dhat", work], "Rust alone", False),
+            "GNU time -v": (["/usr/bin/time", "-v", *bare], "Rust alone", True),
+            "Python alone": ([args.memray_python, script], None, False),
+            "memray run": (memray, "Python alone", False),
+        }
+        taken = {name: [] for name in jobs}
+        for _ in range(args.rounds):
+            for name, (command, _, _) in jobs.items():
+                taken[name].append(seconds(command))
+        for name, (_, beside, whole) in jobs.items():
+            part = 1 if whole else 0
+            median = statistics.median(round[part] for round in taken[name])
+            ratio = ""
+            if beside:
+                ratios = [mine[part] / theirs[part] for mine, theirs in zip(taken[name], taken[beside])]
+                ratio = f"{statistics.median(ratios):.3f}"
+            rows.append((work, name, f"{median * 1e3:.0f} ms", ratio))
+    print("| work | measured by | median | ratio to the work alone |\n|---|---|---:|---:|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+if __name__ == "__main__":
+    main()

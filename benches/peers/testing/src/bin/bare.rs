@@ -1,0 +1,5 @@
+//! The work alone.
+
+fn main() {
+    plimsoll_bench_testing::timed(|work| work());
+}

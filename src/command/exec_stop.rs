@@ -1,0 +1,107 @@
+//! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked at.
+//!
+//! By ptrace, from the gate to that instruction and no longer. A program that the kernel gives privileges of its own when
+//! it is executed would not get them while it is traced: such a one is not stopped, nor where the system does not allow
+//! it. Then the first look comes as soon as it can.
+
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `S_ISUID` and `S_ISGID`.
+const SET_ID: u32 = 0o6000;
+/// Bits of a status below the number of an event.
+const EVENT_SHIFT: u32 = 8;
+
+/// A child that will stop. Belongs to the thread that made it.
+#[derive(Debug)]
+pub(super) struct ExecStop {
+    pid: libc::pid_t,
+}
+
+impl ExecStop {
+    /// For a child that waits at its gate; `None` where the system does not allow it.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        let pid = libc::pid_t::try_from(pid).ok()?;
+        // SAFETY: for PTRACE_SEIZE the address is to be 0 and the data are flags; no memory is touched.
+        let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, libc::PTRACE_O_TRACEEXEC) };
+        (seized == 0).then_some(Self { pid })
+    }
+
+    /// Waits until the program is executed and calls `look` before its first instruction. Does not where the child ended
+    /// or was stopped by a signal before that.
+    pub(super) fn look(self, look: impl FnOnce()) {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // Its end is left to be seen by the one who started it.
+        let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
+        // SAFETY: the call writes to the structure, whose size it knows.
+        while unsafe { libc::waitid(libc::P_PID, self.pid.cast_unsigned(), info.as_mut_ptr(), flags) } != 0 {
+            if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+                return;
+            }
+        }
+        // SAFETY: the call has succeeded and has written the fields of a child's state; before, all were zeros.
+        let (code, status) = unsafe { (info.assume_init_ref().si_code, info.assume_init_ref().si_status()) };
+        if code != libc::CLD_TRAPPED {
+            return;
+        }
+        let event = status >> EVENT_SHIFT;
+        if event == libc::PTRACE_EVENT_EXEC {
+            look();
+        }
+        // A stop that is no event's is that of a signal, which it is to get.
+        let signal = if event == 0 { libc::c_long::from(status) } else { 0 };
+        // SAFETY: for PTRACE_DETACH the address is ignored and the data are a signal's number; no memory is touched.
+        unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, signal) };
+    }
+}
+
+/// Whether the program of `command` is known to get no privileges of its own when it is executed.
+pub(super) fn is_plain(command: &Command) -> bool {
+    let Some(path) = resolve(command) else { return false };
+    let set_id = std::fs::metadata(&path).map_or(true, |file| file.mode() & SET_ID != 0);
+    let capabilities = rustix::fs::getxattr(&path, "security.capability", &mut [0u8; 64]).is_ok();
+    !set_id && !capabilities
+}
+
+/// The file that is going to be executed, as far as that can be told.
+fn resolve(command: &Command) -> Option<PathBuf> {
+    let program = Path::new(command.get_program());
+    if program.as_os_str().as_bytes().contains(&b'/') {
+        return match command.get_current_dir() {
+            Some(folder) if program.is_relative() => Some(folder.join(program)),
+            _ => Some(program.to_owned()),
+        };
+    }
+    let of_child = command.get_envs().find(|(name, _)| *name == OsStr::new("PATH"));
+    let search = match of_child {
+        Some((_, path)) => path?.to_owned(),
+        None => std::env::var_os("PATH")?,
+    };
+    std::env::split_paths(&search).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_with_privileges_of_its_own_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::write(&path, "").unwrap();
+        for (mode, plain) in [(0o755, true), (0o4755, false), (0o2755, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_plain(&Command::new(&path)), plain, "{mode:o}");
+            assert_eq!(is_plain(Command::new("program").env("PATH", folder.path())), plain, "{mode:o}");
+            assert_eq!(is_plain(Command::new("./program").current_dir(folder.path())), plain, "{mode:o}");
+        }
+        assert!(is_plain(&Command::new("sh")) && !is_plain(&Command::new("plimsoll-no-such-program")));
+        assert!(!is_plain(Command::new("program").env_remove("PATH")));
+    }
+}
