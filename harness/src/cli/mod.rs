@@ -2,11 +2,14 @@
 
 mod args;
 mod bench_gate;
+mod calibrate;
+mod ceilings_toml;
 mod check;
 mod compare;
 mod generate;
 mod inspect;
 mod output;
+mod ratchet;
 mod run;
 mod schema;
 
@@ -35,6 +38,8 @@ pub fn main() -> ExitCode {
         Command::Compare(compare) => compare::run(&compare),
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
+        Command::Calibrate(calibrate) => calibrate::run(&calibrate),
+        Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

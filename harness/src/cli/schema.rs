@@ -14,6 +14,8 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Record => schema::record(),
         Document::Differences => schema::differences(),
         Document::Inspect => inspect::schema::inspection(),
+        Document::Ratchet => gate::ratchet::schema(),
+        Document::Calibration => gate::calibration::schema(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;
