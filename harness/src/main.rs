@@ -6,6 +6,7 @@
 mod cli;
 mod progress;
 mod protocol;
+mod replace;
 mod signals;
 mod supervisor;
 mod worker;

@@ -1,5 +1,8 @@
 //! The gate: figures judged against a baseline, and ceilings proposed from what was measured.
 //!
+//! [`propose`] makes ceilings of what several runs took, and a headroom; [`ratchet()`] finds those that usage has fallen
+//! away from.
+//!
 //! An [`Allowance`] such as `5% | 1 MiB` says how much growth is let pass: a regression exceeds every part of it.
 //! [`judge`] holds repeated figures against those of a baseline and gives a [`Comparison`]:
 //! - the shift is the Hodges-Lehmann estimate, the median of all differences between a figure of now and one of the
@@ -13,14 +16,24 @@
 
 mod allowance;
 pub mod bench;
+pub mod calibration;
 mod interval;
 mod judge;
 mod limits;
+mod propose;
 mod rank;
+pub mod ratchet;
 #[cfg(test)]
 mod simulation;
 
 pub use allowance::{Allowance, AllowanceError};
+pub use calibration::Calibration;
 pub use interval::{Interval, Method};
 pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, Unit, judge};
 pub use limits::{Limit, LimitError, Limits};
+#[cfg(test)]
+pub(crate) use propose::tests::run as sample_run;
+pub use propose::{Proposal, ProposedCeiling, Unavailable, propose};
+#[cfg(test)]
+pub(crate) use ratchet::tests::run as sample_test_run;
+pub use ratchet::{Lowering, Ratchet, ratchet};

@@ -1,5 +1,6 @@
 //! `#[plimsoll::test]`: what it promises, under plain `cargo test` and nextest.
 
+mod calibrated;
 mod ends;
 mod fixture;
 mod fixtures;

@@ -1,6 +1,7 @@
 //! The `plimsoll` command from outside.
 
 mod bench_gate;
+mod calibrate;
 mod check;
 mod diagnose;
 mod estimate;
@@ -8,6 +9,7 @@ mod faults;
 mod generate;
 mod inspect;
 mod python;
+mod ratchet;
 mod records;
 mod run;
 mod snapshot;

@@ -12,7 +12,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::Dtype;
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::{Preset, Tolerance};
-use plimsoll::gate::{DEFAULT_CONFIDENCE, Limit};
+use plimsoll::gate::{Allowance, DEFAULT_CONFIDENCE, Limit};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Metric;
 
@@ -65,6 +65,10 @@ pub enum Command {
     Ledger(Box<Ledger>),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
+    /// Run a command several times and propose ceilings for it
+    Calibrate(Calibrate),
+    /// Lower ceilings of tests in their source, where records show that usage fell
+    Ratchet(Ratchet),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -446,6 +450,74 @@ pub struct BenchGate {
 }
 
 #[derive(Args)]
+#[command(after_help = "Exit codes: 0 ceilings are proposed; 2 bad usage, or FILE cannot be written; 3 a run failed.")]
+pub struct Calibrate {
+    /// How often the command is run
+    #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
+    pub runs: NonZeroU32,
+
+    /// What is left free beyond the worst reading: the larger of the two parts
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    pub headroom: Allowance,
+
+    /// Propose for this metric alone, such as peak_rss; may be given several times. peak_pss, gpu_peak and unified_peak are
+    /// read only where they are asked for
+    #[arg(long = "metric", value_name = "METRIC", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
+    pub metrics: Vec<Metric>,
+
+    /// The name of the command in FILE and in what is printed [default: the program's file name]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
+    pub label: Option<String>,
+
+    /// Put the ceilings into this TOML file, as table [ceilings.NAME]; what else is in it stays
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_WRITE")]
+    pub write: Option<PathBuf>,
+
+    /// Kill a run once it has taken so long
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// The time between two samples of memory
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    pub sample_interval: Duration,
+
+    /// Print the proposal as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Records are written by tests where PLIMSOLL_RECORD_DIR is set. Exit codes: 0 done; 1 with --check, where \
+    a ceiling could be lowered; 2 unreadable; 3 no record has a ceiling."
+)]
+pub struct Ratchet {
+    /// Records, or folders of them
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    /// Where the tests stand: files, or folders to search
+    #[arg(long = "source", value_name = "PATH", env = "PLIMSOLL_SOURCE", default_value = ".", value_delimiter = ',')]
+    pub sources: Vec<PathBuf>,
+
+    /// What is left free above the largest reading: the larger of the two parts. A ceiling moves only by more than that
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    pub headroom: Allowance,
+
+    /// Change nothing; exit 1 where a ceiling could be lowered
+    #[arg(long, env = "PLIMSOLL_CHECK")]
+    pub check: bool,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Schema {
     /// Which document
     #[arg(default_value = "record")]
@@ -468,6 +540,10 @@ pub enum Document {
     Ledger,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`
     BenchGate,
+    /// Ceilings that are proposed, `plimsoll.calibration/1`
+    Calibration,
+    /// Ceilings that can be lowered, `plimsoll.ratchet/1`
+    Ratchet,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

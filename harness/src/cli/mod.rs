@@ -2,6 +2,8 @@
 
 mod args;
 mod bench_gate;
+mod calibrate;
+mod ceilings_toml;
 mod check;
 mod compare;
 mod diagnose;
@@ -12,6 +14,7 @@ mod ledger;
 mod model;
 mod output;
 mod pack;
+mod ratchet;
 mod run;
 mod schema;
 mod snapshot;
@@ -51,6 +54,8 @@ pub fn main() -> ExitCode {
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Ledger(ledger) => ledger::run(&ledger),
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
+        Command::Calibrate(calibrate) => calibrate::run(&calibrate),
+        Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

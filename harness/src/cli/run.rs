@@ -1,5 +1,6 @@
 //! `run`: a command under the meter.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
@@ -72,12 +73,8 @@ fn record(arguments: &Run, ceilings: Ceilings, started: SystemTime, ended: Ended
     verdicts.extend(ended.verdicts.iter().cloned().map(Verdict::from));
     // A command that failed by itself says so by its own code, unless something failed here.
     let judged = exit_code(&verdicts);
-    let words = |words: &[std::ffi::OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let program = Path::new(&arguments.command[0]);
-    let label = arguments
-        .label
-        .clone()
-        .unwrap_or_else(|| program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned());
+    let words = |words: &[OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let label = label(arguments.label.as_deref(), &arguments.command);
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     ProcessRun {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -97,6 +94,13 @@ fn record(arguments: &Run, ceilings: Ceilings, started: SystemTime, ended: Ended
         verdicts,
     }
     .into()
+}
+
+/// The name of a command: the one that was given, or the program's file name.
+pub fn label(given: Option<&str>, command: &[OsString]) -> String {
+    let program = Path::new(&command[0]);
+    let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+    given.map_or_else(name, str::to_owned)
 }
 
 /// What became of the command itself, apart from its ceilings.

@@ -18,6 +18,8 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Findings => diagnose::schema::findings(),
         Document::Estimate => estimate::schema::estimate(),
         Document::Ledger => ledger::schema::ledger(),
+        Document::Ratchet => gate::ratchet::schema(),
+        Document::Calibration => gate::calibration::schema(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;

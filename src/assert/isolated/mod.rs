@@ -17,6 +17,7 @@
 //!
 //! So the readings are those of the body alone, and of one process they are exact to its end.
 
+mod calibrate;
 mod child;
 mod message;
 mod output;
@@ -141,11 +142,19 @@ impl Isolated {
         }
     }
 
+    fn once(&self, started: SystemTime) -> Judgement {
+        match parent::supervise(self) {
+            Ok(finished) => verdict::judge(self, finished, started),
+            Err(error) => Judgement::Failed(format!("{}: {error}", self.name)),
+        }
+    }
+
     #[track_caller]
     fn supervise(&self) {
         let started = SystemTime::now();
-        let judgement = match parent::supervise(self) {
-            Ok(finished) => verdict::judge(self, finished, started),
+        let judgement = match calibrate::asked() {
+            Ok(None) => self.once(started),
+            Ok(Some(calibration)) => calibration.run(self),
             Err(error) => Judgement::Failed(format!("{}: {error}", self.name)),
         };
         match judgement {

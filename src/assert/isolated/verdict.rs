@@ -182,7 +182,7 @@ fn processes(count: usize) -> String {
 }
 
 /// What the allocator counted, as the readings of one phase that is the whole test.
-fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
+pub(super) fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
     let (mut readings, mut unavailable) = (BTreeMap::new(), BTreeMap::new());
     for metric in OF_HEAP {
         match heap {

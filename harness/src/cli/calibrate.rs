@@ -1,0 +1,129 @@
+//! `calibrate`: ceilings for a command, from several runs of it.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::CommandFactory as _;
+use plimsoll::ceiling::Ceilings;
+use plimsoll::command::{EndCause, Ended, Metered, Step};
+use plimsoll::gate::{Calibration, Proposal, propose};
+use plimsoll::meter::Metric;
+use plimsoll::report::terminal;
+
+use super::args::{Arguments, Calibrate};
+use super::{Failed, ceilings_toml, output};
+use crate::signals::Cancel;
+
+/// The exit code where a run failed, so that there is nothing to measure.
+const NOT_MEASURABLE: u8 = 3;
+
+/// Runs the command several times and proposes ceilings; 3 where a run fails.
+pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
+    let cancel = Cancel::install()?;
+    let label = super::run::label(arguments.label.as_deref(), &arguments.command);
+    let runs = arguments.runs.get();
+    let mut phases = Vec::new();
+    for number in 1..=runs {
+        let ended = under_the_meter(arguments, &cancel)?;
+        if let Some(signal) = cancel.signal() {
+            return Ok(128 + signal);
+        }
+        if ended.end.cause != EndCause::Exited || ended.end.exit_code != Some(0) {
+            let end = &ended.end;
+            super::report_message(&format!(
+                "run {number} of {runs} {end}: what a command takes that fails is no measure of one that does not"
+            ));
+            return Ok(NOT_MEASURABLE);
+        }
+        progress(number, runs, &ended);
+        phases.push(ended.phases);
+    }
+    let mut proposal = propose(&phases, arguments.headroom);
+    if !arguments.metrics.is_empty() {
+        proposal = proposal.only(&arguments.metrics);
+    }
+    // A ceiling that was asked for and cannot be had is no success, and half a table is none.
+    let lacking = proposal.ceilings.is_empty() || arguments.metrics.len() > proposal.ceilings.len();
+    let written = arguments.write.as_deref().filter(|_| !lacking);
+    if let Some(file) = written {
+        ceilings_toml::write(file, &label, &proposal)?;
+    }
+    if arguments.json {
+        let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        output::json(&Calibration::new(label, command, proposal))?;
+    } else {
+        output::text(&shown(&label, &arguments.command, &proposal, written))?;
+    }
+    Ok(if lacking { NOT_MEASURABLE } else { 0 })
+}
+
+/// One run. Its standard output is left away, so that what is printed here is the calibration alone.
+fn under_the_meter(arguments: &Calibrate, cancel: &Cancel) -> Result<Ended, Failed> {
+    let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
+    let mut command = Command::new(program);
+    command.args(rest).stdin(Stdio::null()).stdout(Stdio::null());
+    let asked = |metric: &Metric| arguments.metrics.contains(metric);
+    let mut metered = Metered::new(command)
+        .interval(arguments.sample_interval)
+        .pss(asked(&Metric::PeakPss))
+        .gpu(asked(&Metric::GpuPeak) || asked(&Metric::UnifiedPeak))
+        .subreaper(true)
+        .dies_with_thread(true);
+    if let Some(timeout) = arguments.timeout {
+        metered = metered.timeout(timeout);
+    }
+    let mut running = metered.spawn()?;
+    while running.step(&[cancel.fd()])? == Step::Ready {
+        if cancel.requested() {
+            running.cancel();
+            break;
+        }
+    }
+    Ok(running.wait()?)
+}
+
+/// Tells someone who waits at a terminal how far it is.
+fn progress(number: u32, runs: u32, ended: &Ended) {
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let peak =
+        ended.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)).map(|reading| reading.bytes);
+    let peak = peak.max().map_or_else(String::new, |peak| format!(", peak_rss {peak}"));
+    output::note(&format_args!("run {number} of {runs}: {}{peak}", terminal::duration(ended.wall.as_nanos() as f64)));
+}
+
+fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option<&Path>) -> String {
+    let words: Vec<_> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    let mut text = terminal::proposal(proposal, &super::screen());
+    let flags = flags(&proposal.ceilings());
+    text += &format!("\nplimsoll run {flags}-- {}\n", words.join(" "));
+    text += &format!("\n{}\n", proposal.attribute());
+    text += &format!("\n{}", ceilings_toml::fresh(label, proposal));
+    if let Some(file) = written {
+        text += &format!("\n[ceilings.{label}] is in {}\n", file.display());
+    }
+    text
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The ceilings as flags of `run`, those that it has, each with a blank behind it.
+fn flags(ceilings: &Ceilings) -> String {
+    let arguments = Arguments::command();
+    let run = arguments.find_subcommand("run").expect("there is a command `run`");
+    let known = |flag: &str| run.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    let flag = |metric: Metric| metric.name().replace('_', "-");
+    let has = ceilings.iter().filter(|ceiling| known(&flag(ceiling.metric)));
+    has.map(|ceiling| format!("--{} {} ", flag(ceiling.metric), ceiling.limit.exact().replace(' ', ""))).collect()
+}

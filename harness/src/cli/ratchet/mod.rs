@@ -1,0 +1,87 @@
+//! `ratchet`: ceilings lowered where usage fell, in the source that they stand in.
+//!
+//! The records of tests name the test and the limits that it was held to. `#[plimsoll::test(..)]` of a function of that
+//! name, in inline modules that the test's path ends in, with a literal of that very limit, is where it stands; a record
+//! that is older than the source, or two such functions, change nothing.
+
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll::gate::{Lowering, ratchet};
+use plimsoll::record::Record;
+use plimsoll::report::terminal;
+
+use super::args::Ratchet;
+use super::{Failed, output};
+use crate::replace::replace;
+use source::{Edit, Search};
+
+/// Lowers ceilings, or tells of them: with --check 1 where one could be lowered; 3 where no record has one.
+pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
+    let mut records = Vec::new();
+    for path in &arguments.records {
+        read(path, &mut records)?;
+    }
+    let mut found = ratchet(&records, arguments.headroom);
+    let nothing = found.lowerings.is_empty() && found.kept == 0;
+    if !nothing {
+        let search = Search::new(&arguments.sources)?;
+        let mut edits = Vec::new();
+        for lowering in &mut found.lowerings {
+            edits.extend(locate(&search, lowering));
+        }
+        if !arguments.check {
+            for (file, text) in search.edited(&edits) {
+                let failed = |error| format!("cannot write {}: {error}; no further file is changed", file.display());
+                replace(file, text.as_bytes()).map_err(failed)?;
+            }
+        }
+    }
+    if arguments.json {
+        output::json(&found)?;
+    } else {
+        output::text(&terminal::ratchet(&found, arguments.check, &super::screen()))?;
+    }
+    Ok(match (nothing, arguments.check && !found.lowerings.is_empty()) {
+        (true, _) => 3,
+        (_, true) => 1,
+        _ => 0,
+    })
+}
+
+/// A record, or all that end in `.json` in a folder.
+fn read(path: &Path, records: &mut Vec<Record>) -> Result<(), Failed> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        let failed = |error| format!("cannot read {}: {error}", path.display());
+        files = fs::read_dir(path)
+            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+            .map_err(failed)?;
+        files.retain(|file: &PathBuf| file.extension().is_some_and(|extension| extension == "json"));
+        files.sort();
+    }
+    for file in files {
+        records.push(Record::read(&file)?);
+    }
+    Ok(())
+}
+
+/// Where the ceiling stands, and how to change it; else the lowering says why it is left to its user.
+fn locate(search: &Search, lowering: &mut Lowering) -> Option<Edit> {
+    if !lowering.is_test {
+        lowering.by_hand = Some("it is of a command, where it is started from".to_owned());
+        return None;
+    }
+    match search.find(lowering) {
+        Ok(edit) => {
+            lowering.place = Some(search.place(&edit));
+            Some(edit)
+        }
+        Err(reason) => {
+            lowering.by_hand = Some(reason);
+            None
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! [`Calibration`]: what `plimsoll calibrate` found out about a command.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::propose::Proposal;
+
+/// What `plimsoll calibrate` found out about a command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// `plimsoll.calibration/1`.
+    #[schemars(extend("const" = "plimsoll.calibration/1"))]
+    pub schema: String,
+    /// The name of the command.
+    pub label: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The ceilings.
+    pub proposal: Proposal,
+}
+
+impl Calibration {
+    /// That of `command`, which is called `label`.
+    pub fn new(label: String, command: Vec<String>, proposal: Proposal) -> Self {
+        Self { schema: "plimsoll.calibration/1".to_owned(), label, command, proposal }
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of what `plimsoll calibrate --json` prints.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Calibration);
+    schema.insert("title".to_owned(), "Ceilings proposed by plimsoll".into());
+    schema.to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::{propose, sample_run};
+    use crate::record::schema::tests::{assert_committed, faults};
+
+    #[test]
+    fn the_committed_schema_is_up_to_date_and_a_calibration_follows_it() {
+        assert_committed("plimsoll.calibration-1.json", &schema());
+        let proposal = propose(&[sample_run(10), sample_run(12)], "10% | 4 MiB".parse().unwrap());
+        let calibration = Calibration::new("load".to_owned(), vec!["./load".to_owned()], proposal);
+        assert_eq!(faults(&schema(), &serde_json::to_value(calibration).unwrap()), [""; 0]);
+    }
+}
