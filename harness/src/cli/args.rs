@@ -18,6 +18,7 @@ use plimsoll::meter::Metric;
 
 use super::estimate::Estimate;
 use super::ledger::Ledger;
+use super::model::ModelFlags;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -509,6 +510,13 @@ pub struct Diagnose {
 
     #[command(flatten)]
     pub snapshot: SnapshotFlags,
+
+    /// With a model: advice ends at the first rung that fits
+    #[command(flatten)]
+    pub model: ModelFlags,
+    /// The memory of each GPU that the estimate has to fit into [default: what the text tells]
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_VRAM", help_heading = "Model")]
+    pub vram: Option<ByteSize>,
 
     /// Print the findings as JSON; with --follow a line an event
     #[arg(long, env = "PLIMSOLL_JSON")]
