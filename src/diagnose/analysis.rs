@@ -1,5 +1,7 @@
 //! [`Analysis`]: text in, findings out.
 
+use std::collections::BTreeSet;
+
 use super::batch::Told;
 use super::dump;
 use super::event::event;
@@ -7,9 +9,11 @@ use super::findings::{Event, Findings, Form, InputReport, SCHEMA};
 use super::gather::Gathered;
 use super::incident::Incident;
 use super::phase;
+use super::report::{Reported, Watched, gravity};
 use super::scan::{Scanner, Sink, Window};
 use super::sighting::{Cause, Sighting};
 use super::snapshot::{Difference, SnapshotFindings};
+use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
 use super::wording::recognise;
@@ -37,6 +41,10 @@ pub struct Analysis {
     scanner: Scanner,
     gathered: Gatherer,
     inputs: Vec<InputReport>,
+    /// What the telemetry of the inputs says, by their place, in order.
+    reported: Vec<(usize, Reported)>,
+    /// What records say beside failures.
+    noted: Vec<Event>,
     snapshots: Vec<SnapshotFindings>,
     difference: Option<Difference>,
 }
@@ -46,6 +54,7 @@ pub struct Analysis {
 struct Gatherer {
     gathered: Gathered,
     told: Told,
+    watched: Watched,
     file: String,
 }
 
@@ -67,6 +76,7 @@ impl Analysis {
     pub fn begin(&mut self, name: &str) {
         self.scanner = Scanner::default();
         self.gathered.file = name.to_owned();
+        self.gathered.watched = Watched::default();
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: 0, error: None };
         self.inputs.push(report);
@@ -79,7 +89,17 @@ impl Analysis {
 
     /// Takes what was given so far for whole: where a log that grows has paused.
     pub fn settle(&mut self) {
+        self.settled(false);
+    }
+
+    fn settled(&mut self, whole: bool) {
         self.scanner.settle(&mut self.gathered);
+        let Gatherer { watched, file, .. } = &mut self.gathered;
+        if let Some(reported) = watched.report(file, whole) {
+            let input = self.inputs.len();
+            self.reported.retain(|(other, _)| *other != input);
+            self.reported.push((input, reported));
+        }
         if let Some(report) = self.inputs.last_mut() {
             let (bytes, lines) = self.scanner.counted();
             report.bytes = ByteSize::new(bytes);
@@ -89,15 +109,20 @@ impl Analysis {
 
     /// Ends the input.
     pub fn end(&mut self) {
-        self.settle();
+        self.settled(true);
     }
 
     /// Ends the input, which could not be read any further.
     pub fn fail(&mut self, error: String) {
-        self.settle();
+        self.settled(true);
         if let Some(report) = self.inputs.last_mut() {
             report.error = Some(error);
         }
+    }
+
+    /// Adds what a record says beside its failures.
+    pub(super) fn note(&mut self, event: Event) {
+        self.noted.push(event);
     }
 
     /// The input that was begun last, to say more of it.
@@ -114,6 +139,18 @@ impl Analysis {
         let one = |incident: Incident| event(incident, batch.as_ref(), ladder);
         let mut events: Vec<Event> = incidents.into_iter().take(LISTED).map(one).collect();
         events.extend(self.snapshots.iter().flat_map(|snapshot| dump::events(snapshot, batch.as_ref(), ladder)));
+        let failed: BTreeSet<String> =
+            events.iter().flat_map(|event| &event.evidence).map(|evidence| evidence.file.clone()).collect();
+        for (_, reported) in &self.reported {
+            let name = &reported.report.name;
+            if failed.contains(name) {
+                let own = events.iter_mut().filter(|event| event.evidence.iter().any(|one| one.file == *name));
+                own.for_each(|event| reported.explain(event));
+            } else {
+                events.push(reported.event());
+            }
+        }
+        events.extend(self.noted.iter().cloned());
         let (kind, verdict) = match self.snapshots.is_empty() || !events.is_empty() {
             true => whole(&events),
             false => (Kind::Report, Verdict::ReportOnly),
@@ -128,6 +165,7 @@ impl Analysis {
             omitted_events: (beyond > 0).then_some(beyond),
             dismissed: gathered.dismissed.clone(),
             batch,
+            telemetry: self.reported.iter().map(|(_, reported)| reported.report.clone()).collect(),
             snapshots: self.snapshots.clone(),
             snapshot_difference: self.difference.clone(),
         }
@@ -155,6 +193,10 @@ impl Sink for Gatherer {
     fn factor(&mut self, line: &[u8]) {
         self.told.read(line);
     }
+
+    fn telemetry(&mut self, position: Position, line: &[u8]) {
+        self.watched.line(position, line);
+    }
 }
 
 impl Gatherer {
@@ -169,6 +211,7 @@ impl Gatherer {
 /// How much a kind says: what is proven outweighs what is not.
 fn weight(event: &Event) -> u8 {
     match event.verdict {
+        _ if event.kind == Kind::Report => 0,
         Verdict::SigkillUnattributed => 1,
         Verdict::DataloaderWorkerKill => 2,
         _ => 3,
@@ -176,11 +219,15 @@ fn weight(event: &Event) -> u8 {
 }
 
 /// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` where they are of
-/// several kinds.
+/// several kinds; of reports alone the gravest trend.
 fn whole(events: &[Event]) -> (Kind, Verdict) {
     let Some(heaviest) = events.iter().map(weight).max() else { return (Kind::None, Verdict::NotOom) };
     let heavy: Vec<&Event> = events.iter().filter(|event| weight(event) == heaviest).collect();
     let kind = heavy[0].kind;
+    if kind == Kind::Report {
+        let gravest = heavy.iter().map(|event| event.verdict).max_by_key(|verdict| gravity(*verdict));
+        return (kind, gravest.unwrap_or(Verdict::ReportOnly));
+    }
     if heavy.iter().any(|event| event.kind != kind) {
         return (kind, Verdict::Mixed);
     }

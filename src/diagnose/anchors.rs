@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 
+use super::telemetry::needles;
+
 /// Each is as rare in logs as it can be and still stands in every wording of its family. Where a wording may be wrapped
 /// in the middle, another anchor lies on the other side.
 const ANCHORS: [&str; 92] = [
@@ -125,10 +127,11 @@ const FACTORS: [&str; 12] = [
 const SHARE: usize = 48;
 
 static EVENTS: LazyLock<Vec<Searcher>> = LazyLock::new(|| ANCHORS.chunks(SHARE).filter_map(searcher).collect());
-static BATCHES: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&FACTORS));
+/// What stands beside events: factors of the batch, then telemetry. One search finds both.
+static BESIDE: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&[&FACTORS, needles()].concat()));
 
 /// The longest anchor fits into so many bytes: the overlap of two searches.
-pub(super) const LONGEST: usize = 32;
+pub(super) const LONGEST: usize = 40;
 
 fn searcher(patterns: &[&str]) -> Option<Searcher> {
     let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
@@ -143,10 +146,21 @@ pub(super) fn find(bytes: &[u8], places: &mut Vec<usize>) {
     places.sort_unstable();
 }
 
-/// Calls `found` with the places in `bytes` where something tells a factor of the batch.
-pub(super) fn find_factors(bytes: &[u8], mut found: impl FnMut(usize)) {
-    if let Some(searcher) = BATCHES.as_ref() {
-        searcher.find_iter(bytes).for_each(|place| found(place.start()));
+/// What stands beside events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// A factor of the effective batch.
+    Factor,
+    /// A line of telemetry.
+    Telemetry,
+}
+
+/// Calls `found` with the places in `bytes` where something beside events is told, in order.
+pub(super) fn find_beside(bytes: &[u8], mut found: impl FnMut(usize, Beside)) {
+    let Some(searcher) = BESIDE.as_ref() else { return };
+    for place in searcher.find_iter(bytes) {
+        let factor = place.pattern().as_usize() < FACTORS.len();
+        found(place.start(), if factor { Beside::Factor } else { Beside::Telemetry });
     }
 }
 
@@ -157,13 +171,19 @@ mod tests {
     #[test]
     fn every_anchor_is_searched_for_and_fits_into_the_overlap() {
         assert_eq!(EVENTS.len(), ANCHORS.len().div_ceil(SHARE));
-        for anchor in ANCHORS.iter().chain(&FACTORS) {
+        for anchor in ANCHORS.iter().chain(&FACTORS).chain(needles()) {
             assert!(anchor.len() <= LONGEST, "{anchor}");
         }
         for anchor in ANCHORS {
             let mut places = Vec::new();
             find(format!("{:40}{anchor}", "").as_bytes(), &mut places);
             assert!(places.iter().any(|place| *place >= 40), "{anchor}");
+        }
+        let beside = FACTORS.iter().map(|text| (text, Beside::Factor));
+        for (text, expected) in beside.chain(needles().iter().map(|text| (text, Beside::Telemetry))) {
+            let mut found = Vec::new();
+            find_beside(format!("{:40}{text}", "").as_bytes(), |place, what| found.push((place, what)));
+            assert_eq!(found, [(40, expected)], "{text}");
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::advice::Advice;
 use super::snapshot::{Difference, SnapshotFindings};
+use super::trend::Trends;
 use super::verdict::{Kind, Verdict};
 use crate::bytes::ByteSize;
 
@@ -21,11 +22,13 @@ pub struct Findings {
     pub plimsoll: String,
     /// What was read, in order.
     pub inputs: Vec<InputReport>,
-    /// The kind of the weightiest event; `none` where there is none.
+    /// The kind of the weightiest event: `report` where there is telemetry and no failure, `none` where there is nothing.
     pub kind: Kind,
-    /// The verdict of the weightiest event, `mixed` where several causes weigh the same, `not-oom` where there is none.
+    /// The verdict of the weightiest event, `mixed` where several causes weigh the same, `not-oom` where there is none; of
+    /// telemetry without a failure the gravest trend.
     pub verdict: Verdict,
-    /// Every memory event, in the order of the text, each once.
+    /// Every memory event, in the order of the text, each once. An input with telemetry and no failure has one of kind
+    /// `report`, with the verdict of its trends; so has each ceiling of a Plimsoll record that was broken.
     pub events: Vec<Event>,
     /// The events beyond the first ones that are listed; absent where all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,12 +39,27 @@ pub struct Findings {
     /// The factors of the effective batch, where the text tells them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<KnownBatch>,
+    /// What the inputs tell of memory over time, where they do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telemetry: Vec<TelemetryReport>,
     /// What the memory snapshots among the inputs say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotFindings>,
     /// What changed from the baseline that a snapshot was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_difference: Option<Difference>,
+}
+
+/// What an input tells of memory over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TelemetryReport {
+    /// The input, by [`InputReport::name`].
+    pub name: String,
+    /// Its trends: the gravest findings first.
+    pub trends: Trends,
+    /// The findings beyond the first ones that are listed; absent where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted_findings: Option<u64>,
 }
 
 /// One input.
@@ -189,9 +207,9 @@ impl Numbers {
 pub struct Evidence {
     /// The input, by [`InputReport::name`].
     pub file: String,
-    /// The line, from 1; of a snapshot the entry of the trace.
+    /// The line, from 1; of a snapshot the entry of the trace, of a Plimsoll record the place of the verdict.
     pub line: u64,
-    /// The byte at which the line begins, from 0; 0 in a snapshot.
+    /// The byte at which the line begins, from 0; 0 in a snapshot or a record.
     pub offset: u64,
     /// The line without its terminal codes; a long one is cut.
     pub text: String,

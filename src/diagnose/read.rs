@@ -48,6 +48,7 @@ impl Analysis {
                 reader.take(MAX_RECORD.bytes() + 1).read_to_end(&mut bytes).map_err(failed)?;
                 let record = Record::from_json(name.as_ref(), &bytes)?;
                 self.push(record::text(&record).as_bytes());
+                record::ceilings(name, &record).into_iter().for_each(|event| self.note(event));
             }
             Input::Text(mut reader) => {
                 let mut piece = vec![0; PIECE];

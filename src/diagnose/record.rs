@@ -2,7 +2,47 @@
 
 use std::fmt::Write;
 
+use super::findings::{Event, Evidence, Numbers};
+use super::verdict::{Kind, Verdict};
+use crate::ceiling::{CeilingStatus, CeilingVerdict};
 use crate::record::{Failure, FailureKind, Record};
+
+/// The ceilings of `record` that were broken, as events. A ceiling is a limit on the process that someone set: passing
+/// it is no out-of-memory error.
+pub(super) fn ceilings(name: &str, record: &Record) -> Vec<Event> {
+    let verdicts = record.verdicts.iter().enumerate();
+    let broken = verdicts.filter_map(|(at, verdict)| Some((at, verdict.ceiling.as_ref()?)));
+    broken.filter(|(_, ceiling)| ceiling.status == CeilingStatus::Broken).map(|(at, it)| broke(name, at, it)).collect()
+}
+
+fn broke(name: &str, at: usize, ceiling: &CeilingVerdict) -> Event {
+    Event {
+        kind: Kind::Report,
+        backend: None,
+        verdict: Verdict::ProcessCap,
+        also: Vec::new(),
+        numbers: Numbers {
+            this_process: ceiling.reading.as_ref().map(|reading| reading.bytes),
+            allowed: Some(ceiling.limit),
+            ..Numbers::default()
+        },
+        evidence: vec![Evidence {
+            file: name.to_owned(),
+            line: at as u64 + 1,
+            offset: 0,
+            text: ceiling.message.clone(),
+        }],
+        occurrences: 1,
+        rank: None,
+        pid: ceiling.process.as_ref().map(|process| u64::from(process.pid)),
+        job: None,
+        device: None,
+        host: None,
+        victim: ceiling.process.as_ref().map(|process| process.name.clone()),
+        advice: Vec::new(),
+        explanation: format!("A ceiling that was set was broken, and nothing ran out: {}.", ceiling.message),
+    }
+}
 
 /// The failures of `record` as text, a message a line: what a kernel printed is as telling there as in a log.
 ///

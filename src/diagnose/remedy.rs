@@ -85,6 +85,27 @@ pub(super) fn first(event: &Event) -> Vec<Remedy> {
             keeps("check the shape and the dtype of the request: an index, a broadcast or a one-hot made it larger than the machine"),
             keeps("compute it in pieces, sparse, or memory-mapped"),
         ],
+        Verdict::Leak => vec![
+            keeps("find what is held: record a memory snapshot at two steps (torch.cuda.memory._record_memory_history, _dump_snapshot); `plimsoll diagnose LATER.pickle --baseline EARLIER.pickle` lists the stacks that grew"),
+            keeps("look first at what outlives a step: losses or outputs summed without detach() or item(), lists of tensors, retain_graph, hooks, caches keyed by shape"),
+        ],
+        Verdict::Regression => vec![
+            keeps("compare the two: a memory snapshot of each at the same step and rank; `plimsoll diagnose LATER.pickle --baseline EARLIER.pickle` lists the stacks that grew"),
+            keeps("hold the line from then on: `plimsoll matrix` with an allowance on allocated and reserved"),
+        ],
+        Verdict::ResidualGrowth => vec![
+            keeps("find what sleep leaves: a memory snapshot after the first sleep and after a later one; what is not in the sleep mode's pool (CUDA graphs, communicators, copies of weights) stays"),
+        ],
+        Verdict::SleepIneffective => vec![
+            keeps("start without expandable_segments: under it the sleep mode's pool cannot be given back to the device"),
+        ],
+        Verdict::HostGrowth => vec![
+            keeps("copy into a host buffer that is kept (`buffer.copy_(tensor)`) in place of a new one at each `.cpu()`"),
+            keeps("account for it: `plimsoll ledger LOG --params N` names the bytes a parameter that were not expected, and when they appeared"),
+        ],
+        Verdict::CacheNotLeak => vec![
+            keeps("nothing, as long as nothing else needs the device: what is reserved is used again. Only where a later request fails beside it is it fragmentation"),
+        ],
         _ => Vec::new(),
     };
     if event.kind == Kind::VramOom && event.also.contains(&Verdict::Eval) {

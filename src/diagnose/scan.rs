@@ -2,10 +2,13 @@
 //!
 //! The whole text is searched for anchors and nothing else; only a window around a hit is split into lines and read.
 //! Text before a window's hits is kept for the traceback above a message, text behind them for a message that goes on.
+//! Lines of telemetry are passed on one by one.
 
 use std::ops::Range;
 
-use super::anchors;
+use super::anchors::{self, Beside};
+use super::feed::Feed;
+use super::telemetry::Position;
 
 /// So much text is searched at once.
 const CORE: usize = 1 << 20;
@@ -43,11 +46,12 @@ pub(super) struct Scanner {
     line: u64,
     /// Whether factors of the batch are still looked for.
     factors_left: u32,
+    feed: Feed,
 }
 
 impl Default for Scanner {
     fn default() -> Self {
-        Self { buffer: Vec::new(), done: 0, offset: 0, line: 1, factors_left: 256 }
+        Self { buffer: Vec::new(), done: 0, offset: 0, line: 1, factors_left: 256, feed: Feed::default() }
     }
 }
 
@@ -57,6 +61,8 @@ pub(super) trait Sink {
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
     fn factor(&mut self, line: &[u8]);
+    /// Takes a line of telemetry, or one shortly before such a line, without its end. Each comes once, in order.
+    fn telemetry(&mut self, position: Position, line: &[u8]);
 }
 
 impl Scanner {
@@ -89,15 +95,19 @@ impl Scanner {
         let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST)];
         let mut hits = Vec::new();
         anchors::find(searched, &mut hits);
-        if self.factors_left > 0 {
-            let (buffer, left, done) = (&self.buffer, &mut self.factors_left, self.done);
-            anchors::find_factors(searched, |place| {
-                if *left > 0 && done + place < end {
-                    *left -= 1;
-                    sink.factor(&buffer[line_around(buffer, done + place)]);
-                }
-            });
-        }
+        let mut telemetry = Vec::new();
+        let (buffer, left, done) = (&self.buffer, &mut self.factors_left, self.done);
+        anchors::find_beside(searched, |place, what| match what {
+            _ if done + place >= end => {}
+            Beside::Telemetry => telemetry.push(done + place),
+            Beside::Factor if *left > 0 => {
+                *left -= 1;
+                sink.factor(&buffer[line_around(buffer, done + place)]);
+            }
+            Beside::Factor => {}
+        });
+        let start = Position { line: self.line, offset: self.offset };
+        self.feed.lines(&self.buffer, start, &telemetry, |position, line| sink.telemetry(position, line));
         let (done, length) = (self.done, end - self.done);
         let hits: Vec<usize> = hits.into_iter().filter(|hit| *hit < length).map(|hit| hit + done).collect();
         let (mut counted, mut line) = (0, self.line);
@@ -148,7 +158,7 @@ fn clusters(mut hits: &[usize]) -> impl Iterator<Item = &[usize]> {
     })
 }
 
-fn count_lines(bytes: &[u8]) -> u64 {
+pub(super) fn count_lines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
@@ -177,6 +187,7 @@ mod tests {
             self.windows.push((window.line, window.offset, hits));
         }
         fn factor(&mut self, _: &[u8]) {}
+        fn telemetry(&mut self, _: Position, _: &[u8]) {}
     }
 
     fn scan(text: &[u8], piece: usize) -> (Found, (u64, u64)) {

@@ -102,10 +102,15 @@ impl Sighting {
 
 /// `line` as evidence; the file is known to whoever reads it.
 pub(super) fn evidence(line: &Line) -> Evidence {
-    let text = line.text.trim();
+    Evidence { file: String::new(), line: line.number, offset: line.offset, text: quoted(&line.text) }
+}
+
+/// `text` as it is quoted.
+pub(super) fn quoted(text: &str) -> String {
+    let text = text.trim();
     let mut quoted: String = text.chars().take(QUOTED).collect();
     if quoted.len() < text.len() {
         quoted.push('…');
     }
-    Evidence { file: String::new(), line: line.number, offset: line.offset, text: quoted }
+    quoted
 }

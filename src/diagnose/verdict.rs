@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::trend;
+
 /// What ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -95,6 +97,20 @@ pub enum Verdict {
     NotOom,
     /// Several causes of like weight.
     Mixed,
+}
+
+impl From<trend::Verdict> for Verdict {
+    fn from(verdict: trend::Verdict) -> Self {
+        match verdict {
+            trend::Verdict::ReportOnly => Self::ReportOnly,
+            trend::Verdict::CacheNotLeak => Self::CacheNotLeak,
+            trend::Verdict::Regression => Self::Regression,
+            trend::Verdict::HostGrowth => Self::HostGrowth,
+            trend::Verdict::Leak => Self::Leak,
+            trend::Verdict::ResidualGrowth => Self::ResidualGrowth,
+            trend::Verdict::SleepIneffective => Self::SleepIneffective,
+        }
+    }
 }
 
 /// The name of a unit variant is that of its JSON.

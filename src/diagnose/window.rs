@@ -96,7 +96,7 @@ impl Lines {
 }
 
 /// `raw` as text, without what moves cursors and sets colours.
-fn clean(raw: &[u8]) -> String {
+pub(super) fn clean(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let text: Cow<'_, str> = if text.contains('\x1b') { escapes_removed(&text).into() } else { text };
     // What is left of a colour where the escape itself was lost on the way into a ticket.

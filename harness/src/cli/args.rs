@@ -22,6 +22,7 @@ use super::pack::Pack;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
+use super::model::ModelFlags;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -415,6 +416,13 @@ pub struct Diagnose {
 
     #[command(flatten)]
     pub snapshot: SnapshotFlags,
+
+    /// With a model: advice ends at the first rung that fits
+    #[command(flatten)]
+    pub model: ModelFlags,
+    /// The memory of each GPU that the estimate has to fit into [default: what the text tells]
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_VRAM", help_heading = "Model")]
+    pub vram: Option<ByteSize>,
 
     /// Print the findings as JSON; with --follow a line an event
     #[arg(long, env = "PLIMSOLL_JSON")]

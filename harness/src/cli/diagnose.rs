@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
-use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind};
+use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind, Verdict};
+use plimsoll::estimate::{self, Ladder, Limits};
 use plimsoll::report::terminal;
 
 use super::args::Diagnose;
@@ -20,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     if diagnose.follow {
         return match &diagnose.files[..] {
-            [file] if file.as_os_str() != "-" => follow(file, diagnose.json),
+            [file] if file.as_os_str() != "-" => follow(file, diagnose),
             _ => Err("--follow takes one file that is not standard input".into()),
         };
     }
@@ -33,7 +34,7 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
         }
     }
     snapshot::run(&mut snapshots, &diagnose.snapshot, &mut analysis)?;
-    let findings = analysis.findings(None);
+    let findings = analysis.findings(ladder(diagnose, &analysis)?.as_ref());
     if diagnose.json {
         output::json(&findings)?;
     } else if failures.len() < diagnose.files.len() || !findings.events.is_empty() {
@@ -42,6 +43,20 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     }
     failures.iter().for_each(|error| super::report(error));
     Ok(if failures.is_empty() { code(&findings) } else { USAGE })
+}
+
+/// The ladder of the model that the flags tell, for the device of `--vram` or of the first message that tells one.
+fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Failed> {
+    if !diagnose.model.told() {
+        return Ok(None);
+    }
+    let (model, setup) = diagnose.model.read()?;
+    let told = || {
+        let events = analysis.findings(None).events;
+        events.iter().filter(|event| event.kind == Kind::VramOom).find_map(|event| event.numbers.capacity)
+    };
+    let limits = Limits { vram: diagnose.vram.or_else(told), ram: None };
+    Ok(Some(estimate::ladder(&model, &setup, &limits)?))
 }
 
 fn code(findings: &Findings) -> u8 {
@@ -80,19 +95,24 @@ fn read(file: &Path, analysis: &mut Analysis) -> Result<Option<Snapshot>, Diagno
 }
 
 /// Prints each event once it is whole, until interrupted.
-fn follow(file: &Path, json: bool) -> Result<u8, Failed> {
+fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
     let mut analysis = Analysis::default();
     let mut follower = Follower::open(file, &mut analysis)?;
-    let mut shown = BTreeSet::new();
+    let (mut shown, mut said) = (BTreeSet::new(), None);
     loop {
         // A log that has not grown since the last look has ended its messages.
         if follower.look(&mut analysis)? == Change::None {
-            let mut findings = analysis.findings(None);
+            let mut findings = analysis.findings(ladder(diagnose, &analysis)?.as_ref());
             findings.events.retain(|event| {
                 let first = event.evidence.iter().min_by_key(|evidence| evidence.offset);
-                shown.insert((first.map(|first| (first.offset, first.text.clone())), event.rank, event.pid))
+                let first = first.map(|first| (first.offset, first.text.clone()));
+                match event.kind {
+                    // What telemetry says is said again where it has become something else.
+                    Kind::Report => event.verdict != Verdict::ReportOnly && said.replace(event.verdict) != Some(event.verdict),
+                    _ => shown.insert((first, event.rank, event.pid)),
+                }
             });
-            if json {
+            if diagnose.json {
                 for event in &findings.events {
                     output::text(&format!("{}\n", serde_json::to_string(event)?))?;
                 }

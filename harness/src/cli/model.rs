@@ -1,4 +1,4 @@
-//! The flags of a model and its training, which `estimate` and `ledger` share.
+//! The flags of a model and its training, which `estimate`, `ledger` and `diagnose` share.
 
 use std::path::PathBuf;
 
@@ -103,6 +103,11 @@ pub struct ModelFlags {
 }
 
 impl ModelFlags {
+    /// Whether a flag or configuration tells of a model.
+    pub fn told(&self) -> bool {
+        !self.configs.is_empty() || self.params.is_some() || self.layers.is_some()
+    }
+
     /// The model and the setup that flags and configurations tell.
     pub fn read(&self) -> Result<(Model, Setup), EstimateError> {
         let configs = self.configs.iter().map(|path| config::read(path));

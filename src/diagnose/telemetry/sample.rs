@@ -50,6 +50,28 @@ pub enum Format {
     StepTime,
 }
 
+impl Format {
+    /// The format in words.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Deepspeed => "DeepSpeed's see_memory_usage",
+            Self::DeepspeedEstimator => "DeepSpeed's estimator",
+            Self::NemoRl => "NeMo-RL",
+            Self::Gpumem => "[gpumem]",
+            Self::GpuDiag => "[GPU_DIAG]",
+            Self::Megatron => "Megatron",
+            Self::MegatronBridge => "Megatron Bridge",
+            Self::MegatronTheory => "Megatron's theory",
+            Self::MemorySummary => "torch.cuda.memory_summary",
+            Self::Trainer => "the Trainer",
+            Self::VllmSleep => "vLLM's sleep mode",
+            Self::Verl => "verl",
+            Self::MsSwift => "ms-swift",
+            Self::StepTime => "times of steps",
+        }
+    }
+}
+
 /// What a figure measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,6 @@
 //! [`Collector`]: samples to trends, in constant memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{Trends, Verdict};
 use super::judge::judge;
@@ -8,7 +8,8 @@ use super::round_trip::RoundTrips;
 use super::series::{AllSeries, Key, numbered, worker};
 use super::sleep::Sleeps;
 use super::statistics::median;
-use crate::diagnose::telemetry::{Format, Metric, Sample};
+use crate::bytes::ByteSize;
+use crate::diagnose::telemetry::{Format, Metric, Position, Sample};
 
 /// The most series, a rank at a label for a metric, that are kept.
 const MOST_SERIES: usize = 8192;
@@ -35,6 +36,10 @@ pub struct Collector {
     samples: u64,
     times: Vec<f64>,
     retries: Option<u64>,
+    ooms: Option<u64>,
+    device_total: Option<ByteSize>,
+    formats: BTreeMap<Format, u64>,
+    extent: Option<(Position, Position)>,
     round_trips: RoundTrips,
     sleeps: Sleeps,
 }
@@ -44,6 +49,14 @@ impl Collector {
     pub fn push(&mut self, sample: &Sample) {
         self.samples += 1;
         self.retries = self.retries.max(sample.retries);
+        self.ooms = self.ooms.max(sample.ooms);
+        let total = sample.figure(Metric::DeviceTotal).map(|total| total.bytes);
+        self.device_total = [self.device_total, total].into_iter().flatten().min();
+        *self.formats.entry(sample.format).or_default() += 1;
+        if !sample.figures.is_empty() {
+            let first = self.extent.map_or(sample.position, |(first, _)| first);
+            self.extent = Some((first, sample.position));
+        }
         if let Some(seconds) = sample.seconds.filter(|_| sample.format != Format::VllmSleep)
             && self.times.len() < MOST_TIMES
         {
@@ -91,9 +104,13 @@ impl Collector {
             also: grave.collect(),
             findings,
             samples: self.samples,
+            formats: self.formats.clone(),
+            extent: self.extent.map_or_else(Vec::new, |(first, last)| if first == last { vec![first] } else { vec![first, last] }),
             omitted_series: (self.omitted > 0).then_some(self.omitted),
             seconds_per_step: self.seconds(),
             retries: self.retries,
+            ooms: self.ooms,
+            device_total: self.device_total,
         }
     }
 }

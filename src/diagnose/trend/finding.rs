@@ -1,5 +1,6 @@
 //! [`Trends`] and [`Finding`]: what a log's figures say.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use super::pattern::Pattern;
 use super::statistics::Statistics;
 use super::worker::Worker;
 use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Format, Metric, Position};
+use crate::diagnose::telemetry::{Figure, Format, Metric, Position};
 
 /// What a trend means: the words of `plimsoll.findings/1`, the gravest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +87,12 @@ pub struct Finding {
     pub pattern: Pattern,
     /// Its readings in figures.
     pub statistics: Statistics,
+    /// The shape of the series: its readings in order, thinned evenly, the first and the last among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shape: Vec<ByteSize>,
+    /// What the same worker told last at the same label, of every metric.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latest: BTreeMap<Metric, Figure>,
     /// All ranks, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
@@ -106,13 +113,23 @@ pub struct Trends {
     pub findings: Vec<Finding>,
     /// Samples that were read.
     pub samples: u64,
+    /// How many of them are of which format.
+    pub formats: BTreeMap<Format, u64>,
+    /// Where the first and the last report with figures stand; empty where there is none.
+    pub extent: Vec<Position>,
     /// Series beyond those that are kept; absent where all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_series: Option<u64>,
     /// The median time of a step in seconds, where the log tells times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_per_step: Option<f64>,
+    /// The memory of a device, where the log tells it; of several the least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_total: Option<ByteSize>,
     /// How often the allocator had to give its cache back and try again, the most of any process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
+    /// Out-of-memory errors that the allocator counted, the most of any process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ooms: Option<u64>,
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::finding::{Finding, Spread, Verdict};
 use super::pattern::{Pattern, pattern, tolerance};
-use super::series::{AllSeries, Key, Point, Series};
+use super::series::{AllSeries, Key, Point, Series, shape};
 use super::statistics::Statistics;
 use super::worker::Worker;
 use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Format, Metric};
+use crate::diagnose::telemetry::{Figure, Format, Metric};
 
 /// Reserved beyond allocated is the cache at work below this: a tenth of a device of 80 GiB.
 const CACHE: f64 = 8.0 * (1u64 << 30) as f64;
@@ -27,6 +27,7 @@ struct Judged {
     worker: Worker,
     pattern: Pattern,
     statistics: Statistics,
+    shape: Vec<ByteSize>,
     evidence: Vec<Point>,
     explanation: String,
 }
@@ -50,6 +51,8 @@ fn of_key(all: &AllSeries, key: &Key, workers: &BTreeMap<Worker, Series>) -> Opt
         worker: worst.worker,
         pattern: worst.pattern,
         statistics: worst.statistics,
+        shape: worst.shape,
+        latest: latest(all, key, worst.worker),
         spread,
         evidence: worst.evidence.iter().map(|point| point.position).collect(),
         explanation,
@@ -67,6 +70,7 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series) -> Opt
         worker,
         pattern,
         statistics,
+        shape: shape(&run),
         evidence: ends(&run),
         explanation: String::new(),
     };
@@ -101,11 +105,18 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series) -> Opt
         judged.verdict = judged.verdict.max(Verdict::Regression);
         if judged.verdict == Verdict::Regression {
             judged.evidence = vec![before, after];
+            judged.shape = shape(&readings);
             let (before, after) = (before.figure.bytes, after.figure.bytes);
             judged.explanation = format!("{words} on {worker}: {before} in the run before, {after} in the last");
         }
     }
     Some(judged)
+}
+
+/// The last readings of `worker` at the label of `key`.
+fn latest(all: &AllSeries, key: &Key, worker: Worker) -> BTreeMap<Metric, Figure> {
+    let same = all.iter().filter(|(other, _)| other.format == key.format && other.label == key.label);
+    same.filter_map(|(other, workers)| Some((other.metric, workers.get(&worker)?.last()?.figure))).collect()
 }
 
 /// Whether readings of `label` are of the same work each time. What a program logs while it is being built is not.

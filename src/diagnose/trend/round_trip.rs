@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::finding::{Finding, Verdict};
 use super::pattern::pattern;
-use super::series::{Point, worker};
+use super::series::{Point, shape, worker};
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::{Figure, Metric, Sample};
 
@@ -88,6 +88,8 @@ impl RoundTrips {
             worker: worker(end),
             pattern,
             statistics,
+            shape: shape(&readings),
+            latest: end.figures.clone(),
             spread: None,
             evidence: readings.iter().map(|point| point.position).collect(),
             explanation,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::{Figure, Format, Metric, Position, Sample};
 
 use super::worker::Worker;
@@ -69,6 +70,11 @@ impl Series {
         self.seen += 1;
     }
 
+    /// The last reading.
+    pub(super) fn last(&self) -> Option<Point> {
+        self.last
+    }
+
     /// The readings, the last always among them.
     pub(super) fn readings(&self) -> Vec<Point> {
         let mut points = self.points.clone();
@@ -77,6 +83,16 @@ impl Series {
         }
         points
     }
+}
+
+/// So many readings show the shape of a series.
+const SHAPE: usize = 24;
+
+/// The figures of `points`, thinned evenly; the first and the last stay.
+pub(super) fn shape(points: &[Point]) -> Vec<ByteSize> {
+    let count = points.len().min(SHAPE);
+    let at = |index: usize| points[index * (points.len() - 1) / (count - 1).max(1)].figure.bytes;
+    (0..count).map(at).collect()
 }
 
 /// Who a sample is of: the rank where it is known, else the process.

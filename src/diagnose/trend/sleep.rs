@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, Verdict};
 use super::pattern::{Pattern, pattern};
-use super::series::{Point, Series, worker};
+use super::series::{Point, Series, shape, worker};
 use super::statistics::Statistics;
 use super::worker::Worker;
 use crate::diagnose::telemetry::{Format, Metric, Sample};
@@ -85,6 +85,8 @@ fn finding(
         worker,
         pattern,
         statistics,
+        shape: shape(readings),
+        latest: readings.last().map(|point| (metric, point.figure)).into_iter().collect(),
         spread: None,
         evidence: evidence.iter().map(|point| point.position).collect(),
         explanation,

@@ -30,11 +30,16 @@ impl Watch {
         self.collect();
     }
 
+    /// What the figures say so far; `None` where there are none yet.
+    pub fn trends(&self) -> Option<Trends> {
+        (!self.collector.is_empty()).then(|| self.collector.trends())
+    }
+
     /// What the log's figures say; `None` where it has no telemetry.
     pub fn finish(mut self) -> Option<Trends> {
         self.reader.finish(&mut self.pending);
         self.collect();
-        (!self.collector.is_empty()).then(|| self.collector.trends())
+        self.trends()
     }
 
     fn collect(&mut self) {

@@ -1,7 +1,8 @@
-//! Findings as a terminal document: what ran out and what to do about it stand on the first screen.
+//! Findings as a terminal document: what ran out and what to do about it stand on the first screen, trends below.
 
 use super::style::Screen;
 use super::text::{clean, counted, cut, labelled, styled, width, wrap};
+use super::trends::trends;
 use crate::diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
 use crate::estimate::Mark;
 
@@ -9,6 +10,8 @@ use crate::estimate::Mark;
 const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
 const EVIDENCE: usize = 3;
+/// The trends of so many inputs are shown.
+const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
 const DISMISSED: usize = 5;
 
@@ -24,6 +27,12 @@ pub fn findings(findings: &Findings, screen: &Screen) -> String {
     if hidden > 0 {
         let line = format!("and {} more: --json has them", counted(hidden as usize, "event", "events"));
         text.push_str(&format!(" {}\n\n", styled(&line, screen.palette.dim)));
+    }
+    for report in findings.telemetry.iter().take(INPUTS) {
+        if findings.telemetry.len() > 1 {
+            text.push_str(&format!(" {}\n", styled(&clean(&report.name), screen.palette.heading)));
+        }
+        text.push_str(&trends(report, screen));
     }
     if findings.events.is_empty() {
         text.push_str(&dismissed(findings, screen));
@@ -51,10 +60,14 @@ fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
 
 fn block(group: &[&Event], screen: &Screen) -> String {
     let (palette, event) = (&screen.palette, group[0]);
-    let title = format!("✗ {}", event.verdict);
+    let (mark, style) = match (event.kind, event.verdict) {
+        (Kind::Report, Verdict::ReportOnly | Verdict::CacheNotLeak) => ('✓', palette.good),
+        _ => ('✗', palette.bad),
+    };
+    let title = format!("{mark} {}", event.verdict);
     let mut text = format!(
         " {}  {}\n",
-        styled(&title, palette.bad),
+        styled(&title, style),
         cut(&clean(&what(group)), screen.width().saturating_sub(width(&title) + 3))
     );
     for line in wrap(&clean(&event.explanation), screen.width() - 4) {
@@ -73,7 +86,10 @@ fn block(group: &[&Event], screen: &Screen) -> String {
         label = "";
     }
     if event.occurrences > 1 {
-        let line = format!("told {}", counted(event.occurrences as usize, "time", "times"));
+        let line = match event.kind {
+            Kind::Report => format!("of {}", counted(event.occurrences as usize, "report", "reports")),
+            _ => format!("told {}", counted(event.occurrences as usize, "time", "times")),
+        };
         text.push_str(&format!(" {:12}{}\n", "", styled(&line, palette.dim)));
     }
     text.push('\n');
@@ -97,7 +113,9 @@ fn what(group: &[&Event]) -> String {
             Kind::HostAllocFail => "the host refused an allocation",
             Kind::Shm => "shared memory ran out",
             Kind::SigkillUnattributed => "killed with SIGKILL, cause not shown",
-            Kind::Report | Kind::None => "no memory event",
+            Kind::Report if event.verdict == Verdict::ProcessCap => "a ceiling was broken",
+            Kind::Report => "telemetry",
+            Kind::None => "no memory event",
         }
         .to_owned(),
     ];
@@ -189,10 +207,15 @@ fn closing(findings: &Findings, screen: &Screen) -> String {
         }
     };
     let (word, meaning, style) = match (findings.kind, findings.verdict) {
+        (Kind::Report, verdict) if verdict != Verdict::ReportOnly => {
+            let style = if verdict == Verdict::CacheNotLeak { palette.good } else { palette.warn };
+            ("NO OOM", format!("{verdict}, and no memory event, in {read} (exit 0)"), style)
+        }
         (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit 0)"), palette.good),
         (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit 1)"), palette.bad),
         (_, verdict) => {
-            let events = counted(findings.events.len(), "event", "events");
+            let failures = findings.events.iter().filter(|event| event.kind != Kind::Report).count();
+            let events = counted(failures, "event", "events");
             ("OOM", format!("{verdict}: {events} in {read} (exit 1)"), palette.bad)
         }
     };
@@ -219,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_logs_as_a_user_sees_them() {
+    fn logs_as_a_user_sees_them() {
         for name in [
             "cuda_backward",
             "cuda_capacty_fragmented_backward",
@@ -231,6 +254,9 @@ mod tests {
             "killed_torchelastic",
             "shm_bus_error",
             "not_denied",
+            "report_nemo_leak",
+            "report_nemo_levels_off",
+            "report_memory_summary",
         ] {
             assert_snapshot(&format!("terminal_findings_{name}"), &shown(name, 110));
         }

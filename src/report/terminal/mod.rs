@@ -24,6 +24,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod trends;
 
 pub use bench_gate::bench_gate;
 pub use differences::differences;

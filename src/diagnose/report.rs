@@ -1,0 +1,213 @@
+//! [`Watched`]: the telemetry of one input, as a report and as an event.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::mem;
+
+use super::advice::advice;
+use super::findings::{Event, Evidence, Numbers, TelemetryReport};
+use super::sighting::{Work, quoted};
+use super::telemetry::{Figure, Format, Metric, Position};
+use super::trend::{Finding, Trends, Verdict as Trend, Watch};
+use super::verdict::{Kind, Verdict};
+use super::window::clean;
+
+/// So many findings of an input are listed.
+const LISTED: usize = 200;
+/// So many lines are kept for evidence: the first, and as many of the last.
+const KEPT: usize = 2048;
+/// So much of a line is kept.
+const LONGEST: usize = 2 << 10;
+
+/// Watches the telemetry of an input.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    watch: Watch,
+    first: BTreeMap<Position, Box<str>>,
+    last: VecDeque<(Position, Box<str>)>,
+}
+
+impl Watched {
+    /// Takes a line, or one shortly before a line of telemetry.
+    pub(super) fn line(&mut self, position: Position, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        self.watch.line(position, &text);
+        let kept = clean(&line[..line.len().min(LONGEST)]).into_boxed_str();
+        if self.first.len() < KEPT {
+            self.first.insert(position, kept);
+            return;
+        }
+        if self.last.len() == KEPT {
+            self.last.pop_front();
+        }
+        self.last.push_back((position, kept));
+    }
+
+    /// What the lines tell so far; `whole` where no more will come.
+    pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
+        let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
+        let trends = trends.filter(|trends| !trends.extent.is_empty())?;
+        let evidence = self.evidence(name, &trends);
+        let mut report = TelemetryReport { name: name.to_owned(), trends, omitted_findings: None };
+        let beyond = report.trends.findings.len().saturating_sub(LISTED);
+        let event = event(&report.trends, evidence);
+        report.trends.findings.truncate(LISTED);
+        report.omitted_findings = (beyond > 0).then_some(beyond as u64);
+        Some(Reported { report, event })
+    }
+
+    /// The lines that show what decides, as far as they are kept.
+    fn evidence(&self, name: &str, trends: &Trends) -> Vec<Evidence> {
+        let of = |positions: &[Position]| -> Vec<Evidence> {
+            let mut all: Vec<Evidence> =
+                positions.iter().filter_map(|position| self.quote(name, *position)).collect();
+            all.dedup();
+            all
+        };
+        let told = decisive(trends).map(|finding| of(&finding.evidence)).unwrap_or_default();
+        if told.is_empty() { of(&trends.extent) } else { told }
+    }
+
+    fn quote(&self, name: &str, position: Position) -> Option<Evidence> {
+        let late = || {
+            let at = self.last.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+            Some(&self.last[at].1)
+        };
+        let text = quoted(self.first.get(&position).or_else(late)?);
+        Some(Evidence { file: name.to_owned(), line: position.line, offset: position.offset, text })
+    }
+}
+
+/// What an input tells of memory over time.
+#[derive(Clone, Debug)]
+pub(super) struct Reported {
+    pub(super) report: TelemetryReport,
+    /// The same as an event, for where there is no failure.
+    event: Event,
+}
+
+impl Reported {
+    /// The report as an event of its own.
+    pub(super) fn event(&self) -> Event {
+        self.event.clone()
+    }
+
+    /// Adds to `event`, a failure of the same input, the trends that lead to it.
+    pub(super) fn explain(&self, event: &mut Event) {
+        let mut told = Vec::new();
+        for finding in &self.report.trends.findings {
+            let verdict = Verdict::from(finding.verdict);
+            if !told.contains(&verdict) && !event.also.contains(&verdict) && leads(finding, event) {
+                event.explanation.push_str(&format!(" The log shows more ({verdict}): {}.", finding.explanation));
+                told.push(verdict);
+            }
+        }
+        if told.contains(&Verdict::Leak) {
+            let leak = Event { verdict: Verdict::Leak, ..self.event.clone() };
+            event.advice.splice(0..0, advice(&leak, Work::Unknown, None, None));
+        }
+        event.also.extend(told);
+    }
+}
+
+/// Whether what `finding` says leads to what ran out.
+fn leads(finding: &Finding, event: &Event) -> bool {
+    let before = match (finding.evidence.first(), event.evidence.iter().map(|evidence| evidence.line).max()) {
+        (Some(first), Some(line)) => first.line < line,
+        _ => false,
+    };
+    let elsewhere = matches!((finding.worker.rank, event.rank), (Some(a), Some(b)) if a != b);
+    let depends = finding.spread.is_some_and(|spread| spread.rank_dependent);
+    before
+        && !(elsewhere && depends)
+        && match finding.verdict {
+            Trend::Leak | Trend::ResidualGrowth | Trend::SleepIneffective => event.kind == Kind::VramOom,
+            Trend::HostGrowth => {
+                matches!(event.kind, Kind::HostOom | Kind::CgroupOom | Kind::RayOom | Kind::HostAllocFail)
+            }
+            Trend::CacheNotLeak => event.verdict == Verdict::Fragmentation,
+            Trend::Regression | Trend::ReportOnly => false,
+        }
+}
+
+/// The finding that decides: the gravest, and of those what is allocated most.
+fn decisive(trends: &Trends) -> Option<&Finding> {
+    let rank = |finding: &&Finding| {
+        (finding.verdict, finding.metric == Metric::Allocated, finding.statistics.last, finding.metric)
+    };
+    trends.findings.iter().max_by_key(rank)
+}
+
+/// The event that `trends` are where nothing failed.
+fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
+    let decisive = decisive(trends);
+    let worker = decisive.map(|finding| finding.worker).unwrap_or_default();
+    let gravest = trends.formats.iter().filter(|(format, _)| **format != Format::StepTime).max_by_key(|(_, count)| **count);
+    let format = decisive.map(|finding| finding.format).or(gravest.map(|(format, _)| *format));
+    let mut event = Event {
+        kind: Kind::Report,
+        backend: None,
+        verdict: trends.verdict.into(),
+        also: trends.also.iter().map(|verdict| Verdict::from(*verdict)).collect(),
+        numbers: decisive.map(|finding| numbers(finding, trends)).unwrap_or_default(),
+        evidence,
+        occurrences: trends.samples,
+        rank: worker.rank,
+        pid: worker.pid,
+        job: None,
+        device: None,
+        host: None,
+        victim: format.map(|format| format.title().to_owned()),
+        advice: Vec::new(),
+        explanation: explanation(decisive, trends),
+    };
+    event.advice = advice(&event, Work::Unknown, None, None);
+    event
+}
+
+fn numbers(finding: &Finding, trends: &Trends) -> Numbers {
+    let told = |metric| {
+        let Figure { bytes, resolution } = *finding.latest.get(&metric)?;
+        // PyTorch's table rounds down: what it prints is the lower end.
+        Some(if finding.format == Format::MemorySummary { bytes.saturating_sub(resolution) } else { bytes })
+    };
+    Numbers {
+        allocated: told(Metric::Allocated),
+        reserved: told(Metric::Reserved),
+        capacity: trends.device_total,
+        ..Numbers::default()
+    }
+}
+
+fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
+    let mut text = match trends.verdict {
+        Trend::ReportOnly => "Telemetry without a failure, and nothing wrong in it".to_owned(),
+        _ => "No failure, but".to_owned(),
+    };
+    if let Some(finding) = decisive {
+        let mark = if trends.verdict == Trend::ReportOnly { ": " } else { " " };
+        text.push_str(&format!("{mark}{}", finding.explanation));
+    }
+    text.push('.');
+    if let Some(ooms) = trends.ooms.filter(|ooms| *ooms > 0) {
+        text.push_str(&format!(" The allocator counts {ooms} out-of-memory errors that the program survived or that ended it elsewhere."));
+    }
+    if let Some(retries) = trends.retries.filter(|retries| *retries > 0) {
+        text.push_str(&format!(" cudaMalloc was tried again {retries} times after the cache was given back: the device is at its edge."));
+    }
+    text
+}
+
+/// The weight of a verdict among reports: the gravest trend decides.
+pub(super) fn gravity(verdict: Verdict) -> usize {
+    const ORDER: [Verdict; 8] = [
+        Verdict::ReportOnly,
+        Verdict::CacheNotLeak,
+        Verdict::ProcessCap,
+        Verdict::Regression,
+        Verdict::HostGrowth,
+        Verdict::Leak,
+        Verdict::ResidualGrowth,
+        Verdict::SleepIneffective,
+    ];
+    ORDER.iter().position(|one| *one == verdict).unwrap_or(0)
+}

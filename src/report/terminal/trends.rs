@@ -1,0 +1,102 @@
+//! The trends of an input's telemetry as a table: a line a series, its readings drawn small.
+
+use super::style::Screen;
+use super::table::{Align, Cell, Column, Table};
+use super::text::{clean, counted, styled};
+use crate::bytes::ByteSize;
+use crate::diagnose::TelemetryReport;
+use crate::diagnose::telemetry::Metric;
+use crate::diagnose::trend::{Finding, Pattern, Verdict};
+
+/// So many series are shown; JSON has them all.
+const SHOWN: usize = 8;
+
+/// The series of `report`, the gravest first, then the largest.
+pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
+    let mut findings: Vec<&Finding> = report.trends.findings.iter().collect();
+    let rank = |finding: &&Finding| {
+        (finding.verdict, finding.pattern == Pattern::Growing, finding.metric == Metric::Allocated, finding.statistics.last)
+    };
+    findings.sort_by(|a, b| rank(b).cmp(&rank(a)));
+    if findings.is_empty() {
+        return String::new();
+    }
+    let hidden = findings.len().saturating_sub(SHOWN) as u64 + report.omitted_findings.unwrap_or(0);
+    findings.truncate(SHOWN);
+    let rows: Vec<[Cell; 6]> = findings.into_iter().map(|finding| row(finding, screen)).collect();
+    let mut columns = [
+        Column::new("series", Align::Left, 0),
+        Column::new("of", Align::Left, 4),
+        Column::new("readings", Align::Left, 2),
+        Column::new("first -> last", Align::Right, 1),
+        Column::new("a step", Align::Right, 3),
+        Column::new("reading", Align::Left, 0),
+    ];
+    for row in &rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
+    }
+    let table = Table::new(columns.to_vec(), 1, screen.clone());
+    let mut text = table.header();
+    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    if hidden > 0 {
+        let line = format!("and {} more: --json has them", counted(hidden as usize, "series", "series"));
+        text.push_str(&format!(" {}\n", styled(&line, screen.palette.dim)));
+    }
+    text.push('\n');
+    text
+}
+
+fn row(finding: &Finding, screen: &Screen) -> [Cell; 6] {
+    let Finding { verdict, statistics, pattern, .. } = finding;
+    let palette = &screen.palette;
+    let name = match clean(&finding.label) {
+        label if label.is_empty() => finding.metric.title().to_owned(),
+        label => format!("{label} · {}", finding.metric.title()),
+    };
+    let slope = (statistics.readings > 2).then(|| {
+        let size = ByteSize::new(statistics.slope.abs() as u64);
+        format!("{}{size}", if statistics.slope < 0.0 { "-" } else { "+" })
+    });
+    let (meaning, style) = match verdict {
+        Verdict::ReportOnly => (pattern.title().to_owned(), palette.dim),
+        Verdict::CacheNotLeak => (verdict.to_string(), palette.dim),
+        _ => (verdict.to_string(), palette.bad),
+    };
+    [
+        Cell::plain(name),
+        Cell::plain(finding.worker.to_string()),
+        Cell::plain(drawn(&finding.shape)),
+        Cell::plain(format!("{} -> {}", statistics.first, statistics.last)),
+        Cell::plain(slope.unwrap_or_default()),
+        Cell::new(meaning, style),
+    ]
+}
+
+/// `figures` as a line of blocks, from the least to the most of them; flat where they hardly differ.
+fn drawn(figures: &[ByteSize]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let (Some(least), Some(most)) = (figures.iter().min(), figures.iter().max()) else { return String::new() };
+    let (least, extent) = (least.bytes(), most.bytes() - least.bytes());
+    if extent <= most.bytes() / 20 {
+        return figures.iter().map(|_| BLOCKS[3]).collect();
+    }
+    let block = |figure: &ByteSize| {
+        let part = (figure.bytes() - least) as f64 / extent as f64;
+        BLOCKS[((part * 8.0) as usize).min(7)]
+    };
+    figures.iter().map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_are_drawn_from_least_to_most_and_flat_where_they_are() {
+        let drawn = |gib: &[u64]| drawn(&gib.iter().map(|gib| ByteSize::gib(*gib)).collect::<Vec<_>>());
+        assert_eq!(drawn(&[1, 2, 3, 4, 5, 6, 7, 8]), "▁▂▃▄▅▆▇█");
+        assert_eq!(drawn(&[100, 101, 100]), "▄▄▄");
+        assert_eq!(drawn(&[0, 0]), "▄▄");
+        assert_eq!(drawn(&[]), "");
+    }
+}
