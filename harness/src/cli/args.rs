@@ -18,6 +18,7 @@ use plimsoll::meter::Metric;
 
 use super::estimate::Estimate;
 use super::ledger::Ledger;
+use super::matrix::Matrix;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -59,6 +60,8 @@ pub enum Command {
     Estimate(Box<Estimate>),
     /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
     Ledger(Box<Ledger>),
+    /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
+    Matrix(Matrix),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
     /// Print the JSON Schema of a document
@@ -564,6 +567,8 @@ pub enum Document {
     Estimate,
     /// Bytes a parameter by stage, `plimsoll.ledger/1`
     Ledger,
+    /// Configurations beside a baseline, `plimsoll.matrix/1`
+    Matrix,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`
     BenchGate,
 }

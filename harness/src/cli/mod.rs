@@ -9,6 +9,7 @@ mod estimate;
 mod generate;
 mod inspect;
 mod ledger;
+mod matrix;
 mod model;
 mod output;
 mod pack;
@@ -16,6 +17,7 @@ mod run;
 mod schema;
 mod snapshot;
 mod store;
+mod turn;
 mod unpack;
 mod verify;
 
@@ -50,6 +52,7 @@ pub fn main() -> ExitCode {
         Command::Store(store) => store::run(&store),
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Ledger(ledger) => ledger::run(&ledger),
+        Command::Matrix(matrix) => matrix::run(matrix),
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),

@@ -100,7 +100,7 @@ fn record(arguments: &Run, ceilings: Ceilings, started: SystemTime, ended: Ended
 }
 
 /// What became of the command itself, apart from its ceilings.
-fn verdict(ended: &Ended) -> Verdict {
+pub(super) fn verdict(ended: &Ended) -> Verdict {
     let mut message = format!("it {}", ended.end);
     if let Some(enforcement) = &ended.enforcement {
         message += &format!("; ceilings enforced by {enforcement}");

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use plimsoll::diagnose::ledger;
 use plimsoll::record::schema;
-use plimsoll::{diagnose, estimate, gate, inspect};
+use plimsoll::{diagnose, estimate, gate, inspect, matrix};
 
 use super::args::{Arguments, Document, Schema};
 use super::{Failed, output};
@@ -18,6 +18,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Findings => diagnose::schema::findings(),
         Document::Estimate => estimate::schema::estimate(),
         Document::Ledger => ledger::schema::ledger(),
+        Document::Matrix => matrix::schema::matrix(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;

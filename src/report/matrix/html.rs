@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::grid::{cells, gate, titles, verdict_of_gate};
 use crate::matrix::Matrix;
+use crate::report::snapshot;
 use crate::report::terminal::clean;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem;color:#222;background:#fff}\
@@ -52,5 +53,5 @@ pub fn html(matrix: &Matrix) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    snapshot::escaped(&clean(text))
 }
