@@ -29,15 +29,8 @@ pub enum Figure {
 
 impl Figure {
     /// Every figure, in the order of the table.
-    pub const ALL: [Self; 7] = [
-        Self::StepTime,
-        Self::WallTime,
-        Self::Allocated,
-        Self::Reserved,
-        Self::PeakRss,
-        Self::PeakAnon,
-        Self::GpuPeak,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::StepTime, Self::WallTime, Self::Allocated, Self::Reserved, Self::PeakRss, Self::PeakAnon, Self::GpuPeak];
 
     /// Its name in documents.
     pub const fn name(self) -> &'static str {

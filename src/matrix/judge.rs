@@ -150,7 +150,11 @@ fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figu
         ConfigurationVerdict::Fragmentation => return Verdict::Fragmentation,
         // Without the time of a step that of the process tells.
         ConfigurationVerdict::Cured | ConfigurationVerdict::Solved => {
-            return if time(figures).is_some_and(|time| time.near == Some(true)) { Verdict::Solved } else { Verdict::Cured };
+            return if time(figures).is_some_and(|time| time.near == Some(true)) {
+                Verdict::Solved
+            } else {
+                Verdict::Cured
+            };
         }
         ConfigurationVerdict::Unknown => {}
     }
@@ -203,7 +207,10 @@ fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Fig
 fn outcome(plan: &Plan, baseline: &Side<'_>, rows: &[Row]) -> (Outcome, String) {
     if baseline.good.is_empty() {
         let name = &baseline.configuration.name;
-        return (Outcome::Inconclusive, format!("nothing can be compared: the baseline `{name}` has no run that succeeded"));
+        return (
+            Outcome::Inconclusive,
+            format!("nothing can be compared: the baseline `{name}` has no run that succeeded"),
+        );
     }
     let names = |of: &dyn Fn(&Row) -> bool| {
         let names: Vec<String> = rows.iter().filter(|row| of(row)).map(|row| format!("`{}`", row.name)).collect();

@@ -134,7 +134,7 @@ impl Plan {
         self.baseline.as_ref().and_then(named).unwrap_or(&self.configurations[0])
     }
 
-    /// The plan of these configurations alone, and the baseline.
+    /// The plan of these configurations alone, and the baseline; where `names` is empty, of all.
     ///
     /// # Errors
     /// [`MatrixError::Unknown`] where there is none of a name.
@@ -144,6 +144,9 @@ impl Plan {
             return Err(MatrixError::Unknown { name: name.clone(), hint: unknown(name, known) });
         }
         let baseline = self.baseline().name.clone();
+        if names.is_empty() {
+            return Ok(self);
+        }
         self.configurations.retain(|known| known.name == baseline || names.contains(&known.name));
         self.baseline = Some(baseline);
         Ok(self)

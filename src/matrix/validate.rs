@@ -29,7 +29,10 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
     for configuration in &plan.configurations {
         let name = &configuration.name;
         if name.trim().is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
-            return Err(format!("`{}` is no name: write one line of 1 to {LONGEST_NAME} characters", name.escape_debug()));
+            return Err(format!(
+                "`{}` is no name: write one line of 1 to {LONGEST_NAME} characters",
+                name.escape_debug()
+            ));
         }
         if !names.insert(&**name) {
             return Err(format!("two configurations have the name `{name}`: each needs its own"));
@@ -43,7 +46,9 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
                 ));
             }
             None if !configuration.flags.is_empty() || !configuration.environment.is_empty() => {
-                return Err(format!("configuration `{name}` has flags or an environment, and no command to give them to"));
+                return Err(format!(
+                    "configuration `{name}` has flags or an environment, and no command to give them to"
+                ));
             }
             Some(command) if command.first().is_none_or(String::is_empty) => {
                 return Err(format!("the command of configuration `{name}` names no program"));
@@ -115,6 +120,8 @@ pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     let text = String::deserialize(deserializer)?;
     match humantime::parse_duration(&text) {
         Ok(time) if !time.is_zero() => Ok(Some(time)),
-        _ => Err(serde::de::Error::custom(format!("`{text}` is no time: write a number and a unit, such as `30min` or `2h`"))),
+        _ => Err(serde::de::Error::custom(format!(
+            "`{text}` is no time: write a number and a unit, such as `30min` or `2h`"
+        ))),
     }
 }

@@ -7,6 +7,7 @@ mod estimate;
 mod faults;
 mod generate;
 mod inspect;
+mod matrix;
 mod python;
 mod records;
 mod run;

@@ -93,8 +93,7 @@ fn begin(plan: &Plan, file: &Path, resume: bool) -> Result<State, Failed> {
         let due: Vec<_> = plan.turns().filter_map(|turn| Some(state.done(plan, &turn)?.clone())).collect();
         let dropped = state.retain(plan, |run| due.contains(run));
         if dropped > 0 {
-            let what = if dropped == 1 { "1 run" } else { &format!("{dropped} runs") };
-            output::note(&format_args!("note: {what} failed, or is of a configuration that was changed: not kept"));
+            output::note(&format_args!("note: not kept, for they failed or their configuration was changed: {dropped}"));
         }
         return Ok(state);
     }

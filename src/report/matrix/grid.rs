@@ -94,6 +94,7 @@ fn runs(row: &Row) -> String {
 pub(super) fn gate(matrix: &Matrix) -> Option<String> {
     let of = |figure: Figure| Some(format!("{} {}", figure.title(), matrix.gate.allowance(figure)?));
     // One allowance is for both times.
-    let parts: Vec<String> = Figure::ALL.into_iter().filter(|figure| *figure != Figure::WallTime).filter_map(of).collect();
+    let parts: Vec<String> =
+        Figure::ALL.into_iter().filter(|figure| *figure != Figure::WallTime).filter_map(of).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -11,7 +11,9 @@ pub fn markdown(matrix: &Matrix) -> String {
     let mut text = row(titles.iter().map(|title| (*title).to_owned()).collect());
     // Figures stand between the name and the words.
     let last = titles.len() - if matrix.gate.is_empty() { 1 } else { 2 };
-    text.push_str(&row((0..titles.len()).map(|at| if (1..last).contains(&at) { "--:" } else { "---" }.to_owned()).collect()));
+    text.push_str(&row((0..titles.len())
+        .map(|at| if (1..last).contains(&at) { "--:" } else { "---" }.to_owned())
+        .collect()));
     for found in &matrix.rows {
         text.push_str(&row(cells(matrix, found).iter().map(|cell| escaped(cell)).collect()));
     }

@@ -65,7 +65,8 @@ fn cells(matrix: &Matrix, row: &Row, figures: &[Figure], palette: &Palette) -> V
         };
         cells.extend([Cell::plain(value(*figure, found.value)), Cell::new(change(found), style)]);
     }
-    let runs = if row.failed == 0 { row.runs.to_string() } else { format!("{} of {}", row.runs, row.runs + row.failed) };
+    let runs =
+        if row.failed == 0 { row.runs.to_string() } else { format!("{} of {}", row.runs, row.runs + row.failed) };
     cells.push(Cell::new(runs, palette.dim));
     if !matrix.gate.is_empty() {
         let (words, holds) = verdict_of_gate(row).unwrap_or(("", None));
