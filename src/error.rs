@@ -17,6 +17,7 @@ use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
 use crate::gate::{AllowanceError, LimitError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
+use crate::matrix::MatrixError;
 use crate::meter::MeterError;
 use crate::record::RecordError;
 use crate::run::RunError;
@@ -54,6 +55,8 @@ pub enum Error {
     KernelSpec(#[from] ParseKernelSpecError),
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
     #[error(transparent)]
     Meter(#[from] MeterError),
     #[error(transparent)]

@@ -10,6 +10,7 @@
 //! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
 //! - [`gate`]: figures against a baseline. [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
+//! - [`matrix`]: configurations of a command beside each other, by figures and logs.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
 //! - `criterion` (a feature): memory as a measurement of criterion.
@@ -41,6 +42,7 @@ pub mod estimate;
 pub mod gate;
 pub mod inspect;
 pub mod kernel;
+pub mod matrix;
 pub mod meter;
 pub mod record;
 pub mod report;

@@ -18,11 +18,12 @@ use plimsoll::meter::Metric;
 
 use super::estimate::Estimate;
 use super::ledger::Ledger;
+use super::matrix::Matrix;
+use super::model::ModelFlags;
 use super::pack::Pack;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
-use super::model::ModelFlags;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -64,6 +65,8 @@ pub enum Command {
     Estimate(Box<Estimate>),
     /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
     Ledger(Box<Ledger>),
+    /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
+    Matrix(Matrix),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
     /// Run a command several times and propose ceilings for it
@@ -546,6 +549,8 @@ pub enum Document {
     Estimate,
     /// Bytes a parameter by stage, `plimsoll.ledger/1`
     Ledger,
+    /// Configurations beside a baseline, `plimsoll.matrix/1`
+    Matrix,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`
     BenchGate,
     /// Ceilings that are proposed, `plimsoll.calibration/1`

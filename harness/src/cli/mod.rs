@@ -11,6 +11,7 @@ mod estimate;
 mod generate;
 mod inspect;
 mod ledger;
+mod matrix;
 mod model;
 mod output;
 mod pack;
@@ -19,6 +20,7 @@ mod run;
 mod schema;
 mod snapshot;
 mod store;
+mod turn;
 mod unpack;
 mod verify;
 
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Store(store) => store::run(&store),
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Ledger(ledger) => ledger::run(&ledger),
+        Command::Matrix(matrix) => matrix::run(matrix),
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),

@@ -104,7 +104,7 @@ pub fn label(given: Option<&str>, command: &[OsString]) -> String {
 }
 
 /// What became of the command itself, apart from its ceilings.
-fn verdict(ended: &Ended) -> Verdict {
+pub(super) fn verdict(ended: &Ended) -> Verdict {
     let mut message = format!("it {}", ended.end);
     if let Some(enforcement) = &ended.enforcement {
         message += &format!("; ceilings enforced by {enforcement}");

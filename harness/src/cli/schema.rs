@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use plimsoll::diagnose::ledger;
 use plimsoll::record::schema;
-use plimsoll::{diagnose, estimate, gate, inspect};
+use plimsoll::{diagnose, estimate, gate, inspect, matrix};
 
 use super::args::{Arguments, Document, Schema};
 use super::{Failed, output};
@@ -20,6 +20,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Ledger => ledger::schema::ledger(),
         Document::Ratchet => gate::ratchet::schema(),
         Document::Calibration => gate::calibration::schema(),
+        Document::Matrix => matrix::schema::matrix(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;

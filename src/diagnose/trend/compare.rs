@@ -13,6 +13,7 @@ use super::statistics::median;
 use super::worker::Worker;
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::Metric;
+use crate::gate::{self, Unit};
 use std::collections::BTreeMap;
 
 /// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
@@ -37,21 +38,23 @@ pub struct Readings {
     pub reserved_spread: Option<Spread>,
 }
 
-/// What counts as near a baseline.
+/// What counts as near a baseline, by figure. One is beyond where it exceeds every part of its allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allowance {
-    /// Memory may exceed the baseline by this part of it, or by `bytes`, whichever is more.
-    pub share: f64,
-    /// See `share`.
-    pub bytes: ByteSize,
-    /// The time of a step may exceed the baseline by this part of it.
-    pub time: f64,
+    /// What allocated memory may grow by.
+    pub allocated: gate::Allowance,
+    /// What reserved memory may grow by.
+    pub reserved: gate::Allowance,
+    /// What the time of a step may grow by.
+    pub time: gate::Allowance,
 }
 
 impl Default for Allowance {
-    /// 10 % or 1 GiB of memory, 5 % of time.
+    /// `10% | 1 GiB` of memory, `5%` of time.
     fn default() -> Self {
-        Self { share: 0.10, bytes: ByteSize::gib(1), time: 0.05 }
+        let allowance = |text: &str| text.parse().expect("an allowance");
+        let memory = allowance("10% | 1 GiB");
+        Self { allocated: memory, reserved: memory, time: allowance("5%") }
     }
 }
 
@@ -104,23 +107,31 @@ impl fmt::Display for Comparison {
 /// Judges `candidate` by `baseline`. It is solved only where allocated and reserved are both near the baseline at no more
 /// time.
 pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
-    let near = |base: Option<ByteSize>, found: Option<ByteSize>| {
-        let base = base?;
-        let more = (base.bytes() as f64 * allowance.share).max(allowance.bytes.bytes() as f64);
-        Some(found?.bytes() as f64 <= base.bytes() as f64 + more)
+    let near = |base: Option<ByteSize>, found: Option<ByteSize>, allowance: &gate::Allowance| {
+        let base = base?.bytes() as f64;
+        Some(within(base, found?.bytes() as f64, allowance, Unit::Bytes))
     };
     let time = baseline.seconds.zip(candidate.seconds).filter(|(base, _)| *base > 0.0);
+    let quick = time.is_some_and(|(base, found)| within(base * 1e9, found * 1e9, &allowance.time, Unit::Nanoseconds));
     let time = time.map(|(base, found)| found / base - 1.0);
-    let memory = (near(baseline.allocated, candidate.allocated), near(baseline.reserved, candidate.reserved));
+    let memory = (
+        near(baseline.allocated, candidate.allocated, &allowance.allocated),
+        near(baseline.reserved, candidate.reserved, &allowance.reserved),
+    );
     let verdict = match memory {
         (Some(false), _) => ConfigurationVerdict::Leak,
         (Some(true), Some(false)) => ConfigurationVerdict::Fragmentation,
-        (Some(true), Some(true)) if time.is_some_and(|time| time <= allowance.time) => ConfigurationVerdict::Solved,
+        (Some(true), Some(true)) if quick => ConfigurationVerdict::Solved,
         (Some(true), Some(true)) => ConfigurationVerdict::Cured,
         _ => ConfigurationVerdict::Unknown,
     };
     let spreads = [candidate.allocated_spread, candidate.reserved_spread];
     Comparison { verdict, time, rank_dependent: spreads.into_iter().flatten().any(|spread| spread.rank_dependent) }
+}
+
+/// Whether `found` is at most what `allowance` lets `base` grow to; where no part of it applies, at most `base`.
+fn within(base: f64, found: f64, allowance: &gate::Allowance, unit: Unit) -> bool {
+    found <= base + allowance.margin(base, unit).unwrap_or(0.0)
 }
 
 /// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated or

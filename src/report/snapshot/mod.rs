@@ -11,7 +11,7 @@ pub use flame_graph::flame_graph;
 pub use page::page;
 
 /// `text` for the body or an attribute of a document, without characters that no document may hold.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,0 +1,35 @@
+//! What a run was made of, as a digest.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::plan::{Configuration, Plan};
+
+/// What decides the figures of a run.
+#[derive(Serialize)]
+struct Made<'a> {
+    name: &'a str,
+    command: Option<Vec<String>>,
+    environment: BTreeMap<String, String>,
+    log: Option<&'a String>,
+    label: Option<&'a String>,
+}
+
+impl Plan {
+    /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of what a run of `configuration` is
+    /// made of: its name, command, environment, log and label. The timeout is not in it, nor the gate: another gate is
+    /// another judgement of the same runs.
+    pub fn digest(&self, configuration: &Configuration) -> String {
+        let made = Made {
+            name: &configuration.name,
+            command: self.command(configuration),
+            environment: self.environment(configuration),
+            log: configuration.log.as_ref().or(self.log.as_ref()),
+            label: self.label.as_ref(),
+        };
+        let mut hasher = blake3::Hasher::new();
+        serde_json_canonicalizer::to_writer(&made, &mut hasher).expect("texts have a canonical form");
+        format!("blake3:{}", hasher.finalize().to_hex())
+    }
+}

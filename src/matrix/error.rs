@@ -1,0 +1,64 @@
+//! [`MatrixError`]: why a matrix cannot be read, run or resumed.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::bytes::ByteSize;
+
+/// Why a matrix cannot be read, run or resumed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MatrixError {
+    /// A file cannot be read or written.
+    #[error("{}: cannot {what}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// `read` or `write`, and what.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file is larger than any of its kind.
+    #[error("{}: it is larger than {limit}, and no {what} is: is it the right file?", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        what: &'static str,
+        /// The most that is read.
+        limit: ByteSize,
+    },
+    /// The plan is no TOML, or holds a key or a value that means nothing.
+    #[error("{}: {message}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and why, and what was meant perhaps.
+        message: String,
+    },
+    /// The plan contradicts itself.
+    #[error("{}: {message}", path.display())]
+    Plan {
+        /// The file.
+        path: PathBuf,
+        /// What, and what to do.
+        message: String,
+    },
+    /// No configuration has this name.
+    #[error("there is no configuration `{name}`{hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        hint: String,
+    },
+    /// The state file is none.
+    #[error("{}: it is no state of a matrix ({message}): remove it to begin afresh", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+}

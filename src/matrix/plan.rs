@@ -1,0 +1,203 @@
+//! [`Plan`]: what is to be compared, as the TOML file says.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::MatrixError;
+use super::gate::Gate;
+use super::validate::{syntax, unknown, validate};
+use crate::bytes::ByteSize;
+
+/// The largest plan that is read.
+const MAX_PLAN: ByteSize = ByteSize::mib(4);
+
+/// The most repeats of a matrix.
+pub const MOST_REPEATS: u32 = 1000;
+
+/// What is to be compared.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The program and its arguments, for configurations without a command of their own. No shell reads it.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// Environment variables of every configuration.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// The log that a run writes; without it what the run prints is its log. `{repeat}` stands for the repeat's number.
+    #[serde(default)]
+    pub log: Option<String>,
+    /// The label whose telemetry is compared; without it the one with the most readings.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// How often each configuration is run.
+    #[serde(default = "once")]
+    pub repeats: u32,
+    /// The longest that a run may take.
+    #[serde(default, deserialize_with = "super::validate::timeout")]
+    pub timeout: Option<Duration>,
+    /// The name of the configuration that the others are compared with; without it the first.
+    #[serde(default)]
+    pub baseline: Option<String>,
+    /// What a configuration may exceed the baseline by.
+    #[serde(default)]
+    pub gate: Gate,
+    /// The configurations, in their order.
+    #[serde(rename = "configuration")]
+    pub configurations: Vec<Configuration>,
+}
+
+/// A configuration of the command.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    /// Its name.
+    pub name: String,
+    /// Its command, in place of that of the plan; `[]` where nothing is run and its log is there already.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// Environment variables, besides and in place of those of the plan.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Arguments behind those of the command.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// The log that a run writes, in place of that of the plan; where there is no command, one that is there already.
+    #[serde(default)]
+    pub log: Option<String>,
+    /// What the gate is to find.
+    #[serde(default)]
+    pub expect: Option<Expect>,
+}
+
+/// What the gate is to find of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expect {
+    /// It passes.
+    Pass,
+    /// It does not: a known fault, whose cure is to be noticed.
+    Fail,
+    /// Nothing: it stands in the table to be looked at.
+    Any,
+}
+
+/// A run that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn<'a> {
+    /// What is run.
+    pub configuration: &'a Configuration,
+    /// The how many-th time, from 1.
+    pub repeat: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// [`MatrixError`] where the file cannot be read, is no TOML, holds an unknown key, or contradicts itself.
+    pub fn read(path: &Path) -> Result<Self, MatrixError> {
+        let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read", source };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(MAX_PLAN.bytes() + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_PLAN.bytes() {
+            return Err(MatrixError::TooLarge { path: path.to_owned(), what: "plan of a matrix", limit: MAX_PLAN });
+        }
+        Self::parse(path, &text)
+    }
+
+    /// Reads a plan from its text; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Plan::read`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, MatrixError> {
+        let plan: Self = toml::from_str(text)
+            .map_err(|error| MatrixError::Syntax { path: path.to_owned(), message: syntax(&error) })?;
+        validate(&plan).map_err(|message| MatrixError::Plan { path: path.to_owned(), message })?;
+        Ok(plan)
+    }
+
+    /// The configuration that the others are compared with.
+    pub fn baseline(&self) -> &Configuration {
+        let named = |name: &String| self.configurations.iter().find(|configuration| configuration.name == *name);
+        self.baseline.as_ref().and_then(named).unwrap_or(&self.configurations[0])
+    }
+
+    /// The plan of these configurations alone, and the baseline; where `names` is empty, of all.
+    ///
+    /// # Errors
+    /// [`MatrixError::Unknown`] where there is none of a name.
+    pub fn only(mut self, names: &[String]) -> Result<Self, MatrixError> {
+        if let Some(name) = names.iter().find(|name| self.configurations.iter().all(|known| known.name != **name)) {
+            let known = self.configurations.iter().map(|configuration| &*configuration.name);
+            return Err(MatrixError::Unknown { name: name.clone(), hint: unknown(name, known) });
+        }
+        let baseline = self.baseline().name.clone();
+        if names.is_empty() {
+            return Ok(self);
+        }
+        self.configurations.retain(|known| known.name == baseline || names.contains(&known.name));
+        self.baseline = Some(baseline);
+        Ok(self)
+    }
+
+    /// The program and all arguments of `configuration`; `None` where its log is there already.
+    pub fn command(&self, configuration: &Configuration) -> Option<Vec<String>> {
+        let mut command = configuration.command.as_ref().or(self.command.as_ref())?.clone();
+        if command.is_empty() {
+            return None;
+        }
+        command.extend(configuration.flags.iter().cloned());
+        Some(command)
+    }
+
+    /// The environment of `configuration`, besides that of this process.
+    pub fn environment(&self, configuration: &Configuration) -> BTreeMap<String, String> {
+        let mut all = self.environment.clone();
+        all.extend(configuration.environment.clone());
+        all
+    }
+
+    /// The log of a run of `configuration`, where it is not what it prints.
+    pub fn log(&self, configuration: &Configuration, repeat: u32) -> Option<PathBuf> {
+        let log = configuration.log.as_ref().or(self.log.as_ref())?;
+        Some(log.replace("{repeat}", &repeat.to_string()).into())
+    }
+
+    /// What the gate is to find of `configuration`: nothing of the baseline, and where there is no gate; else that it
+    /// passes.
+    pub fn expect(&self, configuration: &Configuration) -> Expect {
+        if self.gate.is_empty() || configuration.name == self.baseline().name {
+            return Expect::Any;
+        }
+        configuration.expect.unwrap_or(Expect::Pass)
+    }
+
+    /// The runs in their order: every configuration once before any comes again. A log that is there already is read
+    /// once for each repeat that has one of its own.
+    pub fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
+        (1..=self.repeats).flat_map(move |repeat| {
+            let all = self.configurations.iter();
+            let due = all.filter(move |configuration| repeat <= self.runs_of(configuration));
+            due.map(move |configuration| Turn { configuration, repeat })
+        })
+    }
+
+    /// How many runs `configuration` has.
+    pub fn runs_of(&self, configuration: &Configuration) -> u32 {
+        let log = configuration.log.as_ref().or(self.log.as_ref());
+        let read_once = self.command(configuration).is_none() && log.is_some_and(|log| !log.contains("{repeat}"));
+        if read_once { 1 } else { self.repeats }
+    }
+}

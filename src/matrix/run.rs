@@ -1,0 +1,90 @@
+//! [`Run`]: what one turn gave.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::figure::Figure;
+use super::log::LogReadings;
+use crate::bytes::ByteSize;
+use crate::command::{Ended, ProcessEnd};
+use crate::meter::Metric;
+
+/// What one turn gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The name of its configuration.
+    pub configuration: String,
+    /// The digest of its configuration when it was run.
+    pub digest: String,
+    /// The how many-th run of the configuration, from 1.
+    pub repeat: u32,
+    /// How its process ended; absent where a log was there already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ProcessEnd>,
+    /// Nanoseconds from its start to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ns: Option<u64>,
+    /// What the meter read: the most over all phases.
+    #[serde(default)]
+    pub metered: BTreeMap<Metric, ByteSize>,
+    /// What the log tells; absent where it has no telemetry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogReadings>,
+    /// Where the log is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_file: Option<String>,
+    /// Why the log was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl Run {
+    /// A run of `configuration` of which nothing is known yet.
+    pub fn new(configuration: &str, digest: String, repeat: u32) -> Self {
+        Self {
+            configuration: configuration.to_owned(),
+            digest,
+            repeat,
+            end: None,
+            wall_ns: None,
+            metered: BTreeMap::new(),
+            log: None,
+            log_file: None,
+            note: None,
+        }
+    }
+
+    /// Takes what the meter read.
+    pub fn metered(mut self, ended: &Ended) -> Self {
+        self.wall_ns = Some(u64::try_from(ended.wall.as_nanos()).unwrap_or(u64::MAX));
+        for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::GpuPeak] {
+            let readings = ended.phases.iter().filter_map(|phase| phase.readings.get(&metric));
+            if let Some(bytes) = readings.map(|reading| reading.bytes).max() {
+                self.metered.insert(metric, bytes);
+            }
+        }
+        self.end = Some(ended.end.clone());
+        self
+    }
+
+    /// Whether its figures count: its process did not fail.
+    pub fn succeeded(&self) -> bool {
+        self.end.as_ref().is_none_or(ProcessEnd::success)
+    }
+
+    /// A figure in bytes or nanoseconds, where it was measured.
+    pub fn figure(&self, figure: Figure) -> Option<u64> {
+        let log = self.log.as_ref().map(|log| &log.readings);
+        let metered = |metric| self.metered.get(&metric).map(|bytes| bytes.bytes());
+        match figure {
+            Figure::StepTime => log?.seconds.map(|seconds| (seconds * 1e9).round() as u64),
+            Figure::WallTime => self.wall_ns,
+            Figure::Allocated => log?.allocated.map(ByteSize::bytes),
+            Figure::Reserved => log?.reserved.map(ByteSize::bytes),
+            Figure::PeakRss => metered(Metric::PeakRss),
+            Figure::PeakAnon => metered(Metric::PeakAnon),
+            Figure::GpuPeak => metered(Metric::GpuPeak),
+        }
+    }
+}

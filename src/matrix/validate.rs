@@ -1,0 +1,127 @@
+//! What is wrong with a plan, in words that say what to do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use super::plan::{Expect, MOST_REPEATS, Plan};
+
+/// The most configurations.
+const MOST_CONFIGURATIONS: usize = 1000;
+
+/// A name is at most this long.
+const LONGEST_NAME: usize = 200;
+
+/// What is wrong with the plan's values, if anything.
+pub(super) fn validate(plan: &Plan) -> Result<(), String> {
+    if plan.configurations.is_empty() {
+        return Err("there is no configuration: add `[[configuration]]` with a `name`".to_owned());
+    }
+    if plan.configurations.len() > MOST_CONFIGURATIONS {
+        return Err(format!("there are more than {MOST_CONFIGURATIONS} configurations"));
+    }
+    if !(1..=MOST_REPEATS).contains(&plan.repeats) {
+        return Err(format!("`repeats` is {}: it is a number from 1 to {MOST_REPEATS}", plan.repeats));
+    }
+    environment(plan.environment.keys(), "the matrix")?;
+    let mut names = BTreeSet::new();
+    for configuration in &plan.configurations {
+        let name = &configuration.name;
+        if name.trim().is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+            return Err(format!(
+                "`{}` is no name: write one line of 1 to {LONGEST_NAME} characters",
+                name.escape_debug()
+            ));
+        }
+        if !names.insert(&**name) {
+            return Err(format!("two configurations have the name `{name}`: each needs its own"));
+        }
+        environment(configuration.environment.keys(), &format!("configuration `{name}`"))?;
+        match plan.command(configuration) {
+            None if plan.log(configuration, 1).is_none() => {
+                return Err(format!(
+                    "configuration `{name}` has neither a command nor a log: add `command = [\"program\", \"argument\"]`, \
+                     here or above all configurations, or `log = \"FILE\"`"
+                ));
+            }
+            None if !configuration.flags.is_empty() || !configuration.environment.is_empty() => {
+                return Err(format!(
+                    "configuration `{name}` has flags or an environment, and no command to give them to"
+                ));
+            }
+            Some(command) if command.first().is_none_or(String::is_empty) => {
+                return Err(format!("the command of configuration `{name}` names no program"));
+            }
+            Some(command) if command.iter().any(|word| word.contains('\0')) => {
+                return Err(format!("the command of configuration `{name}` holds a NUL, which no argument can"));
+            }
+            _ => {}
+        }
+    }
+    if let Some(name) = plan.baseline.as_ref().filter(|name| !names.contains(&***name)) {
+        return Err(format!("the baseline is `{name}`, and there is no such configuration{}", unknown(name, names)));
+    }
+    let baseline = plan.baseline();
+    if baseline.expect.is_some_and(|expect| expect != Expect::Any) {
+        return Err(format!("`{}` is the baseline, which nothing is expected of: remove its `expect`", baseline.name));
+    }
+    let expecting = plan.configurations.iter().find(|known| known.expect.is_some_and(|expect| expect != Expect::Any));
+    if let Some(configuration) = expecting.filter(|_| plan.gate.is_empty()) {
+        return Err(format!(
+            "configuration `{}` has an `expect`, and there is no gate to meet it by: add `gate = {{ allocated = \"10% | \
+             1 GiB\", reserved = \"10% | 1 GiB\", time = \"2%\" }}`",
+            configuration.name
+        ));
+    }
+    Ok(())
+}
+
+fn environment<'a>(names: impl Iterator<Item = &'a String>, of: &str) -> Result<(), String> {
+    let wrong = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+    match names.into_iter().find(wrong) {
+        Some(name) => Err(format!("`{}` in the environment of {of} is no variable's name", name.escape_debug())),
+        None => Ok(()),
+    }
+}
+
+/// The words behind an unknown name: the known one that is most like it, else all of them.
+pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(name, &known) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => format!("; there {} `{}`", if known.len() == 1 { "is" } else { "are" }, known.join("`, `")),
+    }
+}
+
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    const ALIKE: f64 = 0.8;
+    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), *known));
+    alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+/// What the parser says, with the known key that is most like an unknown one.
+pub(super) fn syntax(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    // serde writes "unknown field `x`, expected one of `a`, `b`": every other piece stands in backticks.
+    let mut quoted = error.message().split('`').skip(1).step_by(2);
+    let hint = match (error.message().starts_with("unknown "), quoted.next()) {
+        (true, Some(name)) => nearest(name, &quoted.collect::<Vec<_>>()),
+        _ => None,
+    };
+    match hint {
+        Some(hint) => format!("{}\ndid you mean `{hint}`?", text.trim_end()),
+        None => text.trim_end().to_owned(),
+    }
+}
+
+/// A time such as `30min`.
+pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match humantime::parse_duration(&text) {
+        Ok(time) if !time.is_zero() => Ok(Some(time)),
+        _ => Err(serde::de::Error::custom(format!(
+            "`{text}` is no time: write a number and a unit, such as `30min` or `2h`"
+        ))),
+    }
+}

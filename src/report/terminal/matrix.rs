@@ -1,0 +1,102 @@
+//! The table of configurations as a terminal document.
+
+use super::style::{Palette, Screen};
+use super::table::{Align, Cell, Column, Table};
+use super::text::{clean, labelled};
+use crate::gate::Outcome;
+use crate::matrix::{Figure, Matrix, Row, Verdict};
+use crate::report::matrix::{change, figures, over_ranks, value, verdict_of_gate};
+
+/// The document of `matrix`: a row a configuration, what there is to know of each, and the outcome.
+pub fn matrix(matrix: &Matrix, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let mut text = table(matrix, screen);
+    text.push('\n');
+    let mut said = false;
+    for row in &matrix.rows {
+        let spread = over_ranks(row).map(|spread| format!("over ranks, {spread}"));
+        for note in spread.iter().chain(&row.notes) {
+            text.push_str(&labelled("  ", palette.dim, &format!("{}: {note}", row.name), 3, screen));
+            said = true;
+        }
+    }
+    if said {
+        text.push('\n');
+    }
+    let (word, style) = match matrix.outcome {
+        Outcome::Fail => ("FAILS", palette.bad),
+        Outcome::Inconclusive => ("INCONCLUSIVE", palette.warn),
+        Outcome::Pass | Outcome::Improved => ("HOLDS", palette.good),
+    };
+    text.push_str(&labelled(word, style, &format!("{} (exit {})", matrix.message, matrix.exit_code()), 7, screen));
+    text
+}
+
+fn table(matrix: &Matrix, screen: &Screen) -> String {
+    let figures = figures(matrix);
+    let rows: Vec<Vec<Cell>> = matrix.rows.iter().map(|row| cells(matrix, row, &figures, &screen.palette)).collect();
+    let mut columns = vec![Column::new("configuration", Align::Left, 0)];
+    for (at, figure) in figures.iter().enumerate() {
+        columns.push(Column::new(figure.title(), Align::Right, at as u8 / 3));
+        columns.push(Column::new("", Align::Right, 2 + at as u8));
+    }
+    columns.push(Column::new("runs", Align::Right, 12));
+    if !matrix.gate.is_empty() {
+        columns.push(Column::new("gate", Align::Left, 0));
+    }
+    columns.push(Column::new("reading", Align::Left, 0));
+    for row in &rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
+    }
+    let table = Table::new(columns, 1, *screen);
+    rows.iter().fold(table.header(), |text, row| text + &table.row(row))
+}
+
+fn cells(matrix: &Matrix, row: &Row, figures: &[Figure], palette: &Palette) -> Vec<Cell> {
+    let mut cells = vec![Cell::plain(clean(&row.name))];
+    for figure in figures {
+        let Some(found) = row.figures.get(figure) else {
+            cells.extend([Cell::new("-", palette.dim), Cell::plain("")]);
+            continue;
+        };
+        let style = match found.near {
+            Some(false) => palette.bad,
+            _ => palette.dim,
+        };
+        cells.extend([Cell::plain(value(*figure, found.value)), Cell::new(change(found), style)]);
+    }
+    let runs =
+        if row.failed == 0 { row.runs.to_string() } else { format!("{} of {}", row.runs, row.runs + row.failed) };
+    cells.push(Cell::new(runs, palette.dim));
+    if !matrix.gate.is_empty() {
+        let (words, holds) = verdict_of_gate(row).unwrap_or(("", None));
+        let style = match holds {
+            Some(true) => palette.good,
+            Some(false) => palette.bad,
+            None => palette.warn,
+        };
+        cells.push(Cell::new(words, style));
+    }
+    let style = match row.verdict {
+        Verdict::Leak | Verdict::Fragmentation | Verdict::MoreMemory | Verdict::Failed => palette.bad,
+        Verdict::Cured | Verdict::MoreTime | Verdict::Unknown => palette.warn,
+        Verdict::Solved | Verdict::Near => palette.good,
+        Verdict::Baseline => palette.dim,
+    };
+    cells.push(Cell::new(clean(&row.reading), style));
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::sample;
+    use crate::record::sample::assert_snapshot;
+
+    #[test]
+    fn nemo_rl_2003_s_table() {
+        for (name, width) in [("terminal_matrix_nemo_rl_2003", 140), ("terminal_matrix_narrow", 80)] {
+            assert_snapshot(name, &matrix(&sample::nemo_rl_2003(), &Screen::new(width, Palette::plain())));
+        }
+    }
+}
