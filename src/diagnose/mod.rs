@@ -49,7 +49,9 @@ mod wording;
 pub use advice::Advice;
 pub use analysis::Analysis;
 pub use error::DiagnoseError;
-pub use findings::{Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport};
+pub use findings::{
+    Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport,
+};
 pub use follow::{Change, Follower};
 pub use input::Input;
 pub use verdict::{Kind, Verdict};

@@ -58,8 +58,7 @@ impl Watched {
     /// The lines that show what decides, as far as they are kept.
     fn evidence(&self, name: &str, trends: &Trends) -> Vec<Evidence> {
         let of = |positions: &[Position]| -> Vec<Evidence> {
-            let mut all: Vec<Evidence> =
-                positions.iter().filter_map(|position| self.quote(name, *position)).collect();
+            let mut all: Vec<Evidence> = positions.iter().filter_map(|position| self.quote(name, *position)).collect();
             all.dedup();
             all
         };
@@ -141,7 +140,8 @@ fn decisive(trends: &Trends) -> Option<&Finding> {
 fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let decisive = decisive(trends);
     let worker = decisive.map(|finding| finding.worker).unwrap_or_default();
-    let gravest = trends.formats.iter().filter(|(format, _)| **format != Format::StepTime).max_by_key(|(_, count)| **count);
+    let gravest =
+        trends.formats.iter().filter(|(format, _)| **format != Format::StepTime).max_by_key(|(_, count)| **count);
     let format = decisive.map(|finding| finding.format).or(gravest.map(|(format, _)| *format));
     let mut event = Event {
         kind: Kind::Report,
@@ -189,10 +189,14 @@ fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
     }
     text.push('.');
     if let Some(ooms) = trends.ooms.filter(|ooms| *ooms > 0) {
-        text.push_str(&format!(" The allocator counts {ooms} out-of-memory errors that the program survived or that ended it elsewhere."));
+        text.push_str(&format!(
+            " The allocator counts {ooms} out-of-memory errors that the program survived or that ended it elsewhere."
+        ));
     }
     if let Some(retries) = trends.retries.filter(|retries| *retries > 0) {
-        text.push_str(&format!(" cudaMalloc was tried again {retries} times after the cache was given back: the device is at its edge."));
+        text.push_str(&format!(
+            " cudaMalloc was tried again {retries} times after the cache was given back: the device is at its edge."
+        ));
     }
     text
 }

@@ -108,7 +108,9 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
                 let first = first.map(|first| (first.offset, first.text.clone()));
                 match event.kind {
                     // What telemetry says is said again where it has become something else.
-                    Kind::Report => event.verdict != Verdict::ReportOnly && said.replace(event.verdict) != Some(event.verdict),
+                    Kind::Report => {
+                        event.verdict != Verdict::ReportOnly && said.replace(event.verdict) != Some(event.verdict)
+                    }
                     _ => shown.insert((first, event.rank, event.pid)),
                 }
             });

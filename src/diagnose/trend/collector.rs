@@ -105,7 +105,9 @@ impl Collector {
             findings,
             samples: self.samples,
             formats: self.formats.clone(),
-            extent: self.extent.map_or_else(Vec::new, |(first, last)| if first == last { vec![first] } else { vec![first, last] }),
+            extent: self
+                .extent
+                .map_or_else(Vec::new, |(first, last)| if first == last { vec![first] } else { vec![first, last] }),
             omitted_series: (self.omitted > 0).then_some(self.omitted),
             seconds_per_step: self.seconds(),
             retries: self.retries,

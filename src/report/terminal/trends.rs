@@ -15,7 +15,12 @@ const SHOWN: usize = 8;
 pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     let mut findings: Vec<&Finding> = report.trends.findings.iter().collect();
     let rank = |finding: &&Finding| {
-        (finding.verdict, finding.pattern == Pattern::Growing, finding.metric == Metric::Allocated, finding.statistics.last)
+        (
+            finding.verdict,
+            finding.pattern == Pattern::Growing,
+            finding.metric == Metric::Allocated,
+            finding.statistics.last,
+        )
     };
     findings.sort_by(|a, b| rank(b).cmp(&rank(a)));
     if findings.is_empty() {
