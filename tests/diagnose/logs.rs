@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll::diagnose::{Analysis, Findings};
+use plimsoll::diagnose::{Analysis, Findings, Verdict};
 use serde_json::Value;
 
 /// Reads the log in pieces of so many bytes.
@@ -100,7 +100,8 @@ fn no_log_is_given_advice_that_its_verdict_forbids() {
         }
         for event in read(&path, usize::MAX).events {
             let advice: Vec<String> = event.advice.iter().map(|advice| advice.what.to_lowercase()).collect();
-            assert!(!advice.is_empty(), "{}: nothing to do", path.display());
+            let nothing_wrong = event.verdict == Verdict::ReportOnly;
+            assert_eq!(advice.is_empty(), nothing_wrong, "{}: nothing to do", path.display());
             for words in ["empty_cache", "smaller model"] {
                 assert!(!advice.iter().any(|what| what.contains(words)), "{}: {words}", path.display());
             }
