@@ -78,7 +78,10 @@ fn configurations_run_in_turn_and_are_metered() {
     // What was changed is run again, and it alone.
     bench.plan(&TAKES.replace("112", "17"));
     let (code, _, said) = bench.table(&["--resume"]);
-    assert!(code == 0 && said.contains("note: not kept, for they failed or their configuration was changed: 2"), "{said}");
+    assert!(
+        code == 0 && said.contains("note: not kept, for they failed or their configuration was changed: 2"),
+        "{said}"
+    );
     assert_eq!(fs::read_to_string(bench.path("order")).unwrap(), "16 112 16 112 17 17 ");
 }
 

@@ -93,7 +93,9 @@ fn begin(plan: &Plan, file: &Path, resume: bool) -> Result<State, Failed> {
         let due: Vec<_> = plan.turns().filter_map(|turn| Some(state.done(plan, &turn)?.clone())).collect();
         let dropped = state.retain(plan, |run| due.contains(run));
         if dropped > 0 {
-            output::note(&format_args!("note: not kept, for they failed or their configuration was changed: {dropped}"));
+            output::note(&format_args!(
+                "note: not kept, for they failed or their configuration was changed: {dropped}"
+            ));
         }
         return Ok(state);
     }
