@@ -139,7 +139,7 @@ fn run_what_is_due(
         ));
         let made = if cancel.requested() { None } else { turn(plan, &next, place, cancel)? };
         let Some(run) = made else {
-            output::note(&format_args!("interrupted: {at} of {total} runs were passed; --resume continues"));
+            output::note(&format_args!("interrupted before run {} of {total} was done; --resume continues", at + 1));
             return Ok(Some(128 + cancel.signal().unwrap_or(2)));
         };
         if let Some(end) = run.end.as_ref().filter(|end| !end.success()) {
