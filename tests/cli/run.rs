@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::command::EndCause;
-use plimsoll::meter::Metric;
+use plimsoll::meter::{Metric, Source};
 use plimsoll::record::{Record, Semantics};
 
 use crate::support::{plimsoll, run};
@@ -136,6 +136,18 @@ fn a_record_is_written_or_printed() {
     assert_eq!((code, record.exit_code, record.end.unwrap().exit_code), (3, 3, Some(3)));
     let (code, out, report) = run(shell(&["--record", "/nowhere/record.json"], "echo ran").env("TZ", "UTC"));
     assert_eq!((code, out.as_str()), (2, ""), "the command did not run: {report}");
+}
+
+#[test]
+fn the_peak_of_one_process_is_exact_between_samples() {
+    let (_, _, json) = run(&mut shell(
+        &["--json", "--sample-interval", "60s"],
+        "exec dd if=/dev/zero of=/dev/null count=1 bs=48M 2> /dev/null",
+    ));
+    let record: Record = serde_json::from_str(&json).unwrap();
+    let peak = &record.phases[0].readings[&Metric::PeakRss];
+    assert_eq!(peak.source, Source::Exact, "{peak:?}");
+    assert!((ByteSize::mib(48)..ByteSize::mib(54)).contains(&peak.bytes), "{peak:?}");
 }
 
 #[test]
