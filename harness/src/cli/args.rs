@@ -60,7 +60,7 @@ pub enum Command {
     /// Look into a store, or collect its garbage
     Store(StoreArguments),
     /// Say what went wrong: find every memory event in logs, decode it and advise
-    Diagnose(Diagnose),
+    Diagnose(Box<Diagnose>),
     /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
     Estimate(Box<Estimate>),
     /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
@@ -420,7 +420,6 @@ pub struct Diagnose {
     #[command(flatten)]
     pub snapshot: SnapshotFlags,
 
-    /// With a model: advice ends at the first rung that fits
     #[command(flatten)]
     pub model: ModelFlags,
     /// The memory of each GPU that the estimate has to fit into [default: what the text tells]
