@@ -1,0 +1,178 @@
+//! The arguments of `check`, `validate` and `profile`.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plimsoll::ByteSize;
+use plimsoll::compare::{Preset, Tolerance};
+use plimsoll::kernel::KernelSpec;
+
+use super::duration;
+
+#[derive(Args)]
+pub struct Check {
+    /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
+    pub capture: PathBuf,
+
+    /// What to check: `builtin:embedding`, or `py:FILE.py[:FUNCTION]` (function `launch` where none is named)
+    #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
+    pub kernel: KernelSpec,
+
+    /// The Python with torch for `py:` kernels
+    #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = "python3")]
+    pub python: PathBuf,
+
+    /// The longest that one launch may take; measuring an entry may take ten times that
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_TIMEOUT", default_value = "60s", value_parser = duration)]
+    pub timeout: Duration,
+
+    /// Stop at the first entry that does not pass
+    #[arg(long, env = "PLIMSOLL_FAIL_FAST")]
+    pub fail_fast: bool,
+
+    /// What the digest of an entry covers: everything but its storages, whose CRCs are covered, or every byte
+    #[arg(long, value_name = "WHAT", env = "PLIMSOLL_DIGEST", default_value = "skeleton")]
+    pub digest: DigestMode,
+
+    /// How often the objects of a store are verified before a kernel is given their bytes
+    #[arg(long, value_name = "WHEN", env = "PLIMSOLL_VERIFY_OBJECTS", default_value = "once")]
+    pub verify: VerifyMode,
+
+    #[command(flatten)]
+    pub comparison: ComparisonFlags,
+    #[command(flatten)]
+    pub timing: TimingFlags,
+    #[command(flatten)]
+    pub memory: MemoryFlags,
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Comparison")]
+pub struct ComparisonFlags {
+    /// The rule: `exact` (bitwise), `torch` (assert_close by dtype), `kernelforge` (rtol 0.1, atol 0.01). Default:
+    /// exact for operators that move data, torch for all others
+    #[arg(long = "compare", value_name = "RULE", env = "PLIMSOLL_COMPARE")]
+    pub rule: Option<Preset>,
+
+    /// Relative tolerance, in place of the rule's own
+    #[arg(long, value_name = "R", env = "PLIMSOLL_RTOL")]
+    pub rtol: Option<Tolerance>,
+
+    /// Absolute tolerance, in place of the rule's own
+    #[arg(long, value_name = "A", env = "PLIMSOLL_ATOL")]
+    pub atol: Option<Tolerance>,
+
+    /// NaN matches NaN
+    #[arg(long, env = "PLIMSOLL_EQUAL_NAN")]
+    pub equal_nan: bool,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Timing")]
+pub struct TimingFlags {
+    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch)
+    #[arg(long, value_name = "PROTOCOL", env = "PLIMSOLL_PROTOCOL", default_value = "kernelforge")]
+    pub protocol: ProtocolName,
+
+    /// Launches of an entry before the timed ones
+    #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value_t = plimsoll::timing::DEFAULT_WARMUP)]
+    pub warmup: u32,
+
+    /// Timed launches of an entry
+    #[arg(long, value_name = "N", env = "PLIMSOLL_LAUNCHES", default_value_t = plimsoll::timing::DEFAULT_LAUNCHES)]
+    pub launches: NonZeroU32,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Memory")]
+pub struct MemoryFlags {
+    /// The most bytes resident together while profiling: inputs, outputs, device copies; shared storages once
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = "1GiB")]
+    pub batch_bytes: ByteSize,
+
+    /// What becomes of an entry that exceeds --batch-bytes by itself
+    #[arg(long, value_name = "RULE", env = "PLIMSOLL_OVER_CAP", default_value = "alone")]
+    pub over_cap: OverCapRule,
+
+    /// Replace a validation worker after it was given this many bytes of entries
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_AFTER", default_value = "16GiB")]
+    pub recycle_after: ByteSize,
+
+    /// Replace a validation worker whose resident memory reached this
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_RSS")]
+    pub recycle_rss: Option<ByteSize>,
+
+    /// Ceiling: resident memory of the whole process tree
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_RSS")]
+    pub peak_rss: Option<ByteSize>,
+
+    /// Ceiling: anonymous resident memory of the whole process tree
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_ANON")]
+    pub peak_anon: Option<ByteSize>,
+
+    /// Ceiling: growth of the system's swap in use during a phase
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_SWAP_GROWTH")]
+    pub swap_growth: Option<ByteSize>,
+
+    /// Floor: memory that has to stay available on the system
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_AVAILABLE_FLOOR")]
+    pub available_floor: Option<ByteSize>,
+
+    /// The time between two samples of memory
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    pub sample_interval: Duration,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputFlags {
+    /// Where the record goes [default: plimsoll-record.json, none with --json]
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
+    pub record: Option<PathBuf>,
+
+    /// Write no record
+    #[arg(long, conflicts_with = "record", env = "PLIMSOLL_NO_RECORD")]
+    pub no_record: bool,
+
+    /// Print the record instead of the report
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum DigestMode {
+    /// Everything but the storages
+    Skeleton,
+    /// Every byte
+    Full,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum VerifyMode {
+    /// Before every use
+    Always,
+    /// Once a run, and again where its file is another
+    Once,
+    /// Not at all
+    Never,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ProtocolName {
+    /// All launches in one timed region, the mean
+    Kernelforge,
+    /// Each launch timed
+    Samples,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum OverCapRule {
+    /// It is a batch of its own
+    Alone,
+    /// The run is refused
+    Refuse,
+}

@@ -1,0 +1,115 @@
+//! The arguments of `bench-gate`, `calibrate` and `ratchet`.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use plimsoll::gate::{Allowance, DEFAULT_CONFIDENCE, Limit};
+use plimsoll::meter::Metric;
+
+use super::duration;
+
+#[derive(Args)]
+#[command(
+    after_help = "A regression exceeds every part of its limit, and the interval of its change excludes no change. \
+    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
+)]
+pub struct BenchGate {
+    /// Criterion's folder [default: $CRITERION_HOME, $CARGO_TARGET_DIR/criterion or target/criterion]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+
+    /// The baseline, as saved by `cargo bench -- --save-baseline NAME` [default: base, the run before]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
+    pub baseline: Option<String>,
+
+    /// What a benchmark may grow by: `5% | 1 MiB`, or `PATTERN=..` for those whose name matches (`*` is any text); the last
+    /// that matches counts [default: 5% | 64 KiB]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", default_value_t = DEFAULT_CONFIDENCE, value_parser = confidence)]
+    pub confidence: f64,
+
+    /// Print the judgement as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 ceilings are proposed; 2 bad usage, or FILE cannot be written; 3 a run failed.")]
+pub struct Calibrate {
+    /// How often the command is run
+    #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
+    pub runs: NonZeroU32,
+
+    /// What is left free beyond the worst reading: the larger of the two parts
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    pub headroom: Allowance,
+
+    /// Propose for this metric alone, such as peak_rss; may be given several times. peak_pss, gpu_peak and unified_peak are
+    /// read only where they are asked for
+    #[arg(long = "metric", value_name = "METRIC", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
+    pub metrics: Vec<Metric>,
+
+    /// The name of the command in FILE and in what is printed [default: the program's file name]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
+    pub label: Option<String>,
+
+    /// Put the ceilings into this TOML file, as table [ceilings.NAME]; what else is in it stays
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_WRITE")]
+    pub write: Option<PathBuf>,
+
+    /// Kill a run once it has taken so long
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// The time between two samples of memory
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    pub sample_interval: Duration,
+
+    /// Print the proposal as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Records are written by tests where PLIMSOLL_RECORD_DIR is set. Exit codes: 0 done; 1 with --check, where \
+    a ceiling could be lowered; 2 unreadable; 3 no record has a ceiling."
+)]
+pub struct Ratchet {
+    /// Records, or folders of them
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    /// Where the tests stand: files, or folders to search
+    #[arg(long = "source", value_name = "PATH", env = "PLIMSOLL_SOURCE", default_value = ".", value_delimiter = ',')]
+    pub sources: Vec<PathBuf>,
+
+    /// What is left free above the largest reading: the larger of the two parts. A ceiling moves only by more than that
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    pub headroom: Allowance,
+
+    /// Change nothing; exit 1 where a ceiling could be lowered
+    #[arg(long, env = "PLIMSOLL_CHECK")]
+    pub check: bool,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(confidence) if (0.5..1.0).contains(&confidence) => Ok(confidence),
+        _ => Err("a confidence is a number from 0.5 to below 1, such as 0.99".to_owned()),
+    }
+}

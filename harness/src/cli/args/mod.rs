@@ -1,0 +1,96 @@
+//! The arguments of every command, but of those whose files hold their own.
+
+mod check;
+mod diagnose;
+mod gate;
+mod generate;
+mod inspect;
+mod run;
+
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use super::estimate::Estimate;
+use super::ledger::Ledger;
+use super::matrix::Matrix;
+use super::pack::Pack;
+use super::store::StoreArguments;
+use super::unpack::Unpack;
+use super::verify::Verify;
+
+pub use check::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
+pub use diagnose::Diagnose;
+pub use gate::{BenchGate, Calibrate, Ratchet};
+pub use generate::{Generate, PresetName};
+pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
+pub use run::Run;
+
+/// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
+#[derive(Parser)]
+#[command(name = "plimsoll", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 holds; 1 a ceiling, a comparison or a gate failed; 2 bad usage or unreadable \
+    input; 3 not measurable or inconclusive.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Validate a kernel on every entry of a capture, give the memory back, then profile it in batches
+    Check(Check),
+    /// Launch a kernel once on every entry of a capture and compare its outputs
+    Validate(Check),
+    /// Time a kernel on every entry of a capture, in batches capped by bytes
+    Profile(Check),
+    /// Run a command and the processes below it under the meter, and judge their memory
+    Run(Run),
+    /// Write a synthetic capture: deterministic by seed, any size, constant memory
+    Generate(Generate),
+    /// Show what changed between two records; exit 1 where their semantics differ
+    Compare(Compare),
+    /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
+    Inspect(Inspect),
+    /// Keep the entries of a folder in a store, each storage once
+    Pack(Pack),
+    /// Write entries of a store as the files that they were, byte for byte
+    Unpack(Unpack),
+    /// Prove that a store gives every file back, without writing; exit 1 where it does not
+    Verify(Verify),
+    /// Look into a store, or collect its garbage
+    Store(StoreArguments),
+    /// Say what went wrong: find every memory event in logs, decode it and advise
+    Diagnose(Box<Diagnose>),
+    /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
+    Estimate(Box<Estimate>),
+    /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
+    Ledger(Box<Ledger>),
+    /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
+    Matrix(Matrix),
+    /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
+    BenchGate(BenchGate),
+    /// Run a command several times and propose ceilings for it
+    Calibrate(Calibrate),
+    /// Lower ceilings of tests in their source, where records show that usage fell
+    Ratchet(Ratchet),
+    /// Print the JSON Schema of a document
+    Schema(Schema),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Serve a supervisor (started by `check`, `validate` and `profile`)
+    #[command(hide = true)]
+    Worker,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        Ok(_) => Err("it has to be longer than nothing".to_owned()),
+        Err(e) => Err(format!("{e}: write a number and a unit, such as 10ms, 60s or 5min")),
+    }
+}
