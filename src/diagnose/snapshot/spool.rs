@@ -132,7 +132,7 @@ mod tests {
             time_us: -(n as i64),
             stack: StackId(n as u32),
             category: Category::ALL.get((n % 9) as usize).copied(),
-            known: n % 2 == 0,
+            known: n.is_multiple_of(2),
         };
         for n in 0..count {
             spool.push(event(n)).unwrap();

@@ -22,7 +22,7 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
             finding.statistics.last,
         )
     };
-    findings.sort_by(|a, b| rank(b).cmp(&rank(a)));
+    findings.sort_by_key(|finding| std::cmp::Reverse(rank(finding)));
     if findings.is_empty() {
         return String::new();
     }
@@ -40,7 +40,7 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     for row in &rows {
         columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
     }
-    let table = Table::new(columns.to_vec(), 1, screen.clone());
+    let table = Table::new(columns.to_vec(), 1, *screen);
     let mut text = table.header();
     rows.iter().for_each(|row| text.push_str(&table.row(row)));
     if hidden > 0 {
