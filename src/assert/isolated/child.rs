@@ -104,7 +104,8 @@ fn panicked(payload: &(dyn Any + Send)) -> Outcome {
         (None, Some(text)) => text.as_str(),
         (None, None) => "the panic carried no text",
     };
-    Outcome::Panicked { message: message[..message.floor_char_boundary(LONGEST_PANIC)].to_owned() }
+    let end = (0..=message.len().min(LONGEST_PANIC)).rev().find(|&end| message.is_char_boundary(end));
+    Outcome::Panicked { message: message[..end.unwrap_or(0)].to_owned() }
 }
 
 /// Tells the parent that the body begins, and counts what is allocated from here on.
