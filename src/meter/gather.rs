@@ -201,7 +201,7 @@ impl Gatherer {
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());
         let cgroup = match &mut self.cgroup {
-            Ok(cgroup) => cgroup.current(),
+            Ok(cgroup) => cgroup.current(now, edge),
             Err(reason) => Err(Arc::clone(reason)),
         };
         self.passes.spent(now, thread_time().saturating_sub(before));

@@ -12,8 +12,8 @@
 //! counts of [`Activity`] begin anew with each phase.
 //!
 //! A sample costs some 25 us a process, and no more than one part in 20 of the time where there are very many; the
-//! proportional set and the mappings, which cost milliseconds, are read when the resident set has moved, for at most 2 %
-//! of the time, and GPUs likewise.
+//! proportional set and the mappings, which cost milliseconds, are read when the resident set has moved, for at most
+//! 0.5 % of the time, and when a phase begins and ends; memory on GPUs is read for at most 2 %.
 //!
 //! Only this module reads /proc and /sys. Its parsers take the bytes of a file, so that every kernel's texts can be
 //! tested anywhere. Facts that it stands on:

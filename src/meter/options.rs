@@ -28,7 +28,7 @@ pub struct MeterOptions {
     /// The time between two samples.
     pub interval: Duration,
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
-    /// 2 % of the time, and only when memory moved.
+    /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, where it takes less than 20 ms.
     pub pss: bool,
     /// Whether what each mapping holds is read with it, so that [`PhaseReadings::mappings`](super::PhaseReadings) tells
     /// what grew: some 10 us a mapping more, within the same bounds.

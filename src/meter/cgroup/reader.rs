@@ -1,6 +1,7 @@
 //! The group of a meter: its memory in every sample, its peak by the kernel's mark.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::counters::names;
 use super::group::{Cgroup, OwnPeak};
@@ -11,6 +12,9 @@ use crate::meter::oom::OomKills;
 use crate::meter::pressure::MemoryPressure;
 use crate::meter::reading::{Reading, Source};
 use crate::meter::text::{TextFile, number};
+
+/// A group that was not given is read no more often than this: nobody asked for it.
+const SELDOM: Duration = Duration::from_millis(100);
 
 /// The kernel's mark when a phase began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub(crate) struct CgroupReader {
     current: TextFile,
     /// Whether it was given to the meter, so that stalls and kills are told of it.
     given: bool,
+    /// What was read last, and when.
+    latest: Option<(ByteSize, Instant)>,
     text: Vec<u8>,
 }
 
@@ -41,13 +47,23 @@ impl CgroupReader {
         let path = group.file(names(group.version()).current);
         let current = TextFile::open(&path.to_string_lossy())
             .map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
-        Ok(Self { peak: group.with_own_peak(), current, given: given.is_some(), text: Vec::new() })
+        Ok(Self { peak: group.with_own_peak(), current, given: given.is_some(), latest: None, text: Vec::new() })
     }
 
-    /// The memory of the group now.
-    pub(crate) fn current(&mut self) -> Result<ByteSize, Arc<str>> {
+    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
+    /// begins or ends here.
+    pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
+        if let Some((bytes, at)) = self.latest
+            && !(self.given || edge)
+            && now < at + SELDOM
+        {
+            return Ok(bytes);
+        }
         let text = self.current.read_single(&mut self.text).map_err(|error| Arc::from(error.to_string()))?;
-        number(text.trim_ascii()).map(ByteSize::new).ok_or_else(|| Arc::from("the group's counter is no number"))
+        let bytes = number(text.trim_ascii()).map(ByteSize::new);
+        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is no number"))?;
+        self.latest = Some((bytes, now));
+        Ok(bytes)
     }
 
     /// Resets the mark for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
@@ -72,7 +88,15 @@ impl CgroupReader {
             (CgroupMark::Stood(before), Some(peak)) if peak > before => {
                 Reading { bytes: peak, source: Source::Exact, counter: of(names.peak, "") }
             }
-            _ => Reading { bytes: sampled, source, counter: of(names.current, "") },
+            _ => Reading { bytes: sampled, source: self.sampled(source), counter: of(names.current, "") },
+        }
+    }
+
+    fn sampled(&self, source: Source) -> Source {
+        let seldom = u64::try_from(SELDOM.as_nanos()).unwrap_or(u64::MAX);
+        match source {
+            Source::Sampled { interval_ns } if !self.given => Source::Sampled { interval_ns: interval_ns.max(seldom) },
+            source => source,
         }
     }
 
@@ -110,7 +134,7 @@ mod tests {
         let group = Group { version: CgroupVersion::V2, path: dir.path().into(), mount: dir.path().into() };
         let group = Cgroup::new(group, None);
         let mut reader = CgroupReader::new(Some(&group), 1).unwrap();
-        assert_eq!(reader.current(), Ok(ByteSize::new(5000)));
+        assert_eq!(reader.current(Instant::now(), false), Ok(ByteSize::new(5000)));
         let peak = |mark| {
             let reading = reader.peak(mark, ByteSize::new(6000), SAMPLED);
             (reading.bytes.bytes(), reading.source, reading.counter)

@@ -20,8 +20,9 @@ use crate::meter::tree::Node;
 const MOVED: u64 = MIB;
 /// And not more often than this.
 const AT_LEAST: Duration = Duration::from_millis(100);
-/// One part in so many of the time may go into it.
-const PARTS: u32 = 50;
+/// One part in so many of the time may go into it: beside tests that keep every processor busy, all that is spent here is
+/// taken from them.
+const PARTS: u32 = 200;
 /// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
 const CHEAP: Duration = Duration::from_millis(20);
 const BUFFER: usize = 32 << 10;
@@ -50,6 +51,8 @@ pub(crate) struct SmapsReader {
     /// The resident set and the number of processes at the latest reading.
     at_latest: Option<(ByteSize, usize)>,
     latest: Option<Arc<MappingTable>>,
+    /// The proportional set at the latest reading, and when that was.
+    latest_pss: Option<(ByteSize, Instant)>,
     wanted_since: Option<Instant>,
     cost: Duration,
     /// Devices of file systems that lie in memory, where mappings are asked for.
@@ -66,6 +69,7 @@ impl SmapsReader {
             throttle: Throttle::new(PARTS, AT_LEAST),
             at_latest: None,
             latest: None,
+            latest_pss: None,
             wanted_since: None,
             cost: Duration::ZERO,
             memory_devices: mappings.then(|| memory_devices(&mounts())),
@@ -89,11 +93,15 @@ impl SmapsReader {
         if moved {
             self.wanted_since.get_or_insert(now);
         }
-        let wanted = if edge {
-            self.cost <= CHEAP || moved && self.throttle.is_due(now)
-        } else {
-            moved && self.throttle.is_due(now)
-        };
+        let wanted = moved && (self.throttle.is_due(now) || edge && self.cost <= CHEAP);
+        if edge
+            && !moved
+            && let Some((pss, at)) = self.latest_pss
+        {
+            // Nothing has moved since: what was read then stands, as where one phase ends and the next begins.
+            let late = now.saturating_duration_since(at).max(AT_LEAST);
+            return SmapsPass::Taken { pss, mappings: self.latest(), late };
+        }
         if !wanted {
             return SmapsPass::NotTaken;
         }
@@ -117,6 +125,7 @@ impl SmapsReader {
         self.cost = thread_time().saturating_sub(before);
         self.throttle.spent(now, self.cost);
         self.at_latest = Some((rss, count));
+        self.latest_pss = Some((pss, now));
         self.latest = self.memory_devices.is_some().then(|| Arc::new(table));
         let late = self.wanted_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         SmapsPass::Taken { pss, mappings: self.latest(), late: late.max(AT_LEAST) }
@@ -155,6 +164,26 @@ fn is_gone(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use crate::meter::smaps::{MappingKind, growth};
+    use crate::meter::tree::Tree;
+
+    #[test]
+    fn what_has_not_moved_is_not_read_again() {
+        let mut tree = Tree::new(std::process::id()).unwrap();
+        let now = Instant::now();
+        tree.read(now);
+        let mut reader = SmapsReader::new(std::process::id(), true);
+        let mut mappings =
+            |after: u64, rss, edge| match reader.pass(now + Duration::from_secs(after), rss, tree.nodes(), edge) {
+                SmapsPass::Taken { mappings, late, .. } => Some((mappings.unwrap(), late)),
+                _ => None,
+            };
+        let (first, _) = mappings(0, ByteSize::mib(20), true).unwrap();
+        assert!(mappings(60, ByteSize::mib(20), false).is_none());
+        let (again, late) = mappings(60, ByteSize::mib(20), true).unwrap();
+        assert!(Arc::ptr_eq(&first, &again) && late == Duration::from_secs(60), "{late:?}");
+        let (moved, late) = mappings(120, ByteSize::mib(22), false).unwrap();
+        assert!(!Arc::ptr_eq(&first, &moved) && late == AT_LEAST, "{late:?}");
+    }
 
     #[test]
     fn own_memory_is_told_by_kind() {
