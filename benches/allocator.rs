@@ -47,11 +47,14 @@ fn list(allocator: &dyn GlobalAlloc) {
     }
 }
 
+/// Calls of an allocator.
+type Work = fn(&dyn GlobalAlloc);
+
 /// Opens a scope, or none.
 type Open = fn() -> Option<Scope>;
 
 fn allocator(c: &mut Criterion) {
-    let works: [(&str, fn(&dyn GlobalAlloc), u64); 2] = [("small", small, 2), ("list", list, 3 * BLOCKS as u64)];
+    let works: [(&str, Work, u64); 2] = [("small", small, 2), ("list", list, 3 * BLOCKS as u64)];
     for (name, work, calls) in works {
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(calls));

@@ -4,9 +4,10 @@
 usage: benches/peers/test_cost.py [--memray-python PYTHON] [--rounds 7]
 
 PYTHON has memray (default: the one that benches/peers/testing/run.sh sets up). `pages` takes 64 MiB 10 times over, touches
-and gives them back; `blocks` builds 4 tables of 50,000 small texts. The seconds are those of the work, without the start of
+and gives them back; `blocks` builds 12 tables of 50,000 small texts. The seconds are those of the work, without the start of
 the program, except for GNU time, which cannot tell them apart. Rounds are interleaved, so that a busy machine
-slows all alike; each ratio is the median of the rounds' own ratios.
+slows all alike; each ratio, to the work alone, is the median of the rounds' own ratios. Processor time is that of the whole
+program. `empty` is one block around nothing.
 """
 import argparse, os, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
@@ -16,19 +17,21 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")) / "release"
 
 PYTHON = {
     "pages": "for _ in range(10):\n    data = bytearray(b'\\1') * (64 << 20)\n    del data",
-    "blocks": "for _ in range(4):\n    table = {key: str(key) for key in range(50_000)}",
+    "blocks": "for _ in range(12):\n    table = {key: str(key) for key in range(50_000)}",
 }
 
 
-def seconds(command):
-    """What the program says its work took, and what the whole took."""
+def run(command):
+    """What the program says its work took, what the whole took, and its processor time, in seconds."""
     begun = time.perf_counter()
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, errors = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
     whole = time.perf_counter() - begun
-    if done.returncode:
-        sys.exit(f"{command}: {done.stderr}")
-    figures = [line for line in done.stdout.splitlines() if line.replace(".", "").replace("e-", "").isdigit()]
-    return float(figures[0]), whole
+    if status:
+        sys.exit(f"{command}: {errors}")
+    figures = [line for line in out.splitlines() if line.replace(".", "").replace("e-", "").isdigit()]
+    return float(figures[0]), whole, usage.ru_utime + usage.ru_stime
 
 
 def main():
@@ -66,16 +69,20 @@ def measure(args, folder):
         taken = {name: [] for name in jobs}
         for _ in range(args.rounds):
             for name, (command, _, _) in jobs.items():
-                taken[name].append(seconds(command))
+                taken[name].append(run(command))
         for name, (_, beside, whole) in jobs.items():
             part = 1 if whole else 0
             median = statistics.median(round[part] for round in taken[name])
-            ratio = ""
+            ratios = ["", ""]
             if beside:
-                ratios = [mine[part] / theirs[part] for mine, theirs in zip(taken[name], taken[beside])]
-                ratio = f"{statistics.median(ratios):.3f}"
-            rows.append((work, name, f"{median * 1e3:.0f} ms", ratio))
-    print("| work | measured by | median | ratio to the work alone |\n|---|---|---:|---:|")
+                pairs = list(zip(taken[name], taken[beside]))
+                ratios = [statistics.median(mine[of] / theirs[of] for mine, theirs in pairs) for of in (part, 2)]
+                ratios = [f"{ratio:.2f}" for ratio in ratios]
+            rows.append((work, name, f"{median * 1e3:.0f} ms", *ratios))
+    empty = [float(line) for line in subprocess.check_output([TARGET / "empty"], text=True).split()]
+    rows.append(("empty", "assert_memory!, kernel's figures", f"{empty[0] * 1e3:.2f} ms", "", ""))
+    rows.append(("empty", "assert_memory!, counting allocator", f"{empty[1] * 1e3:.3f} ms", "", ""))
+    print("| work | measured by | median | ratio of times | ratio of processor time |\n|---|---|---:|---:|---:|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
 

@@ -30,7 +30,7 @@ pub fn pages() {
 
 /// A loop that does little but allocate: tables of small texts.
 pub fn blocks() {
-    for _ in 0..4 {
+    for _ in 0..12 {
         let table: BTreeMap<u32, String> = (0..50_000).map(|key| (key, key.to_string())).collect();
         black_box(&table);
     }
