@@ -29,7 +29,7 @@
 //! - A call that failed is not counted.
 //!
 //! Nothing here allocates or locks: a thread counts in cells of its own, and a scope over the process in atomics that
-//! exist from the start. With no scope open, a call costs two loads.
+//! exist from the start. With no scope open, a call costs one load.
 
 mod error;
 mod process;

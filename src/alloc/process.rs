@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
 use super::error::HeapError;
-use super::thread::Counts;
+use super::thread::{self, Counts};
 
 /// So many scopes over the process can be open at once.
 const SCOPES: usize = 8;
@@ -190,23 +190,24 @@ pub(super) fn begin() -> Result<usize, HeapError> {
         }
     };
     PLACES[place].clear();
+    thread::opened();
     OPEN.fetch_or(1 << place, Ordering::Release);
     Ok(place)
 }
 
 /// The live bytes and the peak of the scope at `place`, and what each thread did.
-pub(super) fn read(place: usize, thread: &mut dyn FnMut(ThreadCounts)) -> (i64, i64) {
+pub(super) fn read(place: usize, take: &mut dyn FnMut(ThreadCounts)) -> (i64, i64) {
     let place = &PLACES[place];
     let figures = (place.live.load(Ordering::Relaxed), place.peak.load(Ordering::Relaxed));
     for entry in &place.threads {
         let id = entry.id.load(Ordering::Relaxed);
         if id != 0 {
-            thread(ThreadCounts { id: Some(id), name: entry.name(), counts: entry.counts() });
+            take(ThreadCounts { id: Some(id), name: entry.name(), counts: entry.counts() });
         }
     }
     let counts = place.further.counts();
     if counts != Counts::ZERO {
-        thread(ThreadCounts { id: None, name: [0; NAME], counts });
+        take(ThreadCounts { id: None, name: [0; NAME], counts });
     }
     figures
 }
@@ -218,7 +219,9 @@ pub(super) fn restart_peak(place: usize) {
 
 /// Nothing more is counted at `place`.
 pub(super) fn stop(place: usize) {
-    OPEN.fetch_and(!(1 << place), Ordering::Relaxed);
+    if OPEN.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place != 0 {
+        thread::closed();
+    }
 }
 
 /// The place is free for another scope.

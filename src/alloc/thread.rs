@@ -1,6 +1,7 @@
 //! What one thread has counted, in cells of its own.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::error::HeapError;
 use super::process;
@@ -75,9 +76,28 @@ thread_local! {
     };
 }
 
+/// How many scopes are open, over any thread or the process.
+///
+/// Relaxed is enough: a thread sees the scopes that it opened itself, and those that were opened before it was started or
+/// told of them. Of a call that merely overlaps the opening of a scope nobody can say on which side it falls.
+static ANY: AtomicUsize = AtomicUsize::new(0);
+
+/// A scope is being opened.
+pub(super) fn opened() {
+    ANY.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A scope was closed.
+pub(super) fn closed() {
+    ANY.fetch_sub(1, Ordering::Relaxed);
+}
+
 /// Counts a call of the allocator on this thread, where a scope is open.
 #[inline]
 pub(super) fn count(change: Counts) {
+    if ANY.load(Ordering::Relaxed) == 0 {
+        return;
+    }
     THREAD.with(|thread| {
         let everywhere = process::open();
         if thread.open.get() | everywhere != 0 && thread.uncounted.get() == 0 {
@@ -132,7 +152,9 @@ pub(super) fn is_counted(work: impl FnOnce()) -> bool {
     THREAD.with(|thread| {
         let (open, uncounted, before) = (thread.open.get(), thread.uncounted.replace(0), thread.counts.get());
         thread.open.set(open | PROBE);
+        opened();
         work();
+        closed();
         thread.open.set(open);
         thread.uncounted.set(uncounted);
         thread.counts.get() != before
@@ -150,6 +172,7 @@ pub(super) fn open() -> Result<(usize, Counts), HeapError> {
         let counts = thread.counts.get();
         thread.peaks[place].set(counts.live());
         thread.open.set(open | 1 << place);
+        opened();
         Ok((place, counts))
     })
 }
@@ -166,4 +189,5 @@ pub(super) fn restart_peak(place: usize) {
 
 pub(super) fn close(place: usize) {
     THREAD.with(|thread| thread.open.set(thread.open.get() & !(1 << place)));
+    closed();
 }

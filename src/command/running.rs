@@ -200,9 +200,7 @@ impl Running {
     /// Kills what is left of the tree; how many processes that were.
     fn kill_tree(&self) -> usize {
         let own = std::process::id();
-        tree::kill_all(self.pid(), || {
-            self.meter.processes().into_iter().filter(|id: &ProcessId| id.pid != own).collect()
-        })
+        tree::kill_all(|| self.meter.processes().into_iter().filter(|id: &ProcessId| id.pid != own).collect())
     }
 
     /// Ends what the tree has left behind and reaps it.

@@ -135,6 +135,17 @@ fn runs(word: &str) -> bool {
 }
 
 #[test]
+fn nothing_of_a_tree_goes_on_while_it_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("went-on");
+    for _ in 0..20 {
+        let script = format!("sleep 3600; echo x > {}", file.display());
+        assert_eq!(run(shell(&script).timeout(Duration::from_millis(30))).end.signal, Some(Signal::new(libc::SIGKILL)));
+        assert!(!file.exists());
+    }
+}
+
+#[test]
 fn what_a_tree_leaves_running_is_ended_with_it() {
     let mark = format!("85{}", std::process::id());
     let ended = run(shell(&format!("sleep {mark} & sleep 0.2")));

@@ -5,33 +5,40 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use crate::meter::{ProcessId, ProcessMemory, process_tree};
+use crate::meter::{ProcessId, ProcessMemory, is_stopped, process_tree};
 
-/// A process that cannot be killed, as it waits for a disk that is gone, must not hold us for longer.
+/// A process that can neither be stopped nor killed, as it waits for a disk that is gone, must not hold us for longer,
+/// each.
 const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE: Duration = Duration::from_micros(200);
 
-/// Kills processes until none of those that `alive` names is left, which may fork while they are being killed. How many
-/// were killed. `root` is stopped and killed last: what the others leave behind becomes its children, where `alive` finds
-/// it.
-pub(super) fn kill_all(root: u32, mut alive: impl FnMut() -> Vec<ProcessId>) -> usize {
+/// Kills processes until none of those that `alive` names is left; how many were killed.
+///
+/// All of them are stopped first: none sees another killed and goes on, as a shell goes on with its next command, and none
+/// forks meanwhile.
+pub(super) fn kill_all(mut alive: impl FnMut() -> Vec<ProcessId>) -> usize {
     let began = Instant::now();
+    // One that has ended has no memory left.
+    let mut living =
+        || alive().into_iter().filter(|id| ProcessMemory::read(id.pid).is_ok()).collect::<Vec<ProcessId>>();
+    let mut stopped: HashSet<ProcessId> = HashSet::new();
+    while began.elapsed() < PATIENCE {
+        let others: Vec<ProcessId> = living().into_iter().filter(|id| stopped.insert(*id)).collect();
+        if others.is_empty() {
+            break;
+        }
+        let sent: Vec<ProcessId> = others.into_iter().filter(|id| send(*id, Signal::STOP)).collect();
+        while sent.iter().any(|id| !is_stopped(id.pid)) && began.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+        }
+    }
     let mut killed: HashSet<ProcessId> = HashSet::new();
     loop {
-        // One that has ended has no memory left.
-        let left: Vec<ProcessId> = alive().into_iter().filter(|id| ProcessMemory::read(id.pid).is_ok()).collect();
-        let others = left.iter().any(|id| id.pid != root);
-        let sent = left.iter().filter(|id| {
-            let signal = if id.pid == root && others { Signal::STOP } else { Signal::KILL };
-            let sent = send(**id, signal);
-            if sent && signal == Signal::KILL {
-                killed.insert(**id);
-            }
-            sent
-        });
-        if sent.count() == 0 || began.elapsed() > PATIENCE {
+        let sent: Vec<ProcessId> = living().into_iter().filter(|id| send(*id, Signal::KILL)).collect();
+        if sent.is_empty() || began.elapsed() > 2 * PATIENCE {
             return killed.len();
         }
+        killed.extend(sent);
         std::thread::sleep(PAUSE);
     }
 }
@@ -51,7 +58,7 @@ pub fn end_children() -> usize {
         reap();
         process_tree(own).map_or_else(|_| Vec::new(), |tree| tree.into_iter().filter(|id| id.pid != own).collect())
     };
-    let killed = kill_all(own, below);
+    let killed = kill_all(below);
     reap();
     killed
 }

@@ -42,12 +42,14 @@ impl Isolated {
 
 pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) -> Judgement {
     let Finished { ended, begun, report, prelude } = finished;
-    let (outcome, heap) = match report {
+    // A body that was just over when its process was killed here was killed all the same.
+    let told = report.is_some();
+    let (outcome, heap) = match report.filter(|_| ended.end.cause == EndCause::Exited) {
         Some((outcome, heap)) => (Some(outcome), heap),
         None => (None, Err("the process ended before it could tell".to_owned())),
     };
     let unfinished = match &outcome {
-        None => Some(unfinished(&ended, begun, &prelude)),
+        None => Some(unfinished(&ended, begun, told, &prelude)),
         Some(Outcome::Failed) => Some("the test returned an error".to_owned()),
         Some(Outcome::Returned | Outcome::Panicked { .. }) => None,
     };
@@ -164,10 +166,14 @@ fn any_broken(verdicts: &[CeilingVerdict]) -> bool {
 }
 
 /// What ended the process before its body was over.
-fn unfinished(ended: &Ended, begun: bool, prelude: &str) -> String {
-    let when = if begun { "before its body was over" } else { "before its body began" };
+fn unfinished(ended: &Ended, begun: bool, told: bool, prelude: &str) -> String {
+    let when = match (begun, told) {
+        (false, _) => "before its body began",
+        (true, false) => "before its body was over",
+        (true, true) => "when its body was over",
+    };
     let hint = match ended.end.cause {
-        EndCause::Exited if begun => ": did the test call `std::process::exit`?",
+        EndCause::Exited if begun && !told => ": did the test call `std::process::exit`?",
         _ => "",
     };
     let said = match prelude.trim() {
