@@ -94,12 +94,17 @@ mod tests {
     #[test]
     fn what_is_touched_is_read() {
         let mut own = OwnProcess::open().unwrap();
-        let (before, anon) = own.resident().unwrap();
-        let block = black_box(vec![1u8; 64 * MIB as usize]);
-        let memory = own.memory().unwrap();
-        let (after, more) = own.resident().unwrap();
-        assert!(after.bytes() > before.bytes() + 48 * MIB && more.bytes() > anon.bytes() + 48 * MIB);
-        assert!(memory.peak_rss.unwrap() >= memory.rss && memory.anon.unwrap().bytes() > anon.bytes() + 48 * MIB);
-        drop(block);
+        let mut read = || {
+            let (before, anon) = own.resident().unwrap();
+            let block = black_box(vec![1u8; 64 * MIB as usize]);
+            let memory = own.memory().unwrap();
+            let (after, more) = own.resident().unwrap();
+            drop(block);
+            assert!(memory.peak_rss.unwrap() >= memory.rss);
+            let grew = |now: ByteSize, then: ByteSize| now.bytes() > then.bytes() + 48 * MIB;
+            grew(after, before) && grew(more, anon) && grew(memory.anon.unwrap(), anon)
+        };
+        // Other tests of the process give memory back meanwhile, but not each time.
+        assert!((0..20).any(|_| read()));
     }
 }

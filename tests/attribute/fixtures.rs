@@ -155,7 +155,6 @@ fn recurses_for_ever() {
 
 #[plimsoll::test(timeout = "300 ms")]
 #[ignore = "a fixture"]
-#[expect(clippy::zombie_processes, reason = "what is left behind is what is tested")]
 fn hangs_with_a_child() {
     let mark = std::env::var("PLIMSOLL_FIXTURE_MARK").unwrap();
     let hangs = Command::new("sh").args(["-c", &format!("sleep {mark} & sleep {mark}")]).status();
@@ -164,7 +163,6 @@ fn hangs_with_a_child() {
 
 #[plimsoll::test]
 #[ignore = "a fixture"]
-#[expect(clippy::zombie_processes, reason = "what is left behind is what is tested")]
 fn leaves_a_child() {
     let mark = std::env::var("PLIMSOLL_FIXTURE_MARK").unwrap();
     std::mem::forget(Command::new("sleep").arg(mark).spawn());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, cut, duration, labelled, number, styled};
 use crate::bytes::ByteSize;
 use crate::gate::bench::{BenchGate, BenchmarkVerdict};
@@ -65,12 +65,8 @@ fn table(gate: &BenchGate, screen: &Screen) -> String {
         ("allowed", Align::Right, 4),
         ("verdict", Align::Left, 0),
     ];
-    let mut columns = columns.map(|(title, align, expendable)| Column::new(title, align, expendable)).to_vec();
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    rows.iter().fold(table.header(), |text, row| text + &table.row(row))
+    let columns = columns.map(|(title, align, expendable)| Column::new(title, align, expendable)).to_vec();
+    fitted(columns, &rows, screen)
 }
 
 fn row(benchmark: &BenchmarkVerdict, palette: &Palette) -> Vec<Cell> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{LABEL, counted, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::estimate::{Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage};
@@ -189,14 +189,12 @@ impl Shown {
 }
 
 /// `rows` under `columns`, a blank line before them.
-fn table(mut columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
-    for row in rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let mut text = format!("\n{}", table.header());
-    rows.iter().for_each(|row| text.push_str(&table.row(row)));
-    text
+fn table(columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
+    format!(
+        "
+{}",
+        fitted(columns, rows, screen)
+    )
 }
 
 fn memory(estimate: &Estimate, screen: &Screen) -> String {

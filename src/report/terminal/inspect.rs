@@ -7,7 +7,7 @@ use std::path::Path;
 use anstyle::Style;
 
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, counted, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::inspect::{
@@ -66,18 +66,13 @@ fn values_of(entry: &EntryInspection, screen: &Screen) -> String {
 }
 
 /// A table of `rows`, a blank line before it; the empty text where there are none.
-fn table(mut columns: Vec<Column>, rows: impl ExactSizeIterator<Item = Vec<Cell>>, screen: &Screen) -> String {
+fn table(columns: Vec<Column>, rows: impl ExactSizeIterator<Item = Vec<Cell>>, screen: &Screen) -> String {
     let count = rows.len();
     let rows: Vec<_> = rows.take(ROWS).collect();
     if rows.is_empty() {
         return String::new();
     }
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let mut text = format!("\n{}", table.header());
-    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    let mut text = format!("\n{}", fitted(columns, &rows, screen));
     if count > rows.len() {
         let more = format!("… and {} more (--json has them all)", count - rows.len());
         let _ = writeln!(text, " {}", styled(&more, screen.palette.dim));

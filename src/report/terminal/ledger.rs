@@ -1,7 +1,7 @@
 //! A ledger as a terminal document: what is there that should not be, and then stage by stage.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{LABEL, clean, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
@@ -138,14 +138,13 @@ fn excesses(ledger: &Ledger, screen: &Screen) -> String {
     table(columns, &rows, screen)
 }
 
-fn table(mut columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
-    for row in rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let mut text = format!("\n{}", table.header());
-    rows.iter().for_each(|row| text.push_str(&table.row(row)));
-    text
+/// `rows` under `columns`, a blank line before them.
+fn table(columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
+    format!(
+        "
+{}",
+        fitted(columns, rows, screen)
+    )
 }
 
 /// Bytes a parameter, to two digits behind the point.

@@ -1,7 +1,7 @@
 //! The table of configurations as a terminal document.
 
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, labelled};
 use crate::gate::Outcome;
 use crate::matrix::{Figure, Matrix, Row, Verdict};
@@ -45,11 +45,7 @@ fn table(matrix: &Matrix, screen: &Screen) -> String {
         columns.push(Column::new("gate", Align::Left, 0));
     }
     columns.push(Column::new("reading", Align::Left, 0));
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    rows.iter().fold(table.header(), |text, row| text + &table.row(row))
+    fitted(columns, &rows, screen)
 }
 
 fn cells(matrix: &Matrix, row: &Row, figures: &[Figure], palette: &Palette) -> Vec<Cell> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, duration, interval as interval_words, labelled};
 use crate::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
 
@@ -39,13 +39,8 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
         .into_iter()
         .chain(figures.iter().map(|&(_, title, expendable)| (title, Align::Right, expendable)))
         .chain([("RSS over time", Align::Left, 5)]);
-    let mut columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).collect();
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let mut text = table.header();
-    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    let columns = titles.map(|(title, align, rank)| Column::new(title, align, rank)).collect();
+    let mut text = fitted(columns, &rows, screen);
     text.push_str(&legend(phases, screen));
     text
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, counted, labelled};
 use crate::ceiling::trust;
 use crate::gate::{Proposal, ProposedCeiling};
@@ -19,13 +19,9 @@ pub fn proposal(proposal: &Proposal, screen: &Screen) -> String {
         ("ceiling", Align::Right, 0),
         ("source", Align::Left, 4),
     ];
-    let mut columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
+    let columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
     let rows: Vec<Vec<Cell>> = proposal.ceilings.iter().map(|ceiling| row(ceiling, screen)).collect();
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let mut text = rows.iter().fold(table.header(), |text, row| text + &table.row(row));
+    let mut text = fitted(columns, &rows, screen);
     let runs = counted(proposal.runs as usize, "run", "runs");
     let words = format!(
         "{runs}; the ceiling is {} beyond the worst, the larger of the two, rounded; without it, one run more exceeds the \

@@ -1,7 +1,7 @@
 //! Ceilings that can be lowered, as a terminal document.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, counted, labelled};
 use crate::gate::{Lowering, Ratchet};
 
@@ -19,13 +19,9 @@ pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {
             ("lowered to", Align::Right, 0),
             ("place", Align::Left, 1),
         ];
-        let mut columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
+        let columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
         let rows: Vec<Vec<Cell>> = ratchet.lowerings.iter().map(|lowering| row(lowering, screen)).collect();
-        for row in &rows {
-            columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-        }
-        let table = Table::new(columns, 1, *screen);
-        text = rows.iter().fold(table.header(), |text, row| text + &table.row(row));
+        text = fitted(columns, &rows, screen);
         text.push('\n');
     }
     for lowering in &ratchet.lowerings {

@@ -1,7 +1,7 @@
 //! A memory snapshot: why it ran out, what the memory was used for, how it is fragmented; and what changed between two.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{LABEL, clean, counted, duration, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::{
@@ -160,14 +160,8 @@ fn bands(bands: &[Band], total: ByteSize, screen: &Screen) -> String {
 
 /// A table of rows whose columns are made as wide as they need to be.
 fn table(titles: &[(&'static str, Align, u8)], rows: &[Vec<Cell>], screen: &Screen) -> String {
-    let mut columns: Vec<Column> = titles.iter().map(|&(title, align, rank)| Column::new(title, align, rank)).collect();
-    for row in rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let mut text = format!("\n{}", table.header());
-    rows.iter().for_each(|row| text.push_str(&table.row(row)));
-    text
+    let columns = titles.iter().map(|&(title, align, rank)| Column::new(title, align, rank)).collect();
+    format!("\n{}", fitted(columns, rows, screen))
 }
 
 fn culprits(culprits: &[Culprit], total: ByteSize, stacks: u64, screen: &Screen) -> String {

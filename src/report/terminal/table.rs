@@ -135,6 +135,17 @@ impl Table {
     }
 }
 
+/// The titles and `rows` of a table whose columns are as wide as what stands in them.
+pub(crate) fn fitted(mut columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
+    for row in rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
+    }
+    let table = Table::new(columns, 1, *screen);
+    let mut text = table.header();
+    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

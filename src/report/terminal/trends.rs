@@ -1,7 +1,7 @@
 //! The trends of an input's telemetry as a table: a line a series, its readings drawn small.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, counted, styled};
 use crate::bytes::ByteSize;
 use crate::diagnose::TelemetryReport;
@@ -28,8 +28,8 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     }
     let hidden = findings.len().saturating_sub(SHOWN) as u64 + report.omitted_findings.unwrap_or(0);
     findings.truncate(SHOWN);
-    let rows: Vec<[Cell; 6]> = findings.into_iter().map(|finding| row(finding, screen)).collect();
-    let mut columns = [
+    let rows: Vec<Vec<Cell>> = findings.into_iter().map(|finding| row(finding, screen)).collect();
+    let columns = vec![
         Column::new("series", Align::Left, 0),
         Column::new("of", Align::Left, 4),
         Column::new("readings", Align::Left, 2),
@@ -37,12 +37,7 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
         Column::new("a step", Align::Right, 3),
         Column::new("reading", Align::Left, 0),
     ];
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
-    }
-    let table = Table::new(columns.to_vec(), 1, *screen);
-    let mut text = table.header();
-    rows.iter().for_each(|row| text.push_str(&table.row(row)));
+    let mut text = fitted(columns, &rows, screen);
     if hidden > 0 {
         let line = format!("and {} more: --json has them", counted(hidden as usize, "series", "series"));
         text.push_str(&format!(" {}\n", styled(&line, screen.palette.dim)));
@@ -51,7 +46,7 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     text
 }
 
-fn row(finding: &Finding, screen: &Screen) -> [Cell; 6] {
+fn row(finding: &Finding, screen: &Screen) -> Vec<Cell> {
     let Finding { verdict, statistics, pattern, .. } = finding;
     let palette = &screen.palette;
     let name = match clean(&finding.label) {
@@ -67,7 +62,7 @@ fn row(finding: &Finding, screen: &Screen) -> [Cell; 6] {
         Verdict::CacheNotLeak => (verdict.to_string(), palette.dim),
         _ => (verdict.to_string(), palette.bad),
     };
-    [
+    vec![
         Cell::plain(name),
         Cell::plain(finding.worker.to_string()),
         Cell::plain(drawn(&finding.shape)),
