@@ -33,7 +33,7 @@ pub struct Ledger {
     #[command(flatten)]
     pub model: ModelFlags,
 
-    /// A reading: STAGE=BYTES with start, init, forward, backward, step1 or later; in the order of training [repeatable]
+    /// A reading: STAGE=BYTES with start, init, forward, backward, step1 or later; in the order of training; may be repeated
     #[arg(long = "reading", value_name = "STAGE=BYTES", help_heading = "Readings")]
     pub readings: Vec<Reading>,
     /// Whose memory [default: the host's where the optimizer is offloaded, else the device's]

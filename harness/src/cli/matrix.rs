@@ -27,7 +27,7 @@ pub struct Matrix {
     /// Skip the runs that are done, of configurations that were not changed since; what failed is run again
     #[arg(long, env = "PLIMSOLL_RESUME")]
     pub resume: bool,
-    /// This configuration and the baseline alone [repeatable]
+    /// This configuration and the baseline alone; may be repeated
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Write the table in Markdown

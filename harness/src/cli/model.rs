@@ -13,7 +13,7 @@ const RANK: u64 = 16;
 
 #[derive(Args)]
 pub struct ModelFlags {
-    /// A Hugging Face config.json or a DeepSpeed JSON, told apart by their content; flags come before them [repeatable]
+    /// A Hugging Face config.json or a DeepSpeed JSON, told apart by their content; flags come before them; may be repeated
     #[arg(long = "config", value_name = "FILE", env = "PLIMSOLL_CONFIG", value_delimiter = ',')]
     pub configs: Vec<PathBuf>,
 
