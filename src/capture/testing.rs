@@ -1,6 +1,9 @@
 //! Small zip archives and pickles, written byte by byte for tests.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// A record of a test archive. The fields that a test leaves alone are right.
 #[derive(Clone)]
@@ -148,4 +151,20 @@ impl TestPickle {
     pub(crate) fn stop(self) -> Vec<u8> {
         self.op(b".").0
     }
+}
+
+/// The processor time that `work` takes in this thread, which neighbours on the machine do not change much.
+pub(crate) fn processor_time(work: impl FnOnce()) -> Duration {
+    let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it is not negative");
+    let before = now();
+    work();
+    now() - before
+}
+
+/// Fails where work that is `factor` times as much takes much more than `factor` times as long: a quarter of what
+/// quadratic work would take. Each is the best of three.
+pub(crate) fn assert_proportional(factor: u32, small: impl Fn() -> Duration, large: impl Fn() -> Duration) {
+    let best = |work: &dyn Fn() -> Duration| (0..3).map(|_| work()).min().expect("there are three");
+    let (small, large) = (best(&small), best(&large));
+    assert!(large < small * factor * factor / 4, "{small:?} for one, {large:?} for {factor}");
 }

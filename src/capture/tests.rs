@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::{
     ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, RebuildError, SourceError,
 };
-use super::testing::{TestPickle, file, torch_records, zip};
+use super::testing::{TestPickle, assert_proportional, file, processor_time, torch_records, zip};
 use super::*;
 
 /// An entry file around the pickled `args`, `kwargs` and `signature`, with a storage of 16 bytes.
@@ -157,28 +157,31 @@ fn calls_that_have_no_end_are_refused() {
 
 #[test]
 fn nested_values_up_to_the_limit_can_be_copied_compared_and_printed_on_a_small_stack() {
-    let deep = TestPickle::new().op(&[b']'; 990]).op(&[b'a'; 989]);
+    let deep = TestPickle::new().op(&[b']'; 120]).op(&[b'a'; 119]);
     let entry = open(args(deep)).unwrap();
     let on_a_small_stack = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
         let copy = entry.clone();
         assert_eq!(copy.args(), entry.args());
-        assert_eq!(format!("{}", entry.args()[0]).len(), 2 * 990);
+        assert_eq!(format!("{}", entry.args()[0]).len(), 2 * 120);
         assert_eq!(bind(&entry).unwrap().args.len(), 1);
     });
     on_a_small_stack.unwrap().join().unwrap();
 }
 
 #[test]
-fn hundreds_of_thousands_of_tuples_are_read_in_a_second() {
-    let pickle = (0..340_000u32).fold(TestPickle::new().op(b"]("), |p, i| {
-        p.op(b"J").op(&i.to_le_bytes()).op(b"K\x07\x86r").op(&i.to_le_bytes())
-    });
-    let (_dir, path) = file(&zip(&torch_records(&pickle.op(b"e").stop(), &[]), b""));
-    let start = std::time::Instant::now();
-    let mut values = 0;
-    TorchFile::open(&path).unwrap().walk(&mut |_| values += 1);
-    assert_eq!(values, 1 + 340_000 * 3);
-    assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+fn reading_takes_time_in_proportion_to_the_number_of_tuples() {
+    let read = |tuples: u32| {
+        let pickle = (0..tuples).fold(TestPickle::new().op(b"]("), |p, i| {
+            p.op(b"J").op(&i.to_le_bytes()).op(b"K\x07\x86r").op(&i.to_le_bytes())
+        });
+        let (_dir, path) = file(&zip(&torch_records(&pickle.op(b"e").stop(), &[]), b""));
+        processor_time(|| {
+            let mut values = 0;
+            TorchFile::open(&path).unwrap().walk(&mut |_| values += 1);
+            assert_eq!(values, 1 + tuples * 3);
+        })
+    };
+    assert_proportional(16, || read(20_000), || read(320_000));
 }
 
 fn write_entry(folder: &Path, name: &str, function: &str) {

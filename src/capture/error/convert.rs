@@ -6,8 +6,9 @@ pub(in crate::capture) const VALUES_LIMIT: usize = 1 << 20;
 /// The bytes of texts, byte strings and shapes that one call may hold.
 pub(in crate::capture) const TEXT_LIMIT: usize = 32 << 20;
 
-/// How deep the values of a call may be nested.
-pub(in crate::capture) const DEPTH_LIMIT: usize = 1000;
+/// How deep the values of a call may be nested: far deeper than any call of an operator is, and still within the stack of
+/// a thread of 2 MiB where nothing is optimised.
+pub(in crate::capture) const DEPTH_LIMIT: usize = 128;
 
 /// A value that cannot be given to a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +20,7 @@ pub enum ConvertError {
     /// Texts, byte strings and shapes beyond 32 MiB.
     #[error("the texts and shapes of the call take more than {TEXT_LIMIT} bytes")]
     TooLong,
-    /// Nested more than a thousand deep.
+    /// Nested more than 128 deep.
     #[error("the values of the call are nested more than {DEPTH_LIMIT} deep")]
     TooDeep,
     /// A container that contains itself.

@@ -148,7 +148,7 @@ fn what_cannot_be_written_is_named() {
     );
     assert!(refusal(Argument::BigInt("1e9".to_owned()), &[]).contains("no integer in decimal"));
     let deep = (0..2000).fold(Argument::None, |inner, _| list(vec![inner]));
-    assert!(refusal(deep, &[]).contains("nested more than 1000 levels deep"));
+    assert!(refusal(deep, &[]).contains("nested more than 128 levels deep"));
 }
 
 #[test]

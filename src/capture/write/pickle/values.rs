@@ -3,16 +3,15 @@
 use super::Refusal;
 use super::encoder::Pickler;
 use crate::capture::Argument;
+use crate::capture::error::DEPTH_LIMIT;
 
-/// Containers within containers beyond which Python's own pickler refuses.
-const DEEPEST: usize = 1000;
 /// How many items the pickler writes at a time.
 const BATCH: usize = 1000;
 
 impl Pickler<'_> {
     pub(super) fn value(&mut self, value: &Argument) -> Result<(), Refusal> {
-        if self.depth > DEEPEST {
-            return Err(self.refuse(format!("it is nested more than {DEEPEST} levels deep")));
+        if self.depth > DEPTH_LIMIT {
+            return Err(self.refuse(format!("it is nested more than {DEPTH_LIMIT} levels deep")));
         }
         self.depth += 1;
         match value {
