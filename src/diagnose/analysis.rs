@@ -78,7 +78,7 @@ impl Analysis {
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
         let report =
-            InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: 0, error: None };
+            InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
     }
 
@@ -100,10 +100,10 @@ impl Analysis {
             self.reported.retain(|(other, _)| *other != input);
             self.reported.push((input, reported));
         }
-        if let Some(report) = self.inputs.last_mut() {
+        if let Some(report) = self.inputs.last_mut().filter(|report| report.form == Form::Text) {
             let (bytes, lines) = self.scanner.counted();
             report.bytes = ByteSize::new(bytes);
-            report.lines = lines;
+            report.lines = Some(lines);
         }
     }
 

@@ -71,8 +71,9 @@ pub struct InputReport {
     pub form: Form,
     /// The bytes that were read: of a compressed or UTF-16 file those of its UTF-8 text.
     pub bytes: ByteSize,
-    /// The lines of text that were read.
-    pub lines: u64,
+    /// The lines of text that were read; absent for what is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
     /// Why it could not be read, or not to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -7,6 +7,7 @@ use super::error::DiagnoseError;
 use super::findings::Form;
 use super::input::Input;
 use super::record;
+use crate::bytes::ByteSize;
 use crate::record::{MAX_RECORD, Record};
 
 /// The bytes that are read at once.
@@ -46,6 +47,9 @@ impl Analysis {
             Input::Record(reader) => {
                 let mut bytes = Vec::new();
                 reader.take(MAX_RECORD.bytes() + 1).read_to_end(&mut bytes).map_err(failed)?;
+                if let Some(report) = self.report() {
+                    report.bytes = ByteSize::new(bytes.len() as u64);
+                }
                 let record = Record::from_json(name.as_ref(), &bytes)?;
                 self.push(record::text(&record).as_bytes());
                 record::ceilings(name, &record).into_iter().for_each(|event| self.note(event));

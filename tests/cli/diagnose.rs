@@ -1,9 +1,9 @@
 //! What went wrong, from logs.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -65,4 +65,62 @@ fn a_snapshot_is_named_as_what_it_is() {
     let (code, _, err) = run(plimsoll().arg("diagnose").arg(&path));
     assert_eq!(code, 2);
     assert!(err.contains("snapshot"), "{err}");
+}
+
+#[test]
+fn a_broken_ceiling_of_a_record_is_told_and_is_no_oom() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("record.json");
+    let (code, ..) = run(plimsoll().args(["run", "--peak-rss", "32MiB", "--record"]).arg(&record).args([
+        "--",
+        "python3",
+        "-c",
+        "block = bytearray(64 << 20)",
+    ]));
+    assert_eq!(code, 1);
+    let (code, out, _) = run(plimsoll().args(["diagnose", "--json"]).arg(&record));
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &found["verdict"]), (0, &"process-cap".into()), "{out}");
+    let event = &found["events"][0];
+    assert_eq!(event["numbers"]["allowed"], 32 << 20);
+    assert!(event["numbers"]["this_process"].as_u64().unwrap() > 64 << 20, "{event}");
+    let input = &found["inputs"][0];
+    assert_eq!(input["bytes"], fs::metadata(&record).unwrap().len());
+    assert_eq!(input.get("lines"), None, "a record is no text");
+}
+
+#[test]
+fn the_advice_says_what_is_enough_for_the_model_that_is_told() {
+    let model = ["--params", "4e9", "--optimizer", "adam", "--precision", "bf16-mixed"];
+    let advice = |vram: &str| {
+        let (_, out, _) =
+            run(plimsoll().args(["diagnose", "--json", "--vram", vram]).args(model).arg(log("cuda_backward")));
+        let found: Value = serde_json::from_str(&out).unwrap();
+        found["events"][0]["advice"].as_array().unwrap().clone()
+    };
+    // The state of 4e9 parameters takes 64e9 bytes, 40e9 with an 8-bit optimizer, and none of the device's once offloaded.
+    let rungs = |vram: &str| -> Vec<(u64, bool)> {
+        let told = |rung: &Value| (rung["rung"].as_u64().unwrap(), rung["fits"].as_bool().unwrap());
+        advice(vram).iter().map(told).collect()
+    };
+    assert_eq!(rungs("48GiB"), [(7, true)], "the first that is enough ends the ladder");
+    assert_eq!(rungs("24GiB"), [(7, false), (9, true)]);
+}
+
+#[test]
+fn a_log_is_followed_as_it_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing.log");
+    fs::write(&path, "step 1\n").unwrap();
+    let mut command = plimsoll();
+    let mut child = command.args(["diagnose", "--follow", "--json"]).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut log_file = fs::File::options().append(true).open(&path).unwrap();
+    for backend in ["cuda_backward", "cuda_eval"] {
+        log_file.write_all(&fs::read(log(backend)).unwrap()).unwrap();
+        let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(event["kind"], "vram-oom", "{event}");
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(!child.wait().unwrap().success());
 }

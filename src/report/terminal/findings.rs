@@ -198,7 +198,7 @@ fn dismissed(findings: &Findings, screen: &Screen) -> String {
 
 fn closing(findings: &Findings, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let lines: u64 = findings.inputs.iter().map(|input| input.lines).sum();
+    let lines: u64 = findings.inputs.iter().map(|input| input.lines.unwrap_or(0)).sum();
     let read = match &findings.inputs[..] {
         [input] if input.form == Form::Record => "a record".to_owned(),
         [input] if input.form == Form::Snapshot => "a snapshot".to_owned(),
