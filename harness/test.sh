@@ -10,7 +10,7 @@ if ! "$venv/bin/python" -c 'import torch, ninja; assert torch.__version__.split(
     echo "+ setting up torch 2.11.0 in $venv"
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check torch==2.11.0 numpy ninja setuptools
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir torch==2.11.0 numpy ninja setuptools
 fi
 PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
 export PLIMSOLL_TORCH_PYTHON
