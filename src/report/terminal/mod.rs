@@ -7,6 +7,7 @@
 
 mod bench_gate;
 mod capture;
+mod cost;
 mod differences;
 mod entries;
 mod estimate;
@@ -19,6 +20,7 @@ mod problems;
 mod proposal;
 mod ratchet;
 mod record;
+mod runs;
 mod snapshot;
 mod style;
 mod table;
