@@ -13,6 +13,7 @@ mod entries;
 mod estimate;
 mod findings;
 mod inspect;
+mod judged;
 mod ledger;
 mod matrix;
 mod memory;
