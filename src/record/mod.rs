@@ -26,6 +26,7 @@ mod json;
 mod policy;
 mod process;
 mod release;
+mod repeat;
 mod results;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -41,10 +42,12 @@ pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
 pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use policy::{
-    Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, SourceKind,
+    Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, Repetition,
+    SourceKind,
 };
 pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
+pub use repeat::RepeatedRun;
 pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
 pub use semantics::{
     Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,

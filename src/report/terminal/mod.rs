@@ -7,6 +7,7 @@
 
 mod bench_gate;
 mod capture;
+mod cost;
 mod differences;
 mod entries;
 mod estimate;
@@ -21,6 +22,7 @@ mod problems;
 mod proposal;
 mod ratchet;
 mod record;
+mod runs;
 mod snapshot;
 mod style;
 mod table;
