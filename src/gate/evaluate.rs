@@ -6,7 +6,7 @@ use super::conditions::{Condition, ConditionChange, condition_changes};
 use super::judge::{Outcome, Summary, judge};
 use super::limits::Limits;
 use super::report::{BaselineRuns, FigureVerdict, GateReport, SubjectVerdict};
-use super::runs::{failure, worst_ceilings};
+use super::runs::{count, failure, worst_ceilings};
 use super::subject::Subject;
 use crate::ceiling::Ceilings;
 use crate::meter::Metric;
@@ -61,7 +61,7 @@ fn judge_subject(subject: Subject, runs: &[&Record], baseline: Option<&Baseline>
     let verdicts = worst_ceilings(runs, &rules.ceilings);
     let mut judged = SubjectVerdict {
         subject,
-        runs: runs.len() as u64,
+        runs: runs.iter().map(|run| count(run)).sum(),
         baseline: None,
         conditions: Vec::new(),
         outcome: match exit_code(&verdicts) {
@@ -115,7 +115,7 @@ fn against(judged: &mut SubjectVerdict, runs: &[&Record], baseline: &Baseline, r
     origins.dedup();
     judged.baseline = Some(BaselineRuns {
         origins,
-        runs: whole.len() as u64,
+        runs: whole.iter().map(|(_, record)| count(record)).sum(),
         started: latest.started.clone(),
         plimsoll: latest.plimsoll.clone(),
     });
@@ -408,7 +408,7 @@ pub(crate) mod tests {
         };
         assert_eq!(held("peak_rss = 210 MiB").exit_code(), 0);
         let broken = held("peak_rss = 201 MiB");
-        assert_eq!((broken.exit_code(), broken.message.as_str()), (1, "1 verdict of the runs failed: train"));
+        assert_eq!((broken.exit_code(), broken.message.as_str()), (1, "1 ceiling broken: train"));
         let mut bare = runs(&[200]);
         bare[0].verdicts.clear();
         let report = evaluate(&bare, None, &|_| rules(&[]));

@@ -7,7 +7,7 @@ use super::conditions::ConditionChange;
 use super::judge::{Comparison, Outcome, Summary};
 use super::subject::Subject;
 use crate::meter::Source;
-use crate::record::{Direction, Unit, Verdict};
+use crate::record::{Direction, Unit, Verdict, VerdictStatus};
 
 /// The format of [`GateReport`].
 pub(super) const SCHEMA: &str = "plimsoll.gate/1";
@@ -113,45 +113,39 @@ impl GateReport {
     }
 }
 
-/// The verdict in one line: how many of what is judged came to it.
+/// The verdict in one line: what came to it, and of which subjects.
 fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome) -> String {
-    let named = |wanted: Outcome| {
-        let names: Vec<&str> = subjects
-            .iter()
-            .filter(|subject| subject.outcome == wanted)
-            .map(|subject| &*subject.subject.label)
-            .take(3)
-            .collect();
-        let more = subjects.iter().filter(|subject| subject.outcome == wanted).count() - names.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{}{more}", names.join(", "))
-    };
-    let against = baseline.map_or_else(|| "ceilings".to_owned(), |baseline| format!("ceilings and {baseline}"));
-    let comparisons = subjects.iter().flat_map(|subject| &subject.figures);
-    let failed = comparisons.filter(|figure| figure.outcome == Outcome::Fail).count();
-    let broken = subjects
-        .iter()
-        .flat_map(|subject| &subject.verdicts)
-        .filter(|verdict| verdict.status == crate::record::VerdictStatus::Fail)
-        .count();
+    const NAMED: usize = 3;
     let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let so: Vec<&SubjectVerdict> = subjects.iter().filter(|subject| subject.outcome == outcome).collect();
+    let mut names = so.iter().take(NAMED).map(|subject| subject.subject.to_string()).collect::<Vec<_>>().join(", ");
+    if so.len() > NAMED {
+        names += &format!(" and {} more", so.len() - NAMED);
+    }
     match outcome {
-        Outcome::Pass | Outcome::Improved => format!("within {against}: {}", {
-            let all: usize = subjects.iter().map(|subject| subject.verdicts.len() + subject.figures.len()).sum();
-            format!("{} of {}", count(all, "verdict", "verdicts"), count(subjects.len(), "subject", "subjects"))
-        }),
         Outcome::Fail => {
-            let mut parts = Vec::new();
-            if failed > 0 {
-                parts.push(format!("{} got worse", count(failed, "figure", "figures")));
-            }
-            if broken > 0 {
-                parts.push(format!("{} of the runs failed", count(broken, "verdict", "verdicts")));
-            }
-            format!("{}: {}", parts.join(", "), named(Outcome::Fail))
+            let figures = so.iter().flat_map(|subject| &subject.figures);
+            let worse = figures.filter(|figure| figure.outcome == Outcome::Fail).count();
+            let verdicts = so.iter().flat_map(|subject| &subject.verdicts);
+            let broken = verdicts.filter(|verdict| verdict.status == VerdictStatus::Fail).count();
+            let failed = so.iter().filter(|subject| subject.note.is_some()).count();
+            let parts = [
+                (worse, format!("{} got worse", count(worse, "figure", "figures"))),
+                (broken, format!("{} broken", count(broken, "ceiling", "ceilings"))),
+                (failed, count(failed, "failed run", "failed runs")),
+            ];
+            let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+            format!("{}: {names}", parts.join(", "))
         }
-        Outcome::Inconclusive => format!("it cannot be told: {}", named(Outcome::Inconclusive)),
-        Outcome::NotComparable => format!("not comparable: {}", named(Outcome::NotComparable)),
+        Outcome::Inconclusive => format!("it cannot be told: {names}"),
+        Outcome::NotComparable => format!("measured of something else, or under other conditions: {names}"),
+        Outcome::Pass | Outcome::Improved => {
+            let against = baseline.map_or_else(String::new, |baseline| format!(" against {baseline}"));
+            let figures: usize = subjects.iter().map(|subject| subject.figures.len()).sum();
+            let ceilings: usize = subjects.iter().map(|subject| subject.verdicts.len()).sum();
+            let figures = count(figures, "figure", "figures");
+            format!("{figures}{against} and {} hold", count(ceilings, "ceiling", "ceilings"))
+        }
     }
 }
 

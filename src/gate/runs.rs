@@ -2,7 +2,21 @@
 
 use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
 use crate::command::{EndCause, ProcessEnd};
+use crate::meter::PhaseReadings;
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
+
+/// How many runs a record is of.
+pub(super) fn count(record: &Record) -> u64 {
+    record.runs.len().max(1) as u64
+}
+
+/// What was read of each run of a record.
+fn phases(record: &Record) -> Vec<&[PhaseReadings]> {
+    if record.runs.is_empty() {
+        return vec![&record.phases];
+    }
+    record.runs.iter().map(|run| &*run.phases).collect()
+}
 
 /// Why a run failed by itself, whatever its ceilings; `None` where it did not.
 pub(super) fn failure(record: &Record) -> Option<String> {
@@ -23,29 +37,35 @@ fn is_success(end: &ProcessEnd) -> bool {
     end.cause == EndCause::Exited && end.exit_code == Some(0)
 }
 
-/// The verdicts on the ceilings of `runs`, one a metric: that of the run that is nearest to its limit, or furthest past
+/// The verdicts on the ceilings of `runs`, one a metric in the order of a report: that of the run that is nearest to its limit, or furthest past
 /// it. `ceilings` take the place of the runs' own of the same metrics. Behind them stands what else of the runs did not
 /// pass.
 pub(super) fn worst_ceilings(runs: &[&Record], ceilings: &Ceilings) -> Vec<Verdict> {
-    let mut worst: Vec<(usize, CeilingVerdict)> = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
+    let all: u64 = runs.iter().map(|run| count(run)).sum();
+    let mut worst: Vec<CeilingVerdict> = Vec::new();
+    let mut number = 0;
+    for run in runs {
         let own = run.verdicts.iter().filter_map(|verdict| verdict.ceiling.clone());
-        let own = own.filter(|verdict| ceilings.get(verdict.metric).is_none());
-        for verdict in judge(&run.phases, ceilings).into_iter().chain(own) {
-            match worst.iter_mut().find(|(_, known)| known.metric == verdict.metric) {
-                None => worst.push((number, verdict)),
-                Some(known) if is_worse(&verdict, &known.1) => *known = (number, verdict),
+        let mut found: Vec<CeilingVerdict> = own.filter(|verdict| ceilings.get(verdict.metric).is_none()).collect();
+        for phases in phases(run) {
+            number += 1;
+            found.extend(judge(phases, ceilings).into_iter().map(|mut verdict| {
+                if all > 1 {
+                    verdict.message += &format!(" (run {number} of {all})");
+                }
+                verdict
+            }));
+        }
+        for verdict in found {
+            match worst.iter_mut().find(|known| known.metric == verdict.metric) {
+                None => worst.push(verdict),
+                Some(known) if is_worse(&verdict, known) => *known = verdict,
                 Some(_) => {}
             }
         }
     }
-    let ceilings = worst.into_iter().map(|(number, verdict)| {
-        let mut verdict = Verdict::from(verdict);
-        if runs.len() > 1 {
-            verdict.message += &format!(" (run {} of {})", number + 1, runs.len());
-        }
-        verdict
-    });
+    worst.sort_by_key(|verdict| verdict.metric);
+    let ceilings = worst.into_iter().map(Verdict::from);
     let others = runs.iter().flat_map(|run| &run.verdicts);
     let others = others.filter(|verdict| verdict.ceiling.is_none() && verdict.status != VerdictStatus::Pass);
     ceilings.chain(others.cloned()).collect()

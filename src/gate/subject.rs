@@ -44,17 +44,22 @@ impl Subject {
 
     /// The name of its file in a folder of baselines: the label of a command where a file may be called so, else one as
     /// near to the name as may be with a part of its digest, so that two subjects do not share one.
-    pub fn file_name(&self) -> String {
+    ///
+    /// The second of several records of one subject, and those after it, have their number before the extension.
+    pub fn file_name(&self, number: usize) -> String {
+        let number = if number == 0 { String::new() } else { format!(".{}", number + 1) };
         const LONGEST: usize = 120;
         let whole = self.to_string();
         let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '=' | '@' | ',');
+        // `train.2` may be a label as well: it is told apart by its digest.
+        let numbered = whole.rsplit('.').next().is_some_and(|end| end.parse::<usize>().is_ok());
         let plain: String = whole.chars().map(|c| if may(c) { c } else { '_' }).take(LONGEST).collect();
         let begins = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if self.kind == SubjectKind::Command && plain == whole && plain.starts_with(begins) {
-            return format!("{plain}.json");
+        if self.kind == SubjectKind::Command && !numbered && plain == whole && plain.starts_with(begins) {
+            return format!("{plain}{number}.json");
         }
         let digest = blake3::hash(format!("{:?} {whole}", self.kind).as_bytes()).to_hex();
-        format!("{}-{}.json", if plain.starts_with(begins) { &plain } else { "_" }, &digest[..8])
+        format!("{}-{}{number}.json", if plain.starts_with(begins) { &plain } else { "_" }, &digest[..8])
     }
 }
 
@@ -87,18 +92,19 @@ mod tests {
 
     #[test]
     fn a_file_is_called_like_its_subject_where_it_may_be() {
-        assert_eq!(command("train").file_name(), "train.json");
-        let name = command("a/b").file_name();
+        assert_eq!(command("train").file_name(0), "train.json");
+        let name = command("a/b").file_name(0);
         assert!(name.starts_with("a_b-") && name.len() == "a_b-01234567.json".len(), "{name}");
-        assert_ne!(Subject { kind: SubjectKind::Test, ..command("train") }.file_name(), "train.json");
-        assert_ne!(command("a/b").file_name(), command("a:b").file_name());
-        assert!(!command("../../etc").file_name().starts_with('.'));
+        assert_ne!(Subject { kind: SubjectKind::Test, ..command("train") }.file_name(0), "train.json");
+        assert_ne!(command("a/b").file_name(0), command("a:b").file_name(0));
+        assert_eq!(command("train").file_name(2), "train.3.json");
+        assert!(!command("../../etc").file_name(0).starts_with('.'));
     }
 
     proptest! {
         #[test]
         fn any_subject_has_a_file_of_its_own(one in ".{0,200}", other in ".{0,200}") {
-            let (a, b) = (command(&one).file_name(), command(&other).file_name());
+            let (a, b) = (command(&one).file_name(0), command(&other).file_name(0));
             prop_assert!(!a.contains('/') && !a.starts_with('.') && a.len() < 160 && a.is_ascii());
             prop_assert_eq!(a == b, one == other);
         }

@@ -82,11 +82,17 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     figures_of([record])
 }
 
-/// The figures of several records of one subject, whose runs are repeats of each other, in this order.
+/// The figures of several records of one subject, whose runs are repeats of each other, in this order. A record of
+/// several runs gives the values of each.
 pub fn figures_of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Figure> {
     let mut gathered = Gathered::default();
     for record in records {
-        gathered.run(&record.phases, record.wall_ns);
+        if record.runs.is_empty() {
+            gathered.run(&record.phases, record.wall_ns);
+        }
+        for run in &record.runs {
+            gathered.run(&run.phases, run.wall_ns);
+        }
         if let Some(timing) = record.results.timing {
             for (name, value) in [("timing.mean", timing.mean_ns), ("timing.median", timing.median_ns)] {
                 gathered.add(name.to_owned(), None, Value::counted(Unit::Nanoseconds, value));
@@ -290,5 +296,10 @@ mod tests {
         assert_eq!(named(&figures, "peak_rss").values, [48.0 * MIB, 50.0 * MIB]);
         assert_eq!(named(&figures, "peak_rss").source, Some(Source::LowerBound));
         assert_eq!(named(&figures, "wall").values, [731e6, 2000.0]);
+        let repeated = sample::repeated();
+        let figures = super::figures(&repeated);
+        let walls: Vec<f64> = repeated.runs.iter().map(|run| run.wall_ns as f64).collect();
+        assert_eq!(named(&figures, "wall").values, walls, "the time of the record is of all runs");
+        assert_eq!(named(&figures, "peak_rss").values.len(), walls.len());
     }
 }

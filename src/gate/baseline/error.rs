@@ -30,7 +30,7 @@ pub enum BaselineError {
     /// The folder cannot be read or made.
     #[error("cannot {what} the baseline {}: {source}", path.display())]
     Folder {
-        /// `read` or `make`.
+        /// `read`, `make` or `clean`.
         what: &'static str,
         /// The folder.
         path: PathBuf,
@@ -72,17 +72,17 @@ pub enum BaselineError {
         /// What git said.
         message: String,
     },
-    /// Several subjects were to be written to one file.
+    /// Several records were to be written to one file.
     #[error(
-        "{} is one file, and there are records of {first} and {second}: name a folder (it is made where it is missing)",
+        "{} is one file, and there are several records, of {first} and {second}: name a folder (it is made where it is missing)",
         path.display()
     )]
     OneFile {
         /// The file.
         path: PathBuf,
-        /// A subject.
+        /// The subject of the first.
         first: String,
-        /// Another.
+        /// That of the second.
         second: String,
     },
 }

@@ -1,5 +1,7 @@
 //! [`write_baseline`]: records as a baseline.
 
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::BaselineError;
@@ -20,8 +22,8 @@ pub fn distilled(record: &Record) -> Record {
     record
 }
 
-/// Writes `records`, one a subject, as the baseline at `path`: into a folder each under its subject's name, where `path`
-/// is one or does not end in `.json`; else as that file. Baselines of other subjects stay.
+/// Writes `records` as the baseline at `path`: into a folder each under its subject's name, where `path` is one or does
+/// not end in `.json`; else the only one as that file. Baselines of other subjects stay.
 ///
 /// # Errors
 /// [`BaselineError`]; every file is then whole, the old one or the new.
@@ -32,15 +34,30 @@ pub fn write_baseline(path: &Path, records: &[Record]) -> Result<Vec<PathBuf>, B
             let [first, second] = [first, second].map(|record| Subject::of(record).to_string());
             return Err(BaselineError::OneFile { path: path.to_owned(), first, second });
         }
-    } else {
-        let folder = |source| BaselineError::Folder { what: "make", path: path.to_owned(), source };
-        std::fs::create_dir_all(path).map_err(folder)?;
+        records.iter().try_for_each(|record| write_record(path, &distilled(record)))?;
+        return Ok(vec![path.to_owned()]);
     }
+    let folder = |what| move |source| BaselineError::Folder { what, path: path.to_owned(), source };
+    std::fs::create_dir_all(path).map_err(folder("make"))?;
+    let mut numbers: BTreeMap<Subject, usize> = BTreeMap::new();
     let mut written = Vec::new();
     for record in records {
-        let file = if is_file { path.to_owned() } else { path.join(Subject::of(record).file_name()) };
+        let subject = Subject::of(record);
+        let number = numbers.entry(subject.clone()).or_default();
+        let file = path.join(subject.file_name(*number));
+        *number += 1;
         write_record(&file, &distilled(record))?;
         written.push(file);
+    }
+    // An older baseline of more records would live on in those that no new one replaced.
+    for (subject, first) in numbers {
+        for number in first.. {
+            match std::fs::remove_file(path.join(subject.file_name(number))) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(folder("clean")(error)),
+            }
+        }
     }
     Ok(written)
 }
@@ -71,11 +88,26 @@ mod tests {
     }
 
     #[test]
+    fn several_records_of_a_subject_have_a_file_each_and_none_is_left_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let count = |records: &[Record]| {
+            write_baseline(dir.path(), records).unwrap();
+            BaselineSource::Path(dir.path().to_owned()).read().unwrap().len()
+        };
+        assert_eq!(count(&[sample::command(), sample::command(), sample::command()]), 3);
+        assert_eq!(count(&[sample::test()]), 4);
+        assert_eq!(count(&[sample::command()]), 2);
+    }
+
+    #[test]
     fn one_file_holds_one_subject() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("main.json");
         let error = write_baseline(&file, &[sample::command(), sample::test()]).unwrap_err().to_string();
-        assert!(error.contains("main.json is one file, and there are records of train and reader::tests"), "{error}");
+        assert!(
+            error.contains("main.json is one file, and there are several records, of train and reader::tests"),
+            "{error}"
+        );
         assert!(!file.exists());
         write_baseline(&file, &[sample::command()]).unwrap();
         assert_eq!(BaselineSource::Path(file).read().unwrap()[0].1, distilled(&sample::command()));
