@@ -25,7 +25,8 @@ fn what_python_captures_is_verified_unpacked_checked_and_packed_upon() {
     let verified = ok(["verify", &store]);
     assert!(verified.contains("everything holds"), "{verified}");
     ok(["unpack", &store, "--out", &out]);
-    for capture in ["embedding", "layer_norm", "linear", "multi_head_attention_forward", "scaled_dot_product_attention"] {
+    for capture in ["embedding", "layer_norm", "linear", "multi_head_attention_forward", "scaled_dot_product_attention"]
+    {
         let name = format!("torch_nn_functional_{capture}");
         ok(["verify", &store, &name, "--against", &format!("{saved}/{name}")]);
         let files = std::fs::read_dir(format!("{saved}/{name}")).unwrap().map(|file| file.unwrap().file_name());
@@ -36,7 +37,8 @@ fn what_python_captures_is_verified_unpacked_checked_and_packed_upon() {
     }
 
     // Packing what torch.save wrote adds no storage.
-    let again = ok(["pack", &format!("{saved}/torch_nn_functional_linear"), "--out", &store, "--name", "again", "--json"]);
+    let again =
+        ok(["pack", &format!("{saved}/torch_nn_functional_linear"), "--out", &store, "--name", "again", "--json"]);
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();
     assert!(again["added_bytes"].as_u64() < Some(20_000), "{again}");
     let garbage: serde_json::Value = serde_json::from_str(&ok(["store", "gc", &store, "--json"])).unwrap();

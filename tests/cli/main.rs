@@ -14,6 +14,7 @@ mod python;
 mod ratchet;
 mod records;
 mod run;
+mod run_repeat;
 mod snapshot;
 mod store;
 mod support;
