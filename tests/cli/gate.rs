@@ -45,7 +45,7 @@ fn growth_beyond_both_parts_of_the_limit_fails() {
         |flags: &[&str]| gate(dir.path(), &[&["after.json", "--baseline", "before.json"][..], flags].concat());
     let (code, out, err) = against(&["--limit", "peak_rss=5% | 16 MiB"]);
     assert!(
-        code == 1 && out.contains("✗ fail") && out.contains("FAILS   1 figure got worse: load (exit 1)"),
+        code == 1 && out.contains("✗ fail") && out.contains("FAILS  1 figure got worse: load (exit 1)"),
         "{out}{err}"
     );
     let (code, out, _) = against(&["--limit", "peak_rss=5% | 64 MiB"]);
