@@ -12,6 +12,7 @@ mod matrix;
 mod python;
 mod ratchet;
 mod records;
+mod report;
 mod run;
 mod snapshot;
 mod store;

@@ -70,7 +70,7 @@ fn changes(changes: &[Change], screen: &Screen) -> String {
 }
 
 /// A value of a record as people read it; the last part of its path tells its unit.
-fn value_words(path: &str, value: &Value) -> String {
+pub(crate) fn value_words(path: &str, value: &Value) -> String {
     let field = path.rsplit('/').next().unwrap_or(path);
     match value {
         Value::Number(n) if field.ends_with("_ns") => n.as_u64().map_or_else(|| n.to_string(), interval),
