@@ -7,11 +7,13 @@
 
 mod bench_gate;
 mod capture;
+mod cost;
 mod differences;
 mod entries;
 mod estimate;
 mod findings;
 mod inspect;
+mod judged;
 mod ledger;
 mod matrix;
 mod memory;
@@ -19,6 +21,7 @@ mod problems;
 mod proposal;
 mod ratchet;
 mod record;
+mod runs;
 mod snapshot;
 mod style;
 mod table;

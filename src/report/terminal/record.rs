@@ -6,7 +6,9 @@ use std::path::Path;
 use anstyle::Style;
 
 use super::capture;
+use super::cost::cost;
 use super::memory::memory;
+use super::runs::runs;
 use super::style::Screen;
 use super::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
 use crate::record::{Environment, Record, Semantics, VerdictStatus};
@@ -25,6 +27,13 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     if !record.phases.is_empty() {
         text.push('\n');
         text.push_str(&memory(&record.phases, screen));
+    }
+    if let Semantics::Command(_) = &record.semantics {
+        text.push_str(&cost(record, screen));
+    }
+    if !record.runs.is_empty() {
+        text.push('\n');
+        text.push_str(&runs(&record.runs, screen));
     }
     text.push_str(&capture::policy(record, screen));
     text.push('\n');
