@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::axis;
 use super::course::{Course, Moment};
-use super::escaped;
 use super::lines::{LoadLine, Sea, lines};
+use super::{escaped, path};
 use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::page::{Level, data, mark};
@@ -174,55 +174,23 @@ fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLi
 
 /// A layer, and the part of it that is past a ceiling of its own.
 fn layer_of(out: &mut String, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
-    let area = steps(course, layer.top, &|_| 0, y);
+    let area = steps(course, layer.top, 0, y);
     let _ = write!(out, "<path class=\"{}\" d=\"{area}\"/>", layer.class);
     for line in lines.iter().filter(|line| layer.limited_by.contains(&line.verdict.metric)) {
-        let limit = line.at;
-        let past: Box<dyn Fn(&Moment) -> Option<u64>> = if line.verdict.metric.is_floor() {
-            Box::new(move |moment| (layer.top)(moment).map(|bytes| bytes.min(limit)).filter(|&bytes| bytes < limit))
-        } else {
-            Box::new(move |moment| (layer.top)(moment).filter(|&bytes| bytes > limit))
-        };
-        let area = steps(course, past, &|_| limit, y);
+        let (limit, floor) = (line.at, line.verdict.metric.is_floor());
+        let past =
+            |moment: &Moment| (layer.top)(moment).filter(|&bytes| if floor { bytes < limit } else { bytes > limit });
+        let area = steps(course, past, limit, y);
         if !area.is_empty() {
             let _ = write!(out, "<path class=\"over\" d=\"{area}\"/>");
         }
     }
 }
 
-/// The area between `top` and `bottom`, in stretches where there is a top. A sample holds until the next one.
-fn steps(
-    course: &Course<'_>,
-    top: impl Fn(&Moment) -> Option<u64>,
-    bottom: &dyn Fn(&Moment) -> u64,
-    y: &dyn Fn(u64) -> f64,
-) -> String {
-    let mut path = String::new();
-    let mut base: Option<f64> = None;
-    let moments = &course.moments;
-    for (at, moment) in moments.iter().enumerate() {
-        let x = course.share(moment.at_ns) * WIDTH;
-        let next = moments.get(at + 1).map_or(WIDTH, |next| course.share(next.at_ns) * WIDTH);
-        match (top(moment), base) {
-            (Some(bytes), None) => {
-                let below = y(bottom(moment));
-                let _ = write!(path, "M{x:.2} {below:.1}V{:.1}H{next:.2}", y(bytes));
-                base = Some(below);
-            }
-            (Some(bytes), Some(_)) => {
-                let _ = write!(path, "V{:.1}H{next:.2}", y(bytes));
-            }
-            (None, Some(below)) => {
-                let _ = write!(path, "V{below:.1}Z");
-                base = None;
-            }
-            (None, None) => {}
-        }
-    }
-    if let Some(below) = base {
-        let _ = write!(path, "V{below:.1}Z");
-    }
-    path
+/// The area between `top` and `bottom` bytes, in stretches where there is a top.
+fn steps(course: &Course<'_>, top: impl Fn(&Moment) -> Option<u64>, bottom: u64, y: &dyn Fn(u64) -> f64) -> String {
+    let levels = course.moments.iter().map(|moment| (course.share(moment.at_ns) * WIDTH, top(moment).map(y)));
+    path::area(levels, WIDTH, y(bottom))
 }
 
 /// The peak of each phase, which may be above every sample of it: the kernel's own mark misses nothing.

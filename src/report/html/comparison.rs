@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::course::{Course, Moment};
-use super::{axis, escaped, table};
+use super::course::Course;
+use super::{axis, escaped, path, table};
 use crate::record::{Change, ChangeKind, Differences, Figures, Record, compare_records};
 use crate::report::terminal::{counted, duration, percent, value_words};
 
@@ -48,7 +48,9 @@ fn beside(out: &mut String, before: &Record, after: &Record) {
          preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"grid\" d=\"{grid}\"/>"
     );
     for (course, class) in courses.iter().zip(["before", "after"]) {
-        let _ = write!(out, "<path class=\"{class}\" d=\"{}\"/>", outline(&course.moments, course.span_ns, &x, &y));
+        let levels = course.moments.iter().map(|moment| (x(moment.at_ns), y(moment.rss)));
+        let line = path::outline(levels, x(course.span_ns));
+        let _ = write!(out, "<path class=\"{class}\" d=\"{line}\"/>");
     }
     out.push_str("</svg></div></div>\n<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
     for (at, ns) in axis::times(span).into_iter().enumerate().filter(|(_, ns)| x(*ns) <= 970.0) {
@@ -59,19 +61,6 @@ fn beside(out: &mut String, before: &Record, after: &Record) {
         "</div></div>\n<div class=\"legend\"><span><i class=\"before\"></i>first <small>RSS</small></span><span><i \
          class=\"after\"></i>second <small>RSS</small></span></div></section>\n",
     );
-}
-
-/// The line over the moments; each holds until the next one, the last until the end.
-fn outline(moments: &[Moment], end: u64, x: &impl Fn(u64) -> f64, y: &impl Fn(u64) -> f64) -> String {
-    let mut path = String::new();
-    for moment in moments {
-        let (at, level) = (x(moment.at_ns), y(moment.rss));
-        let _ = if path.is_empty() { write!(path, "M{at:.2} {level:.1}") } else { write!(path, "H{at:.2}V{level:.1}") };
-    }
-    if !path.is_empty() {
-        let _ = write!(path, "H{:.2}", x(end));
-    }
-    path
 }
 
 fn tables(out: &mut String, figures: &Figures) {

@@ -14,6 +14,7 @@ mod entries;
 mod lines;
 mod memory;
 mod overview;
+mod path;
 mod record;
 mod table;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::bytes::ByteSize;
 use crate::record::{Change, ChangeKind, Differences, Figures};
 
 /// The fields of a record that are bytes; those of times end in `_ns`.
-const BYTES: [&str; 8] = ["bytes", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];
+const BYTES: [&str; 9] = ["bytes", "limit", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];
 
 /// The document of `differences`: what changed in the semantics, the policy, the environment and the results, then the
 /// times and peaks of both where they may be compared.
