@@ -2,6 +2,7 @@
 
 mod bench_gate;
 mod calibrate;
+mod capture;
 mod check;
 mod diagnose;
 mod estimate;
