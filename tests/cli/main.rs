@@ -14,6 +14,7 @@ mod matrix;
 mod python;
 mod ratchet;
 mod records;
+mod report;
 mod run;
 mod run_repeat;
 mod snapshot;

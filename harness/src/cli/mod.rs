@@ -18,6 +18,7 @@ mod output;
 mod pack;
 mod ratchet;
 mod records;
+mod report;
 mod run;
 mod schema;
 mod snapshot;
@@ -62,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Gate(gate) => gate::run(&gate),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
+        Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
