@@ -13,6 +13,7 @@ mod matrix;
 mod python;
 mod ratchet;
 mod records;
+mod report;
 mod run;
 mod run_repeat;
 mod snapshot;
