@@ -38,7 +38,7 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings) -> Result<Made, CommandError
     let mut interrupted = false;
     for number in 0..total {
         let offset = began.elapsed();
-        let ended = once(arguments, ceilings, total > 1, signals.as_ref())?;
+        let ended = once(arguments, ceilings, total > 1, signals.as_ref(), Stdio::inherit())?;
         let failed = !ended.end.success();
         // A warm-up that is not followed by another run is all that there is to tell.
         let is_last = number + 1 == total || (failed && !arguments.keep_going);
@@ -53,15 +53,17 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings) -> Result<Made, CommandError
     Ok(Made { repeats, started, wall: began.elapsed(), interrupted })
 }
 
-fn once(
+/// One run, whose standard output goes to `output`.
+pub fn once(
     arguments: &Run,
     ceilings: &Ceilings,
     one_of_many: bool,
     signals: Option<&Forward>,
+    output: Stdio,
 ) -> Result<Ended, CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
-    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
+    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() }).stdout(output);
     let asked = |metric| ceilings.get(metric).is_some();
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
