@@ -65,12 +65,13 @@ impl Setting {
 }
 
 /// The sections, each with what it is for, in the order of a report.
-pub const SECTIONS: [(&str, &str); 6] = [
+pub const SECTIONS: [(&str, &str); 7] = [
     ("ceilings", "What `run`, `check` and `gate` hold memory to; a table [ceilings.LABEL] is for that label alone"),
     ("gate", "How `gate` and `ab` judge; [gate.limits] says what figures may get worse by"),
     ("bench_gate", "How `bench-gate` judges; [bench_gate.limits] is by the names of benchmarks"),
     ("run", "How `run` runs a command, and `ab` and `calibrate` with it"),
     ("check", "How `check`, `validate` and `profile` run"),
+    ("history", "The records by commit"),
     ("report", "The reports that commands write beside what they print; `-` is standard output"),
 ];
 
@@ -124,6 +125,8 @@ const OTHERS: &[Setting] = &[
     setting("check", "recycle_rss", Kind::Bytes, "Resident memory at which a validation worker is replaced", None),
     setting("check", "sample_interval", Kind::Time, "The time between two samples", Some("10ms")),
     setting("check", "record", Kind::Text, "Where the record goes", Some("plimsoll-record.json")),
+    setting("history", "file", Kind::Text, "The SQLite file", Some(".plimsoll/history.sqlite")),
+    setting("history", "branch", Kind::Text, "The branch that is shown, and of a baseline `history`", None),
     setting("report", "html", Kind::Text, "A page with timelines", None),
     setting("report", "markdown", Kind::Text, "A summary such as $GITHUB_STEP_SUMMARY takes", None),
     setting("report", "junit", Kind::Text, "JUnit XML, a case a ceiling", None),

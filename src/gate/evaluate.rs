@@ -238,8 +238,12 @@ fn judge_figure(
 /// Whether a figure is judged: where a limit names it; where none does, and limits are general, the memory of what was
 /// run, over all phases.
 fn is_judged(figure: &Figure, limits: &Limits) -> bool {
-    limits.name(&figure.name)
-        || limits.are_general() && DEFAULT_FIGURES.iter().any(|metric| metric.name() == figure.name)
+    limits.name(&figure.name) || limits.are_general() && is_default(figure)
+}
+
+/// Whether a figure is judged and shown where nothing says which are: the memory of what was run, over all phases.
+pub fn is_default(figure: &Figure) -> bool {
+    DEFAULT_FIGURES.iter().any(|metric| metric.name() == figure.name)
 }
 
 /// What is judged where no limit says what: the memory of what was run, each kind once, and nothing of the machine.

@@ -20,6 +20,8 @@ pub mod bench;
 pub mod calibration;
 mod conditions;
 mod evaluate;
+#[cfg(feature = "history")]
+pub mod history;
 mod interval;
 mod judge;
 mod limits;
@@ -39,7 +41,7 @@ pub use calibration::Calibration;
 pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError, condition_changes};
 #[cfg(test)]
 pub(crate) use evaluate::tests::sample as sample_gate;
-pub use evaluate::{Baseline, Rules, evaluate, evaluate_pairs};
+pub use evaluate::{Baseline, Rules, evaluate, evaluate_pairs, is_default};
 pub use interval::{Interval, Method};
 pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, judge, judge_pairs};
 pub use limits::{Limit, LimitError, Limits};

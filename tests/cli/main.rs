@@ -11,6 +11,7 @@ mod estimate;
 mod faults;
 mod gate;
 mod generate;
+mod history;
 mod inspect;
 mod matrix;
 mod python;

@@ -95,13 +95,14 @@ impl<'a> Use<'a> {
             Command::Check(arguments) => check("check", arguments),
             Command::Validate(arguments) => check("validate", arguments),
             Command::Profile(arguments) => check("profile", arguments),
-            Command::Gate(arguments) => Self { sections: &["report"], ..plain("gate", &arguments.config) },
+            Command::Gate(arguments) => Self { sections: &["report"], ..plain("gate", &arguments.history.config) },
             Command::Calibrate(arguments) => {
                 let label = super::run::label(arguments.label.as_deref(), &arguments.command);
                 Self { sections: &["run"], label: Some(label), ..plain("calibrate", &arguments.config) }
             }
             Command::BenchGate(arguments) => plain("bench-gate", &arguments.config),
             Command::Config(super::args::ConfigCommand::Show(arguments)) => plain("config", &arguments.config),
+            Command::History(command) => plain("history", command.config()),
             _ => return None,
         })
     }

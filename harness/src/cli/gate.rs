@@ -32,7 +32,7 @@ pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> 
     let folder = of_all.get("gate.folder").map_or_else(|| DEFAULT_FOLDER.to_owned(), |set| set.value.text());
     let source = arguments.baseline.clone().or_else(|| of_all.baseline());
     let source = source.map(|source| source.or_folder(Path::new(&folder)));
-    let baseline = source.as_ref().map(|source| baseline(source, arguments)).transpose()?;
+    let baseline = source.as_ref().map(|source| baseline(source, arguments, settings)).transpose()?;
     let rules = |subject: &Subject| {
         let allow = arguments.allow.iter().flat_map(|Conditions(conditions)| conditions).copied().collect();
         let set = Settings::of(settings, Some(&subject.label)).expect("the profile was found before");
@@ -71,8 +71,11 @@ pub fn rules(
     }
 }
 
-fn baseline(source: &BaselineSource, arguments: &Gate) -> Result<Baseline, Failed> {
+fn baseline(source: &BaselineSource, arguments: &Gate, settings: Option<&Settings>) -> Result<Baseline, Failed> {
+    let words =
+        arguments.records.iter().map(|path| super::quoted(&path.to_string_lossy())).collect::<Vec<_>>().join(" ");
     let remedy = match source {
+        BaselineSource::History { .. } => format!("add to it with `plimsoll history add {words}`"),
         BaselineSource::Path(path) => format!("make one with `plimsoll gate {}`", updating(path, &arguments.records)),
         BaselineSource::Git { revision, path } => {
             let folder = path.as_deref().unwrap_or(Path::new(DEFAULT_FOLDER));
@@ -82,7 +85,14 @@ fn baseline(source: &BaselineSource, arguments: &Gate) -> Result<Baseline, Faile
             )
         }
     };
-    Ok(Baseline { name: source.to_string(), records: source.read()?, remedy })
+    let records = match source {
+        BaselineSource::History { branch } => {
+            let path = super::history::file(&arguments.history, settings)?;
+            super::history::baseline(&path, branch.as_deref(), settings)?
+        }
+        source => source.read()?,
+    };
+    Ok(Baseline { name: source.to_string(), records, remedy })
 }
 
 /// The arguments that make the baseline at `path`.
@@ -97,7 +107,7 @@ fn updating(path: &Path, records: &[PathBuf]) -> String {
 fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report: &GateReport) -> Result<u8, Failed> {
     let path = match source {
         BaselineSource::Path(path) => path,
-        BaselineSource::Git { .. } => {
+        BaselineSource::Git { .. } | BaselineSource::History { .. } => {
             let words =
                 format!("{source} is history: update the folder with --baseline DIR --update-baseline, and commit it");
             return Err(words.into());

@@ -12,6 +12,7 @@ mod diagnose;
 mod estimate;
 mod gate;
 mod generate;
+mod history;
 mod init;
 mod inspect;
 mod ledger;
@@ -70,6 +71,7 @@ pub fn main() -> ExitCode {
         Command::Gate(gate) => gate::run(&gate, settings.as_ref()),
         Command::Ab(ab) => ab::run(&ab, settings.as_ref()),
         Command::Config(which) => config::run(&which, settings.as_ref()),
+        Command::History(history) => history::run(&history, settings.as_ref()),
         Command::Init(init) => init::run(&init),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),

@@ -22,6 +22,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Calibration => gate::calibration::schema(),
         Document::Matrix => matrix::schema::matrix(),
         Document::Config => config::schema::config(),
+        Document::History => gate::history::schema(),
         Document::Gate => gate::report::schema(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };

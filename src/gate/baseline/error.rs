@@ -72,6 +72,9 @@ pub enum BaselineError {
         /// What git said.
         message: String,
     },
+    /// It is in a history, which is read by its own module.
+    #[error("a history is read from its file: this build of plimsoll has no feature `history`")]
+    History,
     /// Several records were to be written to one file.
     #[error(
         "{} is one file, and there are several records, of {first} and {second}: name a folder (it is made where it is missing)",

@@ -33,6 +33,21 @@ pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>,
     entries.into_iter().map(read).collect()
 }
 
+/// The commit that is checked out, when it was made in seconds since 1970, the first line of its message, and its branch.
+#[cfg(feature = "history")]
+pub(in crate::gate) fn head() -> Result<(String, i64, String, String), BaselineError> {
+    let output = git("HEAD", &["log", "-1", "--format=%H%x00%ct%x00%s", "HEAD"])?;
+    let text = String::from_utf8_lossy(&output.out);
+    let mut parts = text.trim_end_matches('\n').split('\0');
+    let (Some(id), Some(time), Some(title)) = (parts.next(), parts.next(), parts.next()) else {
+        let what = "tell the commit; name it with --commit and --branch".to_owned();
+        return Err(BaselineError::Git { what, message: output.said() });
+    };
+    let branch = git("HEAD", &["rev-parse", "--abbrev-ref", "HEAD"])?;
+    let branch = String::from_utf8_lossy(&branch.out).trim().to_owned();
+    Ok((id.to_owned(), time.parse().unwrap_or_default(), title.to_owned(), branch))
+}
+
 /// A file or a folder of a tree.
 #[derive(Debug)]
 struct Entry {

@@ -6,7 +6,7 @@
 
 mod error;
 mod folder;
-mod git;
+pub(super) mod git;
 mod source;
 mod update;
 

@@ -23,13 +23,25 @@ pub enum BaselineSource {
         /// The path below the working directory; absent where it is that of the configuration.
         path: Option<PathBuf>,
     },
+    /// The latest records of a branch in the history.
+    History {
+        /// The branch; absent where it is that with most records.
+        branch: Option<String>,
+    },
 }
 
 impl FromStr for BaselineSource {
     type Err = BaselineError;
 
-    /// Takes `FILE`, `DIR`, `git:REVISION` and `git:REVISION:PATH`.
+    /// Takes `FILE`, `DIR`, `git:REVISION`, `git:REVISION:PATH`, `history` and `history:BRANCH`. A file that is called
+    /// `history` is written `./history`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(rest) = text.strip_prefix("history")
+            && (rest.is_empty() || rest.starts_with(':'))
+        {
+            let branch = rest.strip_prefix(':').filter(|branch| !branch.is_empty()).map(str::to_owned);
+            return Ok(Self::History { branch });
+        }
         let Some(rest) = text.strip_prefix("git:") else {
             if text.is_empty() {
                 return Err(BaselineError::Empty);
@@ -57,6 +69,8 @@ impl fmt::Display for BaselineSource {
         match self {
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Git { revision, path: None } => write!(f, "git:{revision}"),
+            Self::History { branch: None } => f.write_str("history"),
+            Self::History { branch: Some(branch) } => write!(f, "history:{branch}"),
             Self::Git { revision, path: Some(path) } => write!(f, "git:{revision}:{}", path.display()),
         }
     }
@@ -74,10 +88,12 @@ impl BaselineSource {
     /// The records in it, each with where it was read, in the order of their names; none where nothing is there.
     ///
     /// # Errors
-    /// [`BaselineError`] where there is something that cannot be read, or is no record.
+    /// [`BaselineError`] where there is something that cannot be read, or is no record; [`BaselineError::History`] of a
+    /// history, which [`History::baseline`](crate::gate::history::History::baseline) reads.
     pub fn read(&self) -> Result<Vec<(String, Record)>, BaselineError> {
         match self {
             Self::Path(path) => folder::read(path),
+            Self::History { .. } => Err(BaselineError::History),
             Self::Git { revision, path } => git::read(revision, path.as_deref().unwrap_or(Path::new(DEFAULT_FOLDER))),
         }
     }
@@ -98,6 +114,10 @@ mod tests {
         for (text, source) in [
             ("main.json", BaselineSource::Path("main.json".into())),
             ("git:main", git("main", None)),
+            ("history", BaselineSource::History { branch: None }),
+            ("history:main", BaselineSource::History { branch: Some("main".to_owned()) }),
+            ("./history", BaselineSource::Path("./history".into())),
+            ("history.json", BaselineSource::Path("history.json".into())),
             ("git:v1.2^{commit}", git("v1.2^{commit}", None)),
             ("git:origin/main:perf/base lines", git("origin/main", Some("perf/base lines"))),
         ] {
@@ -123,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(git:|:|-|main|/|\\.|é| ){0,8}") {
+        fn any_text_is_read_or_refused(text in "(git:|history|:|-|main|/|\\.|é| ){0,8}") {
             if let Ok(source) = text.parse::<BaselineSource>() {
                 prop_assert_eq!(source.to_string().parse::<BaselineSource>().unwrap(), source);
             }

@@ -14,6 +14,8 @@ mod entries;
 mod estimate;
 mod findings;
 mod gate;
+#[cfg(feature = "history")]
+mod history;
 mod inspect;
 mod judged;
 mod ledger;
@@ -40,6 +42,8 @@ pub use entries::EntryTable;
 pub use estimate::estimate;
 pub use findings::findings;
 pub use gate::gate;
+#[cfg(feature = "history")]
+pub use history::{history, history_subjects};
 pub use inspect::inspection;
 pub use ledger::ledger;
 pub use matrix::matrix;

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use plimsoll::gate::{Allowance, BaselineSource, Conditions, Limit};
 use plimsoll::meter::Metric;
 
-use super::duration;
 use super::run::{CeilingFlags, Run};
+use super::{HistoryFlags, duration};
 
 #[derive(Args)]
 #[command(
@@ -23,7 +23,8 @@ pub struct Gate {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// What figures are held against: a record, a folder of them, or git:REVISION[:PATH] for those of a commit
+    /// What figures are held against: a record, a folder of them, git:REVISION[:PATH] for those of a commit, or
+    /// history[:BRANCH] for the latest of a branch in the history
     #[arg(long, value_name = "BASELINE", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<BaselineSource>,
 
@@ -49,7 +50,7 @@ pub struct Gate {
     pub ceilings: CeilingFlags,
 
     #[command(flatten)]
-    pub config: ConfigFlags,
+    pub history: HistoryFlags,
 
     /// Print the judgement as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]

@@ -74,6 +74,8 @@ pub enum Document {
     Matrix,
     /// The configuration, plimsoll.toml
     Config,
+    /// Figures over the commits, `plimsoll.history/1`
+    History,
     /// Records, judged, `plimsoll.gate/1`
     Gate,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`

@@ -4,6 +4,7 @@ mod check;
 mod diagnose;
 mod gate;
 mod generate;
+mod history;
 mod inspect;
 mod report;
 mod run;
@@ -25,6 +26,7 @@ pub use check::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, Pr
 pub use diagnose::Diagnose;
 pub use gate::{Ab, BenchGate, Calibrate, ConfigCommand, ConfigFlags, ConfigShow, Gate, Init, Ratchet};
 pub use generate::{Generate, PresetName};
+pub use history::{HistoryAdd, HistoryCommand, HistoryFlags, HistoryRemove, HistoryShow};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
 pub use report::{Report, ReportFlags};
 pub use run::Run;
@@ -78,6 +80,9 @@ pub enum Command {
     /// Show what plimsoll.toml sets, and where each value comes from
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Keep records by commit in an SQLite file, and show what figures were over the commits
+    #[command(subcommand)]
+    History(HistoryCommand),
     /// Write a plimsoll.toml with comments, its ceilings from runs of a command
     Init(Init),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed

@@ -1,0 +1,139 @@
+//! `history`: records by commit, and what figures were over them.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll::gate::history::{Added, Commit, DEFAULT_FILE, History, HistoryReport, series};
+use plimsoll::gate::{Limit, Subject, is_default};
+use plimsoll::report::terminal;
+
+use super::args::{HistoryAdd, HistoryCommand, HistoryFlags, HistoryRemove, HistoryShow};
+use super::config::Settings;
+use super::{Failed, output, records};
+
+/// The exit code where there is nothing to show.
+const NOTHING: u8 = 3;
+
+/// Adds to a history, shows it, or removes from it.
+pub fn run(command: &HistoryCommand, settings: Option<&Settings>) -> Result<u8, Failed> {
+    match command {
+        HistoryCommand::Add(arguments) => add(arguments, settings),
+        HistoryCommand::Show(arguments) => show(arguments, settings),
+        HistoryCommand::Remove(arguments) => remove(arguments, settings),
+    }
+}
+
+/// The file: that of the flag, else of the configuration.
+pub fn file(flags: &HistoryFlags, settings: Option<&Settings>) -> Result<PathBuf, Failed> {
+    let set = Settings::of(settings, None)?;
+    let set = set.get("history.file").map(|set| PathBuf::from(set.value.text()));
+    Ok(flags.history.clone().or(set).unwrap_or_else(|| PathBuf::from(DEFAULT_FILE)))
+}
+
+/// The branch: the one that is named, else set, else that with most records.
+pub fn branch(history: &History, named: Option<&str>, settings: Option<&Settings>) -> Result<Option<String>, Failed> {
+    let set = Settings::of(settings, None)?;
+    let set = set.get("history.branch").map(|set| set.value.text());
+    match named.map(str::to_owned).or(set) {
+        Some(branch) => Ok(Some(branch)),
+        None => Ok(history.branches()?.into_iter().next()),
+    }
+}
+
+fn add(arguments: &HistoryAdd, settings: Option<&Settings>) -> Result<u8, Failed> {
+    let records = records::read(&arguments.records)?;
+    let commit = match (&arguments.commit, &arguments.branch) {
+        (Some(id), Some(branch)) => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let committed = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+            Commit { id: id.clone(), branch: branch.clone(), committed, title: String::new() }
+        }
+        (id, branch) => {
+            let head = Commit::current()?;
+            Commit {
+                id: id.clone().unwrap_or(head.id),
+                // A job of CI has no branch checked out, but its name at hand.
+                branch: branch.clone().unwrap_or(head.branch),
+                ..head
+            }
+        }
+    };
+    let path = file(&arguments.history, settings)?;
+    let added = History::create(&path)?.add(&commit, &records)?;
+    let new = added.iter().filter(|added| **added == Added::New).count();
+    let known = added.len() - new;
+    let also = if known > 0 { format!(", {known} were there before") } else { String::new() };
+    let id: String = commit.id.chars().take(10).collect();
+    output::note(&format_args!("{}: {new} added at {id} of {}{also}", path.display(), commit.branch));
+    Ok(0)
+}
+
+fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Failed> {
+    let path = file(&arguments.history, settings)?;
+    let history = History::open(&path)?;
+    let branch = branch(&history, arguments.branch.as_deref(), settings)?;
+    let subjects = history.subjects(branch.as_deref())?;
+    let Some(branch) = branch.filter(|_| !subjects.is_empty()) else {
+        super::report_message(&format!("the history {} has no record of that branch", path.display()));
+        return Ok(NOTHING);
+    };
+    let wanted: Vec<&Subject> = match &arguments.label {
+        Some(label) => subjects.iter().map(|(subject, _)| subject).filter(|subject| subject.label == *label).collect(),
+        None if subjects.len() == 1 => vec![&subjects[0].0],
+        None => {
+            output::text(&terminal::history_subjects(&subjects, &super::screen()))?;
+            output::note(&"name one of them to see its figures: plimsoll history show LABEL");
+            return Ok(0);
+        }
+    };
+    if wanted.is_empty() {
+        let label = arguments.label.as_deref().unwrap_or_default();
+        super::report_message(&format!("the history {} has no record of {label} on {branch}", path.display()));
+        return Ok(NOTHING);
+    }
+    let limits = figures(&arguments.figures)?;
+    for subject in wanted {
+        let entries = history.entries(subject, &branch, arguments.last as usize)?;
+        let taken = |figure: &plimsoll::record::Figure| {
+            if limits.is_empty() { is_default(figure) } else { limits.iter().any(|limit| limit.matches(&figure.name)) }
+        };
+        let report = HistoryReport::new(subject.clone(), &branch, series(&entries, &taken));
+        if report.series.is_empty() {
+            super::report_message(&format!("no record of {subject} has such a figure"));
+            return Ok(NOTHING);
+        }
+        if arguments.json {
+            output::json(&report)?;
+        } else {
+            output::text(&terminal::history(&report, &super::screen()))?;
+        }
+    }
+    Ok(0)
+}
+
+/// Names of figures with wildcards, matched as those of limits are.
+fn figures(names: &[String]) -> Result<Vec<Limit>, Failed> {
+    names.iter().map(|name| format!("{name}=0%").parse().map_err(Failed::from)).collect()
+}
+
+fn remove(arguments: &HistoryRemove, settings: Option<&Settings>) -> Result<u8, Failed> {
+    let path = file(&arguments.history, settings)?;
+    let count = History::open(&path)?.remove(&arguments.commit)?;
+    output::note(&format_args!("{}: {count} removed", path.display()));
+    Ok(if count == 0 { NOTHING } else { 0 })
+}
+
+/// The records of a baseline in the history, and the name of their branch.
+pub fn baseline(
+    path: &Path,
+    named: Option<&str>,
+    settings: Option<&Settings>,
+) -> Result<Vec<(String, plimsoll::record::Record)>, Failed> {
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    let history = History::open(path)?;
+    match branch(&history, named, settings)? {
+        Some(branch) => Ok(history.baseline(&branch)?),
+        None => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,17 @@
+//! The history: records by commit, in one SQLite file, and where a figure changed its level.
+//!
+//! Each record is kept as a baseline is, without timelines, compressed, under its commit and branch. What a figure was at
+//! every commit is read from the records, so that a figure that a later version of Plimsoll names is there from the first
+//! commit. [`steps`] finds the commits at which a level changed for good.
+
+mod error;
+mod report;
+mod steps;
+mod store;
+
+pub use error::HistoryError;
+#[cfg(test)]
+pub(crate) use report::tests::sample;
+pub use report::{HistoryReport, Point, Series, schema, series};
+pub use steps::{Step, steps};
+pub use store::{Added, Commit, DEFAULT_FILE, Entry, History};

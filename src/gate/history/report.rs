@@ -1,0 +1,142 @@
+//! [`HistoryReport`]: what figures were over the commits.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::steps::{Step, steps};
+use super::store::Entry;
+use crate::gate::{Subject, Summary};
+use crate::record::{Direction, Figure, Record, Unit, figures_of, timestamp};
+
+/// What figures of a subject were over the commits of a branch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryReport {
+    /// `plimsoll.history/1`.
+    #[schemars(extend("const" = "plimsoll.history/1"))]
+    pub schema: String,
+    /// What was measured.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The branch.
+    pub branch: String,
+    /// Its figures.
+    pub series: Vec<Series>,
+}
+
+/// A figure over the commits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// The figure's name.
+    pub figure: String,
+    /// What it is an amount of.
+    pub unit: Unit,
+    /// Which way it is better.
+    pub direction: Direction,
+    /// One point a commit, the oldest first.
+    pub points: Vec<Point>,
+    /// Where the level changed: the medians of the commits, tested by permutation.
+    pub steps: Vec<Step>,
+}
+
+/// A figure at a commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// The commit.
+    pub commit: String,
+    /// When it was made: RFC 3339, UTC.
+    #[schemars(extend("format" = "date-time"))]
+    pub committed: String,
+    /// The first line of its message.
+    pub title: String,
+    /// Its values.
+    pub values: Summary,
+}
+
+impl HistoryReport {
+    /// The report of `subject` on `branch`.
+    pub fn new(subject: Subject, branch: &str, series: Vec<Series>) -> Self {
+        Self { schema: "plimsoll.history/1".to_owned(), subject, branch: branch.to_owned(), series }
+    }
+}
+
+/// The figures of `entries` that `wanted` takes, each over the commits; the records of a commit are its runs.
+pub fn series(entries: &[Entry], wanted: &dyn Fn(&Figure) -> bool) -> Vec<Series> {
+    let mut found: Vec<Series> = Vec::new();
+    for of_commit in entries.chunk_by(|a, b| a.commit.id == b.commit.id) {
+        let commit = &of_commit[0].commit;
+        let records = of_commit.iter().map(|entry: &Entry| -> &Record { &entry.record });
+        for figure in figures_of(records).iter().filter(|figure| wanted(figure)) {
+            let Some(values) = Summary::of(&figure.values) else { continue };
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(commit.committed.max(0).unsigned_abs());
+            let point =
+                Point { commit: commit.id.clone(), committed: timestamp(at), title: commit.title.clone(), values };
+            match found.iter_mut().find(|series| series.figure == figure.name) {
+                Some(series) => series.points.push(point),
+                None => found.push(Series {
+                    figure: figure.name.clone(),
+                    unit: figure.unit,
+                    direction: figure.direction,
+                    points: vec![point],
+                    steps: Vec::new(),
+                }),
+            }
+        }
+    }
+    for series in &mut found {
+        series.steps = steps(&series.points.iter().map(|point| point.values.median).collect::<Vec<_>>());
+    }
+    found
+}
+
+/// The JSON Schema (draft 2020-12) of what `plimsoll history show --json` prints.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(HistoryReport);
+    schema.insert("title".to_owned(), "What figures were over the commits".into());
+    schema.to_value()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::bytes::ByteSize;
+    use crate::gate::history::Commit;
+    use crate::meter::Metric;
+    use crate::record::sample;
+    use crate::record::schema::tests::{assert_committed, faults};
+
+    /// Twenty-four commits, from the fourteenth of which on a tenth more is taken.
+    pub(crate) fn sample() -> HistoryReport {
+        let entry = |number: u64| {
+            let mut record = sample::command();
+            let level = if number < 14 { 200 << 20 } else { 220 << 20 };
+            record.phases[0].readings.get_mut(&Metric::PeakRss).unwrap().bytes =
+                ByteSize::new(level + (number * 37 % 11) * 40_960);
+            let commit = Commit {
+                id: format!("{:040x}", number * 0x1234_5678_9abc),
+                branch: "main".to_owned(),
+                committed: 1_767_225_600 + number as i64 * 86_400,
+                title: format!("Change number {number} of the reader"),
+            };
+            Entry { commit, record }
+        };
+        let entries: Vec<Entry> = (0..24).map(entry).collect();
+        let series = series(&entries, &|figure| figure.name == "peak_rss");
+        HistoryReport::new(Subject::of(&entries[0].record), "main", series)
+    }
+
+    #[test]
+    fn a_step_is_at_the_commit_that_made_it() {
+        let report = self::sample();
+        let [series] = &report.series[..] else { panic!("{report:?}") };
+        let [step] = series.steps[..] else { panic!("{:?}", series.steps) };
+        assert_eq!(series.points[step.at].title, "Change number 14 of the reader");
+        assert_eq!(series.points[0].committed, "2026-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn the_committed_schema_is_up_to_date_and_a_report_follows_it() {
+        assert_committed("plimsoll.history-1.json", &schema());
+        let report = serde_json::to_value(self::sample()).unwrap();
+        assert_eq!(faults(&schema(), &report), [""; 0]);
+    }
+}

@@ -1,0 +1,399 @@
+//! [`History`]: the file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+
+use super::error::HistoryError;
+use crate::gate::baseline::git;
+use crate::gate::{Subject, distilled};
+use crate::record::{MAX_RECORD, Record};
+
+/// The file where none is named.
+pub const DEFAULT_FILE: &str = ".plimsoll/history.sqlite";
+
+/// `plim` in the header of the file, by which it is known.
+const APPLICATION: i64 = 0x706c_696d;
+
+/// The version of the tables.
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        commit_id TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        -- When the commit was made, in seconds since 1970: the order of a history.
+        committed INTEGER NOT NULL,
+        title TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        started TEXT NOT NULL,
+        -- The record as JSON, compressed by zstd.
+        record BLOB NOT NULL,
+        UNIQUE (commit_id, branch, subject, digest, started)
+    ) STRICT;
+    CREATE INDEX runs_in_order ON runs (branch, subject, committed, id);
+";
+
+/// The commit that a record is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its name: of git the digest, or whatever else orders the work.
+    pub id: String,
+    /// The branch.
+    pub branch: String,
+    /// When it was made, in seconds since 1970.
+    pub committed: i64,
+    /// The first line of its message.
+    pub title: String,
+}
+
+impl Commit {
+    /// The commit that is checked out in the working directory.
+    ///
+    /// # Errors
+    /// [`HistoryError::Commit`] where it is in no repository, or the repository has no commit.
+    pub fn current() -> Result<Self, HistoryError> {
+        let (id, committed, title, branch) = git::head()?;
+        Ok(Self { id, branch, committed, title })
+    }
+}
+
+/// A record of the history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its commit.
+    pub commit: Commit,
+    /// The record.
+    pub record: Record,
+}
+
+/// What became of a record that was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is in the history now.
+    New,
+    /// It was there before.
+    Known,
+}
+
+/// Records by commit, in one file.
+#[derive(Debug)]
+pub struct History {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl History {
+    /// Opens the history at `path`.
+    ///
+    /// # Errors
+    /// [`HistoryError`] where there is none, or the file is none that this version reads.
+    pub fn open(path: &Path) -> Result<Self, HistoryError> {
+        if !path.is_file() {
+            return Err(HistoryError::Missing { path: path.to_owned() });
+        }
+        Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Opens the history at `path`, and makes it and its folder where they are missing.
+    ///
+    /// # Errors
+    /// [`HistoryError`] where the file cannot be made, or is none that this version reads.
+    pub fn create(path: &Path) -> Result<Self, HistoryError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let failed = |source| crate::gate::BaselineError::Folder { what: "make", path: folder.to_owned(), source };
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
+        let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
+        let connection =
+            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed("open"))?;
+        // Another job may be adding its records.
+        connection.busy_timeout(Duration::from_secs(30)).map_err(failed("open"))?;
+        let mut history = Self { path: path.to_owned(), connection };
+        history.prepare()?;
+        Ok(history)
+    }
+
+    /// Makes the tables of a new file; refuses a file that is another's.
+    fn prepare(&mut self) -> Result<(), HistoryError> {
+        let pragma =
+            |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let path = self.path.clone();
+        let failed = move |source| match source {
+            rusqlite::Error::SqliteFailure(error, _) if error.code == rusqlite::ErrorCode::NotADatabase => {
+                HistoryError::Foreign { path: path.clone(), found: "it is no SQLite file".to_owned() }
+            }
+            source => HistoryError::Sqlite { what: "open", path: path.clone(), source },
+        };
+        let transaction = self.connection.transaction().map_err(&failed)?;
+        let application = pragma(&transaction, "application_id").map_err(&failed)?;
+        let version = pragma(&transaction, "user_version").map_err(&failed)?;
+        let tables: i64 =
+            transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(&failed)?;
+        if (application, version) == (APPLICATION, VERSION) {
+            return Ok(());
+        }
+        if application != 0 || tables != 0 {
+            let found =
+                if application == APPLICATION { format!("version {version}") } else { "another program's".to_owned() };
+            return Err(HistoryError::Foreign { path: self.path.clone(), found });
+        }
+        transaction.execute_batch(TABLES).map_err(&failed)?;
+        transaction.pragma_update(None, "application_id", APPLICATION).map_err(&failed)?;
+        transaction.pragma_update(None, "user_version", VERSION).map_err(&failed)?;
+        transaction.commit().map_err(&failed)
+    }
+
+    fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> HistoryError + '_ {
+        move |source| HistoryError::Sqlite { what, path: self.path.clone(), source }
+    }
+
+    /// Adds the records of a commit, all or none.
+    ///
+    /// # Errors
+    /// [`HistoryError::Sqlite`], as where the disk is full.
+    pub fn add(&mut self, commit: &Commit, records: &[Record]) -> Result<Vec<Added>, HistoryError> {
+        let path = self.path.clone();
+        let failed = |source| HistoryError::Sqlite { what: "add to", path: path.clone(), source };
+        let transaction = self.connection.transaction().map_err(failed)?;
+        let mut added = Vec::new();
+        for record in records {
+            let text = serde_json::to_vec(&distilled(record)).expect("a record has a JSON form");
+            let packed = zstd::encode_all(&*text, 3).expect("memory takes what is written to it");
+            let rows = transaction
+                .execute(
+                    "INSERT OR IGNORE INTO runs (commit_id, branch, committed, title, subject, digest, started, record)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                    params![
+                        commit.id,
+                        commit.branch,
+                        commit.committed,
+                        commit.title,
+                        key(&Subject::of(record)),
+                        record.semantics_digest,
+                        record.started,
+                        packed
+                    ],
+                )
+                .map_err(failed)?;
+            added.push(if rows == 0 { Added::Known } else { Added::New });
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(added)
+    }
+
+    /// Removes the records of a commit; how many there were.
+    ///
+    /// # Errors
+    /// [`HistoryError::Sqlite`].
+    pub fn remove(&mut self, commit: &str) -> Result<usize, HistoryError> {
+        self.connection.execute("DELETE FROM runs WHERE commit_id = ?1", [commit]).map_err(self.failed("remove from"))
+    }
+
+    /// The subjects in it and how many records each has, by name; of one branch, where one is given.
+    ///
+    /// # Errors
+    /// [`HistoryError::Sqlite`].
+    pub fn subjects(&self, branch: Option<&str>) -> Result<Vec<(Subject, u64)>, HistoryError> {
+        let failed = self.failed("read");
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT subject, count(*) FROM runs WHERE ?1 IS NULL OR branch = ?1 GROUP BY subject ORDER BY subject",
+            )
+            .map_err(&failed)?;
+        let rows = statement
+            .query_map([branch], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))
+            .map_err(&failed)?;
+        let mut subjects = Vec::new();
+        for row in rows {
+            let (subject, count) = row.map_err(&failed)?;
+            if let Ok(subject) = serde_json::from_str(&subject) {
+                subjects.push((subject, count.unsigned_abs()));
+            }
+        }
+        Ok(subjects)
+    }
+
+    /// The branches in it, the one with most records first.
+    ///
+    /// # Errors
+    /// [`HistoryError::Sqlite`].
+    pub fn branches(&self) -> Result<Vec<String>, HistoryError> {
+        let failed = self.failed("read");
+        let mut statement = self
+            .connection
+            .prepare("SELECT branch FROM runs GROUP BY branch ORDER BY count(*) DESC, branch")
+            .map_err(&failed)?;
+        let rows = statement.query_map([], |row| row.get(0)).map_err(&failed)?;
+        rows.collect::<Result<_, _>>().map_err(&failed)
+    }
+
+    /// The records of `subject` on `branch` at its latest `commits` commits, the oldest first.
+    ///
+    /// # Errors
+    /// [`HistoryError`] where one is damaged.
+    pub fn entries(&self, subject: &Subject, branch: &str, commits: usize) -> Result<Vec<Entry>, HistoryError> {
+        let failed = self.failed("read");
+        let key = key(subject);
+        let first: Option<i64> = self
+            .connection
+            .query_row(
+                "SELECT min(committed) FROM (SELECT DISTINCT commit_id, committed FROM runs
+                 WHERE branch = ?1 AND subject = ?2 ORDER BY committed DESC LIMIT ?3)",
+                params![branch, key, i64::try_from(commits).unwrap_or(i64::MAX)],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(&failed)?
+            .flatten();
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT commit_id, committed, title, record FROM runs
+                 WHERE branch = ?1 AND subject = ?2 AND committed >= ?3 ORDER BY committed, id",
+            )
+            .map_err(&failed)?;
+        let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(Commit, Vec<u8>)> {
+            let (id, committed, title) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok((Commit { id, branch: branch.to_owned(), committed, title }, row.get(3)?))
+        };
+        let rows = statement.query_map(params![branch, key, first.unwrap_or(i64::MAX)], row).map_err(&failed)?;
+        let mut entries = Vec::new();
+        for found in rows {
+            let (commit, packed) = found.map_err(&failed)?;
+            let record = unpacked(&packed).map_err(|message| HistoryError::Damaged {
+                path: self.path.clone(),
+                label: subject.to_string(),
+                commit: commit.id.clone(),
+                message,
+            })?;
+            entries.push(Entry { commit, record });
+        }
+        Ok(entries)
+    }
+
+    /// The records of the latest commit of `branch` that has any of each subject, each with where it is from: a baseline.
+    ///
+    /// # Errors
+    /// [`HistoryError`] where one is damaged.
+    pub fn baseline(&self, branch: &str) -> Result<Vec<(String, Record)>, HistoryError> {
+        let mut found = Vec::new();
+        for (subject, _) in self.subjects(Some(branch))? {
+            let entries = self.entries(&subject, branch, 1)?;
+            found.extend(
+                entries.into_iter().map(|entry| (format!("history:{branch} {}", entry.commit.id), entry.record)),
+            );
+        }
+        Ok(found)
+    }
+}
+
+/// A subject as the file has it.
+fn key(subject: &Subject) -> String {
+    serde_json::to_string(subject).expect("a subject has a JSON form")
+}
+
+fn unpacked(packed: &[u8]) -> Result<Record, String> {
+    use std::io::Read as _;
+    let mut text = Vec::new();
+    let decoder = zstd::Decoder::new(packed).map_err(|error| error.to_string())?;
+    decoder.take(MAX_RECORD.bytes()).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    let record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    record.check().map_err(|error| error.to_string())?;
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn commit(id: &str, committed: i64) -> Commit {
+        Commit { id: id.to_owned(), branch: "main".to_owned(), committed, title: format!("change {id}") }
+    }
+
+    fn scene() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/history.sqlite");
+        (dir, path)
+    }
+
+    #[test]
+    fn records_come_back_in_the_order_of_their_commits() {
+        let (_dir, path) = scene();
+        let mut history = History::create(&path).unwrap();
+        for (id, at) in [("b", 20), ("a", 10), ("c", 30)] {
+            let mut record = sample::command();
+            record.wall_ns = at as u64;
+            let added = history.add(&commit(id, at), &[record, sample::test()]).unwrap();
+            assert_eq!(added, [Added::New, Added::New]);
+        }
+        drop(history);
+        let mut history = History::open(&path).unwrap();
+        let subject = Subject::of(&sample::command());
+        let of = |history: &History, count| {
+            let entries = history.entries(&subject, "main", count).unwrap();
+            entries.into_iter().map(|entry| (entry.commit.id, entry.record.wall_ns)).collect::<Vec<_>>()
+        };
+        let all = [("a".to_owned(), 10), ("b".to_owned(), 20), ("c".to_owned(), 30)];
+        assert_eq!(of(&history, 10), all);
+        assert_eq!(of(&history, 2), all[1..]);
+        assert_eq!(history.entries(&subject, "other", 10).unwrap(), []);
+        assert_eq!(history.subjects(None).unwrap().len(), 2);
+        assert_eq!(history.baseline("main").unwrap().len(), 2);
+        assert_eq!(history.remove("c").unwrap(), 2);
+        assert_eq!(of(&history, 10), all[..2]);
+        assert_eq!(history.branches().unwrap(), ["main"]);
+    }
+
+    #[test]
+    fn a_record_is_added_once_and_whole_but_for_its_timelines() {
+        let (_dir, path) = scene();
+        let mut history = History::create(&path).unwrap();
+        let record = sample::command();
+        history.add(&commit("a", 1), &[record.clone()]).unwrap();
+        assert_eq!(history.add(&commit("a", 1), &[record.clone()]).unwrap(), [Added::Known]);
+        let entries = history.entries(&Subject::of(&record), "main", 9).unwrap();
+        assert_eq!(entries, [Entry { commit: commit("a", 1), record: distilled(&record) }]);
+    }
+
+    #[test]
+    fn what_is_no_history_is_left_as_it_is() {
+        let (dir, path) = scene();
+        assert!(History::open(&path).unwrap_err().to_string().contains("`plimsoll history add RECORD` makes one"));
+        let text = dir.path().join("text");
+        std::fs::write(&text, "this is no database, but a text that is long enough to be looked into by it").unwrap();
+        let error = History::open(&text).unwrap_err().to_string();
+        assert!(error.contains("it is no SQLite file"), "{error}");
+        let other = dir.path().join("other.sqlite");
+        Connection::open(&other).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
+        let error = History::create(&other).unwrap_err().to_string();
+        assert!(error.contains("another program's"), "{error}");
+        let later = dir.path().join("later.sqlite");
+        drop(History::create(&later).unwrap());
+        Connection::open(&later).unwrap().pragma_update(None, "user_version", 9).unwrap();
+        let error = History::create(&later).unwrap_err().to_string();
+        assert!(error.contains("version 9"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_record_is_named() {
+        let (_dir, path) = scene();
+        let mut history = History::create(&path).unwrap();
+        history.add(&commit("a", 1), &[sample::command()]).unwrap();
+        history.connection.execute("UPDATE runs SET record = x'00'", []).unwrap();
+        let error = history.baseline("main").unwrap_err().to_string();
+        assert!(
+            error.contains("damaged record of train at a") && error.contains("history remove --commit a"),
+            "{error}"
+        );
+    }
+}

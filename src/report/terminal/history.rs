@@ -1,0 +1,130 @@
+//! What figures were over the commits as a terminal document.
+
+use super::judged::figure;
+use super::style::{Palette, Screen};
+use super::table::{Align, Cell, Column, fitted};
+use super::text::{clean, counted, labelled, percent};
+use crate::gate::Subject;
+use crate::gate::history::{HistoryReport, Series, Step};
+use crate::record::Direction;
+
+/// The columns of the plot.
+const PLOT: usize = 24;
+
+/// The subjects of a history and how many records each has.
+pub fn history_subjects(subjects: &[(Subject, u64)], screen: &Screen) -> String {
+    let columns = [("subject", Align::Left, 0), ("records", Align::Right, 0)];
+    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
+    let row = |(subject, count): &(Subject, u64)| {
+        vec![Cell::plain(clean(&subject.to_string())), Cell::plain(count.to_string())]
+    };
+    fitted(columns, &subjects.iter().map(row).collect::<Vec<_>>(), screen)
+}
+
+/// The figures of `report` over the commits: a row a commit with a plot, and the steps.
+pub fn history(report: &HistoryReport, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let mut text = labelled("subject", palette.heading, &report.subject.to_string(), 12, screen);
+    text.push_str(&labelled("branch", palette.heading, &report.branch, 12, screen));
+    for series in &report.series {
+        text.push('\n');
+        text.push_str(&labelled("figure", palette.heading, &series.figure, 12, screen));
+        text.push_str(&table(series, screen));
+        text.push_str(&steps(series, screen));
+    }
+    text
+}
+
+fn table(series: &Series, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let columns = [
+        ("commit", Align::Left, 0),
+        ("made", Align::Left, 4),
+        ("runs", Align::Right, 5),
+        ("median", Align::Right, 0),
+        ("change", Align::Right, 2),
+        ("", Align::Left, 1),
+        ("title", Align::Left, 3),
+    ];
+    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
+    let medians = || series.points.iter().map(|point| point.values.median);
+    let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
+    let rows: Vec<Vec<Cell>> = series
+        .points
+        .iter()
+        .enumerate()
+        .map(|(at, point)| {
+            let value = point.values.median;
+            let before = at.checked_sub(1).map(|before| series.points[before].values.median);
+            let style = series.steps.iter().find(|step| step.at == at).map(|step| step_style(series, step, palette));
+            let mark = if style.is_some() { "◆ " } else { "  " };
+            vec![
+                Cell::plain(clean(&point.commit).chars().take(10).collect::<String>()),
+                Cell::new(point.committed.chars().take(10).collect::<String>(), palette.dim),
+                Cell::new(point.values.count.to_string(), palette.dim),
+                Cell::plain(figure(value, series.unit)),
+                Cell::plain(before.map_or_else(|| "-".to_owned(), |before| percent(before, value))),
+                Cell::new(format!("{mark}{}", bar(value, least, most)), style.unwrap_or(palette.dim)),
+                Cell::new(clean(&point.title).chars().take(50).collect::<String>(), palette.dim),
+            ]
+        })
+        .collect();
+    fitted(columns, &rows, screen)
+}
+
+/// A bar from the least value to the most, which are drawn as the shortest and the longest.
+fn bar(value: f64, least: f64, most: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let share = if most > least { (value - least) / (most - least) } else { 0.0 };
+    let eighths = 8 + (share * ((PLOT - 1) * 8) as f64).round() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+fn is_worse(series: &Series, step: &Step) -> bool {
+    match series.direction {
+        Direction::Lower => step.after > step.before,
+        Direction::Higher => step.after < step.before,
+    }
+}
+
+fn step_style(series: &Series, step: &Step, palette: &Palette) -> anstyle::Style {
+    if is_worse(series, step) { palette.bad } else { palette.good }
+}
+
+/// A line a step, or why there is none.
+fn steps(series: &Series, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    if series.steps.is_empty() {
+        let words = format!("none in {}", counted(series.points.len(), "commit", "commits"));
+        return labelled("steps", palette.dim, &words, 12, screen);
+    }
+    let mut text = String::new();
+    for step in &series.steps {
+        let point = &series.points[step.at];
+        let words = format!(
+            "{} at {} ({}): from {} to {}, p {:.3} by permutation",
+            percent(step.before, step.after),
+            point.commit.chars().take(10).collect::<String>(),
+            point.title,
+            figure(step.before, series.unit),
+            figure(step.after, series.unit),
+            step.p
+        );
+        text.push_str(&labelled("◆ step", step_style(series, step, palette), &words, 12, screen));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::history::sample;
+    use crate::record::sample::assert_snapshot;
+
+    #[test]
+    fn commits_with_a_step() {
+        for (name, width) in [("terminal_history", 120), ("terminal_history_narrow", 66)] {
+            assert_snapshot(name, &history(&sample(), &Screen::new(width, Palette::plain())));
+        }
+    }
+}

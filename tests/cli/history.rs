@@ -1,0 +1,107 @@
+//! `history`: records by commit, shown, and as a baseline.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use plimsoll::ByteSize;
+use plimsoll::gate::history::HistoryReport;
+use plimsoll::meter::Metric;
+use plimsoll::record::{Record, write_record};
+use tempfile::TempDir;
+
+use crate::support::{plimsoll, run};
+
+/// A repository in which `load.json` is the record of five runs.
+fn scene() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    git(dir.path(), &["init", "--quiet", "--initial-branch", "main"]);
+    let mut command = plimsoll();
+    command.current_dir(dir.path()).args(["run", "--repeat", "5", "--label", "load", "--record", "load.json"]);
+    let (code, _, err) = run(command.args(["--", "true"]));
+    assert_eq!(code, 0, "{err}");
+    dir
+}
+
+fn git(dir: &Path, arguments: &[&str]) {
+    let mut git = Command::new("git");
+    git.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.com"]);
+    let (code, out, err) = run(git.env("GIT_CONFIG_GLOBAL", "/dev/null").args(arguments));
+    assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+}
+
+/// Makes the record one of runs that took so many MiB.
+fn takes(dir: &Path, mib: u64, commit: usize) {
+    let path = dir.join("load.json");
+    let mut record = Record::read(&path).unwrap();
+    for (number, run) in record.runs.iter_mut().enumerate() {
+        let reading = run.phases[0].readings.get_mut(&Metric::PeakRss).expect("it is read of every run");
+        reading.bytes = ByteSize::new((mib << 20) + 4096 * ((number + commit * 3) % 7) as u64);
+    }
+    write_record(&path, &record).unwrap();
+}
+
+fn history(dir: &Path, arguments: &[&str]) -> (i32, String, String) {
+    run(plimsoll().current_dir(dir).arg("history").args(arguments))
+}
+
+#[test]
+fn a_step_is_found_at_its_commit_and_the_latest_is_a_baseline() {
+    let dir = scene();
+    for commit in 0..14 {
+        takes(dir.path(), if commit < 8 { 100 } else { 120 }, commit);
+        let title = format!("change {commit}");
+        git(dir.path(), &["commit", "--quiet", "--allow-empty", "--message", &title]);
+        // Commits of one second have no order but that in which they came.
+        let (code, _, err) = history(dir.path(), &["add", "load.json"]);
+        assert!(code == 0 && err.contains(".plimsoll/history.sqlite: 1 added at") && err.contains("of main"), "{err}");
+    }
+    let (_, _, err) = history(dir.path(), &["add", "load.json"]);
+    assert!(err.contains("0 added") && err.contains("1 were there before"), "{err}");
+
+    let (code, out, err) = history(dir.path(), &["show", "--figure", "peak_rss"]);
+    assert!(code == 0 && out.contains("◆ step") && out.contains("(change 8)"), "{out}{err}");
+    let (_, out, _) = history(dir.path(), &["show", "load", "--figure", "peak_rss", "--last", "3", "--json"]);
+    let report: HistoryReport = serde_json::from_str(&out).unwrap();
+    assert_eq!((report.series[0].points.len(), &report.series[0].steps[..]), (3, &[][..]));
+
+    let gate = |baseline| {
+        let mut command = plimsoll();
+        run(command.current_dir(dir.path()).args([
+            "gate",
+            "load.json",
+            "--limit",
+            "peak_rss=5%",
+            "--baseline",
+            baseline,
+        ]))
+    };
+    let (code, out, err) = gate("history");
+    assert!(code == 0 && out.contains("5 runs against 5 runs"), "{out}{err}");
+    takes(dir.path(), 140, 0);
+    assert_eq!(gate("history:main").0, 1);
+    let (code, out, _) = gate("history:other");
+    assert!(code == 3 && out.contains("plimsoll history add load.json"), "{out}");
+}
+
+#[test]
+fn what_is_not_there_is_told_and_a_commit_can_be_removed() {
+    let dir = scene();
+    let (code, _, err) = history(dir.path(), &["show"]);
+    assert!(code == 2 && err.contains("`plimsoll history add RECORD` makes one"), "{err}");
+    let (code, _, err) = history(dir.path(), &["add", "load.json"]);
+    assert!(code == 2 && err.contains("name it with --commit and --branch"), "a repository without a commit: {err}");
+    let add = |label: &str| {
+        history(dir.path(), &["add", "load.json", "--commit", label, "--branch", "x", "--history", "h.db"])
+    };
+    assert_eq!((add("one").0, add("two").0), (0, 0));
+    let show = |label: &str| history(dir.path(), &["show", label, "--history", "h.db"]);
+    assert_eq!(show("load").0, 0);
+    let (code, _, err) = show("other");
+    assert!(code == 3 && err.contains("no record of other on x"), "{err}");
+    let remove = || history(dir.path(), &["remove", "--commit", "two", "--history", "h.db"]);
+    assert_eq!((remove().0, remove().0), (0, 3));
+    fs::write(dir.path().join("text"), "no database, but long enough to be taken for one by its size").unwrap();
+    let (code, _, err) = history(dir.path(), &["show", "--history", "text"]);
+    assert!(code == 2 && err.contains("is no history that this version reads"), "{err}");
+}
