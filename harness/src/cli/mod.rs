@@ -10,6 +10,7 @@ mod diagnose;
 mod estimate;
 mod generate;
 mod inspect;
+mod isolate;
 mod ledger;
 mod matrix;
 mod model;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
+        Command::Isolate(isolate) => isolate::run(&isolate),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
     };
     match result {
