@@ -17,6 +17,7 @@ mod model;
 mod output;
 mod pack;
 mod ratchet;
+mod report;
 mod run;
 mod schema;
 mod snapshot;
@@ -60,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
+        Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Isolate(isolate) => isolate::run(&isolate),
