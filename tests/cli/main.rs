@@ -7,6 +7,7 @@ mod check;
 mod diagnose;
 mod estimate;
 mod faults;
+mod gate;
 mod generate;
 mod inspect;
 mod isolate;

@@ -24,7 +24,7 @@ use super::verify::Verify;
 
 pub use check::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 pub use diagnose::Diagnose;
-pub use gate::{BenchGate, Calibrate, Ratchet};
+pub use gate::{BenchGate, Calibrate, Gate, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
 pub use report::{Report, ReportFlags};
@@ -72,6 +72,8 @@ pub enum Command {
     Ledger(Box<Ledger>),
     /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
     Matrix(Matrix),
+    /// Judge records by ceilings and against a baseline; exit 1 where one fails
+    Gate(Gate),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
     /// Run a command several times and propose ceilings for it
