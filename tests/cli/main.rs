@@ -13,6 +13,7 @@ mod python;
 mod ratchet;
 mod records;
 mod run;
+mod run_faults;
 mod run_repeat;
 mod snapshot;
 mod store;
