@@ -8,7 +8,7 @@ use super::telemetry::needles;
 
 /// Each is as rare in logs as it can be and still stands in every wording of its family. Where a wording may be wrapped
 /// in the middle, another anchor lies on the other side.
-const ANCHORS: [&str; 95] = [
+const ANCHORS: [&str; 96] = [
     // Devices and allocators.
     "ut of memory",
     "ut Of Memory",
@@ -59,6 +59,7 @@ const ANCHORS: [&str; 95] = [
     "low on resource",
     "low memory!",
     "ending SIGTERM to",
+    "ttempting to kill",
     "emory limit",
     "emory resource limit",
     "MEMLIMIT",

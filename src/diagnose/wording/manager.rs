@@ -157,7 +157,7 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("linux")));
     }
     let oomd = regex!(
-        r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process"
+        r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process|oomd attempting to kill \d+ with KILL"
     );
     if let Some(matched) = oomd.captures(text) {
         let mut sighting = Sighting::new(Cause::Machine, line).backend("systemd-oomd");
