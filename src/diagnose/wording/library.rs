@@ -1,8 +1,8 @@
 //! Devices outside PyTorch's allocators: drivers, libraries, other frameworks. Mostly without numbers.
 
 use super::super::findings::Numbers;
-use super::super::sighting::{Cause, Sighting};
-use super::super::window::Lines;
+use super::super::sighting::{Cause, Sighting, Work};
+use super::super::window::{Line, Lines};
 use super::joined::joined;
 use super::position::{Position, position};
 use super::{regex, size};
@@ -227,16 +227,16 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
         if let Position::Talk(reason) = position(text, matched.start()) {
             return Some(Sighting::new(Cause::Dismissed(reason), line));
         }
-        return Some(Sighting::new(Cause::Device, line).backend("cuda"));
+        return Some(serving(line));
     }
     if let Some(matched) = short.captures(text) {
-        let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+        let mut sighting = serving(line);
         sighting.numbers.tried = size::bytes(&matched[1]);
         sighting.numbers.free = size::bytes(&matched[2]);
         return Some(sighting);
     }
     let matched = start.captures(text)?;
-    let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+    let mut sighting = serving(line);
     let gib = |text: &str| size::bytes(&format!("{text} GiB"));
     let (free, capacity) = (gib(&matched[1]), gib(&matched[2]));
     sighting.numbers.free = free;
@@ -245,4 +245,10 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     // At start the process itself holds nothing yet: what is taken is held by others.
     sighting.numbers.other_processes = free.zip(capacity).map(|(free, capacity)| capacity.saturating_sub(free));
     Some(sighting)
+}
+
+fn serving(line: &Line) -> Sighting {
+    let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+    sighting.work = Work::Serving;
+    sighting
 }
