@@ -5,6 +5,7 @@ mod diagnose;
 mod gate;
 mod generate;
 mod inspect;
+mod report;
 mod run;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::estimate::Estimate;
+use super::isolate::Isolate;
 use super::ledger::Ledger;
 use super::matrix::Matrix;
 use super::pack::Pack;
@@ -22,9 +24,10 @@ use super::verify::Verify;
 
 pub use check::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 pub use diagnose::Diagnose;
-pub use gate::{BenchGate, Calibrate, Ratchet};
+pub use gate::{BenchGate, Calibrate, Gate, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
+pub use report::{Report, ReportFlags};
 pub use run::Run;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
@@ -69,12 +72,16 @@ pub enum Command {
     Ledger(Box<Ledger>),
     /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
     Matrix(Matrix),
+    /// Judge records by ceilings and against a baseline; exit 1 where one fails
+    Gate(Gate),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
     /// Run a command several times and propose ceilings for it
     Calibrate(Calibrate),
     /// Lower ceilings of tests in their source, where records show that usage fell
     Ratchet(Ratchet),
+    /// Write records as documents: a page, Markdown, JUnit, annotations, formats of metrics
+    Report(Report),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell
@@ -82,6 +89,9 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Judge a test of another runner (started by the pytest plugin)
+    #[command(hide = true)]
+    Isolate(Isolate),
     /// Serve a supervisor (started by `check`, `validate` and `profile`)
     #[command(hide = true)]
     Worker,
