@@ -14,7 +14,7 @@ use super::args::{Ab, Run};
 use super::config::Settings;
 use super::run::{Made, once, record};
 use super::{Failed, output};
-use crate::signals::Forward;
+use crate::guardian;
 
 /// The exit code where nothing can be told.
 const INCONCLUSIVE: u8 = 3;
@@ -72,7 +72,7 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
 /// Runs both as often as they are to be run, a pair after the other, the first of each pair drawn by lot. `None` where a
 /// signal came before each had a run.
 fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandError> {
-    let signals = Forward::install().ok();
+    let signals = guardian::guarded().map(|guarded| &guarded.signals);
     let (started, began) = (SystemTime::now(), Instant::now());
     let mut lots = Lots(seed);
     let mut sides = [Side::default(), Side::default()];
@@ -82,9 +82,10 @@ fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandErr
         for at in if lots.draw() { [0, 1] } else { [1, 0] } {
             let arguments = [a, b][at];
             let offset = began.elapsed();
-            let ended = once(arguments, &arguments.ceilings.ceilings(), true, signals.as_ref(), Stdio::null())?;
+            let ended = once(arguments, &arguments.ceilings.ceilings(), Stdio::null())?;
             pair[at] = Some((offset, ended));
-            interrupted |= signals.as_ref().is_some_and(Forward::ends);
+            interrupted |=
+                signals.inspect(|signals| signals.note()).is_some_and(|signals| signals.ends() || signals.orphaned());
             if interrupted {
                 break;
             }
@@ -105,7 +106,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandErr
     if sides.iter().any(|side| side.repeats.runs().len() == 0) {
         return Ok(None);
     }
-    Ok(Some(sides.map(|side| Made { repeats: side.repeats, started, wall: side.wall, interrupted })))
+    Ok(Some(sides.map(|side| Made { repeats: side.repeats, started, wall: side.wall, interrupted, orphaned: false })))
 }
 
 /// The runs of one command.

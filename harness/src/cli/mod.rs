@@ -15,6 +15,7 @@ mod generate;
 mod history;
 mod init;
 mod inspect;
+mod isolate;
 mod ledger;
 mod matrix;
 mod model;
@@ -78,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
+        Command::Isolate(isolate) => isolate::run(&isolate),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
     };
     match result {

@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::estimate::Estimate;
+use super::isolate::Isolate;
 use super::ledger::Ledger;
 use super::matrix::Matrix;
 use super::pack::Pack;
@@ -100,6 +101,9 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Judge a test of another runner (started by the pytest plugin)
+    #[command(hide = true)]
+    Isolate(Isolate),
     /// Serve a supervisor (started by `check`, `validate` and `profile`)
     #[command(hide = true)]
     Worker,
