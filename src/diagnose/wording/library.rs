@@ -39,7 +39,7 @@ static WORDINGS: [Wording; 17] = [
         false,
         r"HIP error: out of memory|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
     ),
-    wording!("xpu", false, r"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_DEVICE_MEMORY"),
+    wording!("xpu", false, r"(?:UR_RESULT|PI|ZE_RESULT)_ERROR_OUT_OF_DEVICE_MEMORY"),
     wording!(
         "cuda",
         false,
