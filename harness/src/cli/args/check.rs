@@ -9,7 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
-use super::duration;
+use super::{ConfigFlags, duration};
 
 #[derive(Args)]
 pub struct Check {
@@ -48,6 +48,8 @@ pub struct Check {
     pub memory: MemoryFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub config: ConfigFlags,
 }
 
 #[derive(Args)]

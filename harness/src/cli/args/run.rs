@@ -10,9 +10,9 @@ use plimsoll::ByteSize;
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::meter::Metric;
 
-use super::duration;
+use super::{ConfigFlags, duration};
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
     Exit codes: the command's own where nothing failed here, 128 and the signal where one ended it; 1 a ceiling is broken \
     or the timeout passed; 3 a ceiling is not measurable; 2 bad usage; 126 the program cannot be executed; 127 there is no \
@@ -66,6 +66,9 @@ pub struct Run {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub config: ConfigFlags,
+
     /// Print the record on standard error instead of the report
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
@@ -84,7 +87,7 @@ impl Run {
 }
 
 /// Ceilings of a command. Each is absolute and of all of its processes together.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Ceilings")]
 pub struct CeilingFlags {
     /// Resident memory at one instant

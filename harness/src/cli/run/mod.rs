@@ -14,8 +14,9 @@ use keep::Keeper;
 use super::args::Run;
 use super::{Failed, output};
 
-pub use document::label;
 pub(super) use document::verdict;
+pub use document::{label, record};
+pub use repeat::{Made, once};
 
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
