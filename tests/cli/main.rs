@@ -8,6 +8,7 @@ mod estimate;
 mod faults;
 mod generate;
 mod inspect;
+mod library;
 mod matrix;
 mod python;
 mod ratchet;
