@@ -1,6 +1,7 @@
 //! Signals: Ctrl-C and termination as a flag to look at and a descriptor to wait on, and those that are handed on to a
 //! command.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -66,6 +67,8 @@ const FORWARDED: [i32; 6] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 pub struct Forward {
     came: [Arc<AtomicBool>; FORWARDED.len()],
     pipe: UnixStream,
+    /// Whether one came that ends a process.
+    ends: Cell<bool>,
 }
 
 impl Forward {
@@ -78,7 +81,7 @@ impl Forward {
             signal_hook::flag::register(number, Arc::clone(came))?;
             signal_hook::low_level::pipe::register(number, writer.try_clone()?)?;
         }
-        Ok(Self { came, pipe })
+        Ok(Self { came, pipe, ends: Cell::new(false) })
     }
 
     /// Becomes readable when a signal comes.
@@ -86,12 +89,23 @@ impl Forward {
         self.pipe.as_fd()
     }
 
+    /// Whether a signal came that ends a process, handed on or not.
+    pub fn ends(&self) -> bool {
+        let waits =
+            |number: &i32, came: &AtomicBool| !matches!(*number, SIGUSR1 | SIGUSR2) && came.load(Ordering::SeqCst);
+        self.ends.get() || FORWARDED.iter().zip(&self.came).any(|(number, came)| waits(number, came))
+    }
+
     /// Hands on to the process `pid` what has come.
     pub fn forward(&self, pid: u32) {
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
         for (number, came) in FORWARDED.into_iter().zip(&self.came) {
-            if came.swap(false, Ordering::SeqCst)
-                && !(matches!(number, SIGINT | SIGQUIT) && is_in_the_foreground())
+            if !came.swap(false, Ordering::SeqCst) {
+                continue;
+            }
+            self.ends.set(self.ends.get() || !matches!(number, SIGUSR1 | SIGUSR2));
+            // Ctrl-C reaches the command as well.
+            if !(matches!(number, SIGINT | SIGQUIT) && is_in_the_foreground())
                 && let (Some(pid), Some(signal)) = (Pid::from_raw(pid.cast_signed()), Signal::from_named_raw(number))
             {
                 // It may have ended by now.

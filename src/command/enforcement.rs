@@ -80,7 +80,7 @@ impl Guard {
             let no_cgroup = Some("no ceiling on peak_rss, which its limit could stand for".to_owned());
             return Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None };
         };
-        match make_group(limit) {
+        match make_limited_group(limit) {
             Ok(group) => {
                 let enforcement = Enforcement::Cgroup { version: group.version(), limit, interval_ns };
                 Self { enforcement, group: Some((group, ceiling)) }
@@ -97,9 +97,14 @@ impl Guard {
     }
 }
 
-fn make_group(limit: ByteSize) -> Result<Cgroup, MeterError> {
+/// A group for one run, without limits.
+pub(super) fn make_group() -> Result<Cgroup, MeterError> {
     static MADE: AtomicU64 = AtomicU64::new(0);
-    let group = Cgroup::create(&format!("run-{}", MADE.fetch_add(1, Ordering::Relaxed)))?;
+    Cgroup::create(&format!("run-{}", MADE.fetch_add(1, Ordering::Relaxed)))
+}
+
+fn make_limited_group(limit: ByteSize) -> Result<Cgroup, MeterError> {
+    let group = make_group()?;
     group.limit_memory(limit)?;
     // What may be swapped is not resident, but a limit that only moves memory to a disk stops nobody. A kernel that does
     // not account swap has none to limit, and version 1 kills one process, after which the others are killed here.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags};
 
-use super::enforcement::Guard;
+use super::enforcement::{Guard, make_group};
 use super::error::CommandError;
 use super::gate::{self, Birth};
 use super::oom::OomWatch;
@@ -37,6 +37,7 @@ pub struct Metered {
     enforce: bool,
     timeout: Option<Duration>,
     options: MeterOptions,
+    own_cgroup: bool,
     dies_with_thread: bool,
 }
 
@@ -52,6 +53,7 @@ impl Metered {
             enforce: false,
             timeout: None,
             options,
+            own_cgroup: false,
             dies_with_thread: false,
         }
     }
@@ -95,6 +97,13 @@ impl Metered {
     /// Whether memory on GPUs is read.
     pub fn gpu(mut self, gpu: bool) -> Self {
         self.options.gpu = gpu;
+        self
+    }
+
+    /// Whether a control group is made for the run, so that `peak_cgroup` is of its processes alone: page cache, page
+    /// tables and the kernel's memory for them included. Where none can be made, `peak_cgroup` is absent with the reason.
+    pub fn own_cgroup(mut self, own: bool) -> Self {
+        self.own_cgroup = own;
         self
     }
 
@@ -145,7 +154,7 @@ impl Metered {
     /// [`CommandError::Start`] where the program cannot be executed, the others where it cannot be metered; nothing of
     /// it has run then.
     pub fn spawn(self) -> Result<Running, CommandError> {
-        let Self { command, name, phase, ceilings, enforce, timeout, mut options, dies_with_thread } = self;
+        let Self { command, name, phase, ceilings, enforce, timeout, mut options, own_cgroup, dies_with_thread } = self;
         let program = command.get_program().to_string_lossy().into_owned();
         let system = |what, source: rustix::io::Errno| CommandError::System {
             program: program.clone(),
@@ -160,8 +169,15 @@ impl Metered {
             options.watches = ceilings.watches();
         }
         let guard = enforce.then(|| Guard::new(&ceilings, options.interval));
-        let group = guard.as_ref().and_then(Guard::cgroup);
-        options.cgroup = group.cloned();
+        let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
+        if own_cgroup && group.is_none() {
+            match make_group() {
+                Ok(made) => group = Some(made),
+                Err(error) => options.no_cgroup = Some(format!("no control group can be made for it: {error}")),
+            }
+        }
+        options.cgroup.clone_from(&group);
+        let group = group.as_ref();
         let prepare = |pid| {
             // What it would seem to have had even if its program took nothing.
             let inherited = ProcessMemory::read(pid)?.peak_rss;

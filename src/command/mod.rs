@@ -19,6 +19,7 @@ mod exec_stop;
 mod gate;
 mod metered;
 mod oom;
+mod repeat;
 mod running;
 mod signal;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use end::{EndCause, ProcessEnd};
 pub use enforcement::Enforcement;
 pub use error::CommandError;
 pub use metered::Metered;
+pub use repeat::Repeats;
 pub use running::{Ended, Running, Step};
 pub use signal::Signal;
 pub use tree::end_children;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::judge::Unit;
 use crate::bytes::ByteSize;
+use crate::record::Unit;
 
 /// How much a figure may grow: a share of what it was, an amount, or both, of which a regression exceeds each.
 ///
@@ -62,7 +62,7 @@ impl Allowance {
         let amount = match unit {
             Unit::Bytes => self.bytes.map(|bytes| bytes.bytes() as f64),
             Unit::Nanoseconds => self.time.map(|time| time.as_nanos() as f64),
-            Unit::Other => None,
+            Unit::Count => None,
         };
         match (share, amount) {
             (Some(share), Some(amount)) => Some(share.max(amount)),

@@ -8,35 +8,50 @@ use serde::{Deserialize, Serialize};
 use super::allowance::Allowance;
 use super::interval::{Interval, Method, fewest, shift};
 use crate::bytes::ByteSize;
+use crate::record::{Direction, Unit};
 
 /// How sure a verdict has to be where nothing else is asked for. Of comparisons of equals, no more than one in two
 /// hundred finds growth where there is none, before the allowance is even looked at.
 pub const DEFAULT_CONFIDENCE: f64 = 0.99;
 
-/// What figures are amounts of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Something else, of which an allowance can only be a share.
-    Other,
-}
-
 /// What became of a figure since its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did not grow by more than its allowance.
+    /// It did not get worse by more than its allowance.
     Pass,
-    /// It fell by more than its allowance.
+    /// It got better by more than its allowance.
     Improved,
-    /// It grew by more than its allowance.
+    /// It got worse by more than its allowance.
     Fail,
     /// The figures are too few or too scattered to tell.
     Inconclusive,
+    /// The two were measured of different things, or under conditions of which the figure depends.
+    NotComparable,
+}
+
+impl Outcome {
+    /// The exit code of a command that comes to this: 0 where nothing got worse, 1 where something did, 3 where that
+    /// cannot be told.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Pass | Self::Improved => 0,
+            Self::Fail => 1,
+            Self::Inconclusive | Self::NotComparable => 3,
+        }
+    }
+
+    /// What several of them come to: a failure outweighs what cannot be told, and that a pass.
+    pub fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
+        let weight = |outcome: &Self| match outcome {
+            Self::Pass => 0,
+            Self::Improved => 1,
+            Self::NotComparable => 2,
+            Self::Inconclusive => 3,
+            Self::Fail => 4,
+        };
+        outcomes.into_iter().max_by_key(weight).unwrap_or(Self::Pass)
+    }
 }
 
 impl fmt::Display for Outcome {
@@ -46,6 +61,7 @@ impl fmt::Display for Outcome {
             Self::Improved => "improved",
             Self::Fail => "fail",
             Self::Inconclusive => "inconclusive",
+            Self::NotComparable => "not comparable",
         })
     }
 }
@@ -116,14 +132,21 @@ pub struct Comparison {
 /// `confidence` is that of the interval, between 0.5 and 1: [`DEFAULT_CONFIDENCE`] where nothing speaks for another.
 ///
 /// ```
-/// use plimsoll::gate::{DEFAULT_CONFIDENCE, Outcome, Unit, judge};
+/// use plimsoll::gate::{DEFAULT_CONFIDENCE, Direction, Outcome, Unit, judge};
 /// let before = [100e6, 101e6, 100e6, 102e6, 100e6, 101e6];
 /// let after = before.map(|bytes| bytes * 1.1);
-/// let comparison = judge(&before, &after, Unit::Bytes, "5% | 1 MiB".parse()?, DEFAULT_CONFIDENCE);
+/// let comparison = judge(&before, &after, Unit::Bytes, Direction::Lower, "5% | 1 MiB".parse()?, DEFAULT_CONFIDENCE);
 /// assert_eq!(comparison.outcome, Outcome::Fail);
 /// # Ok::<(), plimsoll::gate::AllowanceError>(())
 /// ```
-pub fn judge(baseline: &[f64], current: &[f64], unit: Unit, allowance: Allowance, confidence: f64) -> Comparison {
+pub fn judge(
+    baseline: &[f64],
+    current: &[f64],
+    unit: Unit,
+    direction: Direction,
+    allowance: Allowance,
+    confidence: f64,
+) -> Comparison {
     let summaries = (Summary::of(baseline), Summary::of(current));
     let (Some(before), Some(_)) = summaries else {
         let message = match summaries {
@@ -145,7 +168,7 @@ pub fn judge(baseline: &[f64], current: &[f64], unit: Unit, allowance: Allowance
         };
     };
     let found = shift(baseline, current, confidence.clamp(0.5, 1.0 - f64::EPSILON));
-    conclude(before.median, summaries, found, unit, allowance, confidence)
+    conclude(before.median, summaries, found, (unit, direction), allowance, confidence)
 }
 
 fn unusable(what: &str, figures: &[f64]) -> String {
@@ -160,7 +183,7 @@ pub(super) fn conclude(
     before: f64,
     (baseline, current): (Option<Summary>, Option<Summary>),
     (shift, interval, method): (f64, Option<Interval>, Method),
-    unit: Unit,
+    (unit, direction): (Unit, Direction),
     allowance: Allowance,
     confidence: f64,
 ) -> Comparison {
@@ -172,7 +195,7 @@ pub(super) fn conclude(
             let what = match unit {
                 Unit::Bytes => "bytes",
                 Unit::Nanoseconds => "times",
-                Unit::Other => "figures that are neither bytes nor times",
+                Unit::Count => "figures that are neither bytes nor times",
             };
             (
                 Outcome::Inconclusive,
@@ -193,11 +216,16 @@ pub(super) fn conclude(
         }
         (Some(interval), Some(margin)) => {
             let range = format!("{} to {}", say(interval.low), say(interval.high));
-            let (outcome, why) = if interval.low > 0.0 && shift > margin {
+            // Where more is better, a fall is what growth is elsewhere.
+            let (worse, least, most) = match direction {
+                Direction::Lower => (shift, interval.low, interval.high),
+                Direction::Higher => (-shift, -interval.high, -interval.low),
+            };
+            let (outcome, why) = if least > 0.0 && worse > margin {
                 (Outcome::Fail, format!("more than {allowance}"))
-            } else if interval.low <= 0.0 && interval.high > margin {
+            } else if least <= 0.0 && most > margin {
                 (Outcome::Inconclusive, format!("which holds no change and more than {allowance} alike"))
-            } else if interval.high < 0.0 && shift < -margin {
+            } else if most < 0.0 && worse < -margin {
                 (Outcome::Improved, format!("more than {allowance}"))
             } else {
                 (Outcome::Pass, format!("within {allowance}"))
@@ -252,7 +280,7 @@ fn amount_text(amount: f64, before: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => format!("{sign}{}", ByteSize::new(amount.abs().round() as u64)),
         Unit::Nanoseconds => format!("{sign}{:.0} ns", amount.abs()),
-        Unit::Other => format!("{amount:+.3e}"),
+        Unit::Count => format!("{amount:+.3e}"),
     }
 }
 
@@ -265,7 +293,7 @@ mod tests {
     const MIB: f64 = 1024.0 * 1024.0;
 
     fn one(baseline: &[f64], current: &[f64], allowance: &str) -> Comparison {
-        judge(baseline, current, Unit::Bytes, allowance.parse().unwrap(), DEFAULT_CONFIDENCE)
+        judge(baseline, current, Unit::Bytes, Direction::Lower, allowance.parse().unwrap(), DEFAULT_CONFIDENCE)
     }
 
     /// `n` figures around `mib` MiB that scatter by up to `scatter` MiB, in no order.
@@ -291,6 +319,21 @@ mod tests {
         let comparison = one(&around(110.0, 1.0, 20), &around(100.0, 1.0, 20), "5% | 1 MiB");
         assert_eq!(comparison.outcome, Outcome::Improved);
         assert!(comparison.message.starts_with("fell by 9.1 %"), "{}", comparison.message);
+    }
+
+    #[test]
+    fn a_fall_fails_where_more_is_better() {
+        let available = |before: f64, after: f64| {
+            let [before, after] = [around(before, 1.0, 20), around(after, 1.0, 20)];
+            let allowance = "5% | 1 MiB".parse().unwrap();
+            judge(&before, &after, Unit::Bytes, Direction::Higher, allowance, DEFAULT_CONFIDENCE)
+        };
+        let fallen = available(110.0, 100.0);
+        assert_eq!(fallen.outcome, Outcome::Fail);
+        assert!(fallen.message.starts_with("fell by 9.1 %"), "{}", fallen.message);
+        assert_eq!(available(100.0, 110.0).outcome, Outcome::Improved);
+        assert_eq!(available(100.0, 102.0).outcome, Outcome::Pass);
+        assert_eq!(available(100.0, 98.0).outcome, Outcome::Pass);
     }
 
     #[test]
@@ -331,7 +374,9 @@ mod tests {
 
     #[test]
     fn an_allowance_without_a_part_for_the_unit_says_so() {
-        let comparison = judge(&[1.0; 9], &[1.0; 9], Unit::Nanoseconds, "1 MiB".parse().unwrap(), DEFAULT_CONFIDENCE);
+        let allowance = "1 MiB".parse().unwrap();
+        let comparison =
+            judge(&[1.0; 9], &[1.0; 9], Unit::Nanoseconds, Direction::Lower, allowance, DEFAULT_CONFIDENCE);
         assert_eq!(comparison.outcome, Outcome::Inconclusive);
         assert_eq!(comparison.message, "the allowance 1 MiB says nothing of times: add a share such as `5%`");
     }
@@ -343,7 +388,7 @@ mod tests {
             percent in 0.0f64..100.0,
         ) {
             let allowance = Allowance::new(percent, ByteSize::new(1)).unwrap();
-            let comparison = judge(&baseline, &current, Unit::Bytes, allowance, DEFAULT_CONFIDENCE);
+            let comparison = judge(&baseline, &current, Unit::Bytes, Direction::Lower, allowance, DEFAULT_CONFIDENCE);
             prop_assert!(!comparison.message.is_empty());
             let json = serde_json::to_string(&comparison).unwrap();
             prop_assert_eq!(serde_json::from_str::<Comparison>(&json).unwrap(), comparison);

@@ -29,7 +29,7 @@ mod simulation;
 pub use allowance::{Allowance, AllowanceError};
 pub use calibration::Calibration;
 pub use interval::{Interval, Method};
-pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, Unit, judge};
+pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, judge};
 pub use limits::{Limit, LimitError, Limits};
 #[cfg(test)]
 pub(crate) use propose::tests::run as sample_run;
@@ -37,3 +37,5 @@ pub use propose::{Proposal, ProposedCeiling, Unavailable, propose};
 #[cfg(test)]
 pub(crate) use ratchet::tests::run as sample_test_run;
 pub use ratchet::{Lowering, Ratchet, ratchet};
+
+pub use crate::record::{Direction, Unit};

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allowance::Allowance;
-use super::judge::Unit;
 use crate::bytes::{ByteSize, KIB};
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::meter::{Metric, PhaseReadings, Reading};
+use crate::record::Unit;
 
 /// Ceilings that several runs stay below by a headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

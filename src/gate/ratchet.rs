@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allowance::Allowance;
-use super::judge::Unit;
 use super::propose::{MACHINE, limit_above};
 use crate::bytes::ByteSize;
 use crate::meter::Metric;
-use crate::record::{Policy, Record, RunState, Semantics};
+use crate::record::{Policy, Record, RunState, Semantics, Unit};
 
 /// The ceilings that records show to be too high.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

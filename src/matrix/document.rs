@@ -137,10 +137,6 @@ impl Matrix {
     /// The exit code of the command: 0 where everything that is expected was found, 1 where something else was, 3 where
     /// that cannot be told.
     pub fn exit_code(&self) -> u8 {
-        match self.outcome {
-            Outcome::Fail => 1,
-            Outcome::Inconclusive => 3,
-            Outcome::Pass | Outcome::Improved => 0,
-        }
+        self.outcome.exit_code()
     }
 }

@@ -8,7 +8,7 @@ use super::cgroup::CgroupReader;
 use super::metric::Metric;
 use super::pass::{DEVICES, NO_START, counter};
 use super::phase::{Phase, source};
-use super::reading::{MemorySplit, PhaseReadings, ProcessPeak, Reading, Source};
+use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, Source};
 use super::smaps::growth;
 use crate::bytes::ByteSize;
 
@@ -24,6 +24,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) counters: Counters,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
+    /// How many processes there ever were.
+    pub(crate) adopted: u64,
     /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
     pub(crate) reset_since: bool,
     /// The control group, where there is one to read.
@@ -79,6 +81,10 @@ impl Phase {
                 .mappings
                 .zip(self.mappings_at_peak)
                 .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
+            process_count: Some(ProcessCount {
+                count: ending.adopted.saturating_sub(self.beginning.ended_before),
+                source: if alone { Source::Exact } else { Source::LowerBound },
+            }),
             processes,
             timeline: self.timeline.into_points(),
         }
@@ -205,6 +211,7 @@ mod tests {
             counters: Counters::default(),
             reset: None,
             reaped_faults: Some(0),
+            ended_before: 0,
             from_nothing: false,
             cgroup: CgroupMark::Absent,
             mappings: None,
@@ -247,6 +254,7 @@ mod tests {
             at: began + INTERVAL * passes.len() as u32,
             counters: Counters::default(),
             reaped_faults: Some(faults),
+            adopted: 1,
             reset_since: false,
             cgroup: None,
         })

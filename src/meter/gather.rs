@@ -96,7 +96,10 @@ impl Gatherer {
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
             smaps: (options.pss || options.mappings).then(|| SmapsReader::new(options.root, options.mappings)),
-            cgroup: CgroupReader::new(options.cgroup.as_ref(), options.root),
+            cgroup: match &options.no_cgroup {
+                Some(reason) => Err(Arc::from(reason.as_str())),
+                None => CgroupReader::new(options.cgroup.as_ref(), options.root),
+            },
             gpu: if options.gpu { GpuReader::new() } else { Err(Arc::from(NOT_ASKED_FOR)) },
             watches: Watches::new(&options.watches, options.swap)?,
             phase: None,
@@ -126,6 +129,7 @@ impl Gatherer {
             from_nothing: std::mem::take(&mut self.from_nothing) && !self.tree.has_executed(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
+            ended_before: self.tree.adopted() - self.tree.living(),
             reset: self.reset_mark(),
             cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
@@ -149,6 +153,7 @@ impl Gatherer {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
+            adopted: self.tree.adopted(),
             reset_since: self.tree.node(std::process::id()).is_some() && own_mark_resets() != self.resets,
             cgroup: self.cgroup.as_ref().ok(),
         };

@@ -41,6 +41,8 @@ pub struct MeterOptions {
     /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; where none is given, the
     /// memory of the one that the root is in, and the stalls and kills of the system.
     pub cgroup: Option<Cgroup>,
+    /// Why there is no group of the tree's own, where one was wanted: then no other is read in its place.
+    pub no_cgroup: Option<String>,
     /// Limits to look at in every sample.
     pub watches: Vec<Watch>,
     /// Whether the root was forked and is to execute its program yet: until then its memory is that of its parent and is
@@ -65,6 +67,7 @@ impl Default for MeterOptions {
             swap: SwapScope::System,
             gpu: false,
             cgroup: None,
+            no_cgroup: None,
             watches: Vec::new(),
             before_exec: false,
             adopts: false,

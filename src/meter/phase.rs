@@ -34,6 +34,8 @@ pub(crate) struct Beginning {
     pub(crate) reset: Option<u32>,
     /// Minor faults of children that the root had reaped.
     pub(crate) reaped_faults: Option<u64>,
+    /// How many processes had ended before.
+    pub(crate) ended_before: u64,
     /// The mark of the control group.
     pub(crate) cgroup: CgroupMark,
     /// What mappings held before, where that is known.

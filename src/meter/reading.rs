@@ -52,6 +52,16 @@ pub struct ProcessPeak {
     pub peak_anon: Option<Reading>,
 }
 
+/// How many processes there were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessCount {
+    /// So many.
+    pub count: u64,
+    /// Exact where the kernel told of every one, else a lower bound: one that came and went between two samples was not
+    /// seen.
+    pub source: Source,
+}
+
 /// A point of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelinePoint {
@@ -132,6 +142,9 @@ pub struct PhaseReadings {
     /// The mappings that grew most, what grew most first: at most 16, and only where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<MappingGrowth>,
+    /// How many processes of the tree lived in the phase; absent where that was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_count: Option<ProcessCount>,
     /// The largest processes of the phase, largest first.
     pub processes: Vec<ProcessPeak>,
     /// Resident memory over time, thinned to at most a few hundred points that keep every peak.

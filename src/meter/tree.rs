@@ -49,6 +49,8 @@ impl Node {
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     known: HashSet<u32>,
+    /// How many were taken in so far.
+    adopted: u64,
     finder: ChildFinder,
     /// Whether the root is to execute its program and not to go on as a fork.
     awaits_exec: bool,
@@ -87,6 +89,7 @@ impl Tree {
         let mut tree = Self {
             nodes: Vec::new(),
             known: HashSet::new(),
+            adopted: 0,
             finder,
             awaits_exec: false,
             adopter: None,
@@ -101,6 +104,16 @@ impl Tree {
 
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// How many processes were ever taken in, the root included.
+    pub(crate) fn adopted(&self) -> u64 {
+        self.adopted
+    }
+
+    /// How many of them have not ended.
+    pub(crate) fn living(&self) -> u64 {
+        self.nodes.iter().filter(|node| !node.ended).count() as u64
     }
 
     pub(crate) fn node(&self, pid: u32) -> Option<&Node> {
@@ -143,6 +156,7 @@ impl Tree {
     fn adopt(&mut self, pid: u32, stat: &Stat, now: Instant) {
         let status = if self.nodes.len() < OPEN_FILES { open_status(pid, &mut self.path) } else { None };
         self.known.insert(pid);
+        self.adopted += 1;
         self.nodes.push(Node {
             id: ProcessId { pid, start_ticks: stat.start_ticks },
             name: String::new(),

@@ -9,6 +9,7 @@ use super::environment::Environment;
 use super::error::{RecordError, SCHEMA};
 use super::policy::Policy;
 use super::release::Release;
+use super::repeat::{RepeatedRun, cpu_time};
 use super::results::Results;
 use super::semantics::Semantics;
 use super::verdict::Verdict;
@@ -30,7 +31,7 @@ pub struct Record {
     /// When the run began: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// The wall time of the run, in nanoseconds.
+    /// The wall time of the run, in nanoseconds; of all runs and their warm-up where there are several.
     pub wall_ns: u64,
     /// What the figures mean.
     pub semantics: Semantics,
@@ -40,11 +41,16 @@ pub struct Record {
     pub policy: Policy,
     /// Where the run took place.
     pub environment: Environment,
-    /// The memory of each phase, in order.
+    /// The memory of each phase, in order; of a command that was run several times, that of the run whose resident memory
+    /// was largest.
     pub phases: Vec<PhaseReadings>,
-    /// How the process ended, and who or what ended it; only a test or a command has it.
+    /// How the process ended, and who or what ended it; only a test or a command has it. Of several runs that of the
+    /// first that failed or, where none did, of the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
+    /// Every run of a command that was run several times, in order; absent where it was run once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RepeatedRun>,
     /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
@@ -73,6 +79,11 @@ impl Record {
     /// The wall time of the run.
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.wall_ns)
+    }
+
+    /// The processor time of the process tree, in all phases; absent where one has none.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        cpu_time(&self.phases)
     }
 
     /// Checks what the types do not say: the digest, and one result an entry.

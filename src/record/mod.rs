@@ -20,11 +20,13 @@ mod document;
 mod environment;
 mod error;
 mod failure;
+mod figures;
 mod file;
 mod json;
 mod policy;
 mod process;
 mod release;
+mod repeat;
 mod results;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -37,12 +39,15 @@ pub use document::{Record, RunState, timestamp};
 pub use environment::{Environment, Gpu};
 pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
+pub use figures::{Direction, Figure, Unit, figures};
 pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use policy::{
-    Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, SourceKind,
+    Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, Repetition,
+    SourceKind,
 };
 pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
+pub use repeat::RepeatedRun;
 pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
 pub use semantics::{
     Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,

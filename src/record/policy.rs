@@ -41,6 +41,23 @@ pub struct ProcessPolicy {
     pub timeout_ns: Option<u64>,
     /// Nanoseconds between two samples of memory.
     pub sampling_interval_ns: u64,
+    /// Whether a control group was to be made for it, so that `peak_cgroup` is of its processes alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_cgroup: bool,
+    /// How often it was run; absent where it was run once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<Repetition>,
+}
+
+/// How often a command was to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repetition {
+    /// Runs that were to be recorded.
+    pub repeat: u32,
+    /// Runs before them that were not.
+    pub warmup: u32,
+    /// Whether a run that failed was no reason to stop.
+    pub keep_going: bool,
 }
 
 /// How memory was managed during a run on a capture.

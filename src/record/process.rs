@@ -6,6 +6,7 @@ use super::document::{Record, RunState, timestamp};
 use super::environment::Environment;
 use super::error::SCHEMA;
 use super::policy::{Policy, ProcessPolicy};
+use super::repeat::RepeatedRun;
 use super::results::Results;
 use super::semantics::Semantics;
 use super::verdict::Verdict;
@@ -29,8 +30,10 @@ pub struct ProcessRun {
     pub state: RunState,
     /// How its process ended.
     pub end: Option<ProcessEnd>,
-    /// The memory of each phase.
+    /// The memory of each phase; of several runs, that of the largest.
     pub phases: Vec<PhaseReadings>,
+    /// Every run, where there were several.
+    pub runs: Vec<RepeatedRun>,
     /// What was judged.
     pub verdicts: Vec<Verdict>,
     /// The exit code that followed.
@@ -54,6 +57,7 @@ impl From<ProcessRun> for Record {
             environment: Environment { system: SystemInfo::read().ok(), ..Environment::default() },
             phases: run.phases,
             end: run.end,
+            runs: run.runs,
             releases: Vec::new(),
             results: Results::default(),
             verdicts: run.verdicts,

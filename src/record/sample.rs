@@ -11,8 +11,8 @@ use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings, ProcessPeak,
-    Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
+    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
+    ProcessCount, ProcessPeak, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Statistics};
 
@@ -116,16 +116,43 @@ pub(crate) fn command() -> Record {
     process(Semantics::Command(CommandSemantics { label: "train".to_owned(), command }), "peak_rss = 2 GiB")
 }
 
+/// A command that was run three times, of which the last failed.
+pub(crate) fn repeated() -> Record {
+    let mut record = command();
+    let run = |number: u64, mib: u64, code: i32| {
+        let mut phase = record.phases[0].clone();
+        (phase.timeline, phase.processes, phase.mappings) = Default::default();
+        phase.readings.get_mut(&Metric::PeakRss).unwrap().bytes = ByteSize::mib(mib);
+        phase.wall_ns += number * 1_000_000;
+        RepeatedRun {
+            started_ns: number * 250_000_000,
+            wall_ns: phase.wall_ns + 2_000_000,
+            end: ProcessEnd { exit_code: Some(code), signal: None, cause: EndCause::Exited },
+            phases: vec![phase],
+        }
+    };
+    record.runs = vec![run(0, 46, 0), run(1, 48, 0), run(2, 31, 3)];
+    record.end = Some(record.runs[2].end.clone());
+    record.exit_code = 3;
+    if let Policy::Process(policy) = &mut record.policy {
+        policy.repetition = Some(Repetition { repeat: 3, warmup: 1, keep_going: true });
+    }
+    record
+}
+
 fn process(semantics: Semantics, ceilings: &str) -> Record {
     let ceilings: crate::ceiling::Ceilings = ceilings.parse().unwrap();
     let mut record = record();
     record.phases.truncate(1);
     record.phases[0].phase = "run".to_owned();
+    record.phases[0].process_count = Some(ProcessCount { count: 7, source: Source::LowerBound });
     record.policy = Policy::Process(ProcessPolicy {
         ceilings: ceilings.clone(),
         enforce: false,
         timeout_ns: Some(60_000_000_000),
         sampling_interval_ns: 10_000_000,
+        own_cgroup: false,
+        repetition: None,
     });
     record.semantics_digest = semantics.digest();
     record.semantics = semantics;
@@ -300,6 +327,7 @@ pub(crate) fn record() -> Record {
         semantics,
         policy: policy(),
         environment: environment(),
+        runs: Vec::new(),
         releases: vec![Release {
             worker: 1,
             pid: 4242,

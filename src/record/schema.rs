@@ -45,7 +45,7 @@ pub(crate) mod tests {
 
     #[test]
     fn documents_follow_their_schemas_and_others_do_not() {
-        for sample in [sample::test(), sample::command()] {
+        for sample in [sample::test(), sample::command(), sample::repeated()] {
             assert_eq!(faults(&record(), &serde_json::to_value(&sample).unwrap()), [""; 0]);
         }
         for sample in [sample::record(), sample::failing()] {

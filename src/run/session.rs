@@ -115,6 +115,7 @@ pub fn run(
         environment: Environment::of(SystemInfo::read()?, launcher.versions()),
         phases,
         end: None,
+        runs: Vec::new(),
         releases,
         results,
         exit_code: exit_code(&verdicts),

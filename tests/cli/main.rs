@@ -2,6 +2,7 @@
 
 mod bench_gate;
 mod calibrate;
+mod capture;
 mod check;
 mod diagnose;
 mod estimate;
@@ -13,7 +14,9 @@ mod matrix;
 mod python;
 mod ratchet;
 mod records;
+mod report;
 mod run;
+mod run_repeat;
 mod snapshot;
 mod store;
 mod support;

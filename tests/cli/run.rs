@@ -26,7 +26,7 @@ fn sleeps(seconds: &str) -> bool {
     })
 }
 
-fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+pub fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while began.elapsed() < limit {
         if holds() {

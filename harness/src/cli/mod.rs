@@ -16,6 +16,7 @@ mod model;
 mod output;
 mod pack;
 mod ratchet;
+mod report;
 mod run;
 mod schema;
 mod snapshot;
@@ -59,6 +60,7 @@ pub fn main() -> ExitCode {
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
+        Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),

@@ -82,13 +82,22 @@ fn intact(object: &super::object::Object) -> bool {
     verified::digest(object).and_then(|actual| object.compare(actual)).is_ok()
 }
 
-/// Removes a file; gives its size, `None` where there is none.
+/// Removes a file, or a folder and all that is in it; gives the bytes of files, `None` where there is none.
 fn remove(path: &std::path::Path) -> io::Result<Option<ByteSize>> {
-    let bytes = match fs::symlink_metadata(path) {
-        Ok(found) => found.len(),
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    fs::remove_file(path)?;
-    Ok(Some(ByteSize::new(bytes)))
+    if !found.is_dir() {
+        fs::remove_file(path)?;
+        return Ok(Some(ByteSize::new(found.len())));
+    }
+    // A writer's own, in `tmp/`.
+    let mut bytes = ByteSize::ZERO;
+    for item in fs::read_dir(path)? {
+        bytes += remove(&item?.path())?.unwrap_or_default();
+    }
+    fs::remove_dir(path)?;
+    Ok(Some(bytes))
 }

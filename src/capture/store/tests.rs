@@ -206,9 +206,12 @@ fn garbage_is_what_no_reference_leads_to() {
     pack(&store, &folder, &PackOptions::default());
     fs::remove_file(store.path().join("captures/embedding/entry_000001.pt")).unwrap();
     fs::write(store.path().join("tmp/object-left"), "half").unwrap();
+    fs::create_dir(store.path().join("tmp/capture-left")).unwrap();
+    fs::write(store.path().join("tmp/capture-left/object"), "half").unwrap();
     let survey = store.survey().unwrap();
     let garbage = store.collect_garbage().unwrap();
-    assert_eq!((garbage.objects, garbage.unfinished), (survey.unneeded, 1));
+    assert_eq!((garbage.objects, garbage.unfinished), (survey.unneeded, 2));
+    assert!(files(&store.places.incoming()).is_empty());
     let left = store.verify(&VerifyOptions::default()).unwrap();
     assert!(left.holds() && left.entries == 3, "the table of entry 1 is that of entry 3: {:?}", left.problems);
     fs::remove_dir_all(store.path().join("captures/embedding")).unwrap();

@@ -98,7 +98,7 @@ fn written_unit(dir: &Path) -> Option<Unit> {
     Some(match fields.nth(1)? {
         "B" => Unit::Bytes,
         "ns" => Unit::Nanoseconds,
-        _ => Unit::Other,
+        _ => Unit::Count,
     })
 }
 
@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(unit(none.path(), id).0, expected, "{id}");
         }
         let head = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n";
-        for (row, expected) in [("\"a,b\",f,,,,880000.0,B,8", Unit::Bytes), ("g,f,,,,1.0,cycles,8", Unit::Other)] {
+        for (row, expected) in [("\"a,b\",f,,,,880000.0,B,8", Unit::Bytes), ("g,f,,,,1.0,cycles,8", Unit::Count)] {
             let dir = with("raw.csv", &format!("{head}{row}\n"));
             assert_eq!(unit(dir.path(), "name").0, expected, "{row}");
         }

@@ -7,7 +7,7 @@ use super::error::BenchError;
 use super::files::{self, change, exists, figures, is_copy, unit, written};
 use super::report::{BenchGate, BenchmarkVerdict, CriterionChange};
 use crate::gate::judge::conclude;
-use crate::gate::{Comparison, Interval, Limits, Method, Summary, Unit, judge};
+use crate::gate::{Comparison, Direction, Interval, Limits, Method, Summary, Unit, judge};
 
 /// The baseline where none is named: what criterion calls the run before.
 pub const DEFAULT_BASELINE: &str = "base";
@@ -105,7 +105,7 @@ fn judge_benchmark(
         verdict.note = Some(format!("it is not in the baseline `{baseline}`"));
     } else if !is_copy(&new, &before)? {
         let figures_before = figures(&before, unit)?;
-        let comparison = judge(&figures_before, &figures_now, unit, allowance, confidence);
+        let comparison = judge(&figures_before, &figures_now, unit, Direction::Lower, allowance, confidence);
         // Criterion keeps its latest comparison, which may be with another baseline.
         verdict.criterion = change(dir)?.filter(|change| is_of(change, &comparison));
         verdict.note = verdict.criterion.as_ref().and_then(|change| disagreement(change, &comparison));
@@ -139,7 +139,7 @@ fn by_criterion(
     let amount = |percent: f64| before * percent / 100.0;
     let interval = Interval { low: amount(change.low), high: amount(change.high), confidence: change.confidence };
     let found = (current.median - before, Some(interval), Method::CriterionBootstrap);
-    conclude(before, (None, Some(current)), found, unit, allowance, change.confidence)
+    conclude(before, (None, Some(current)), found, (unit, Direction::Lower), allowance, change.confidence)
 }
 
 /// Whether criterion's comparison is of the same two sets of figures: the ratio of their medians is the same.

@@ -87,10 +87,6 @@ impl BenchGate {
 
     /// The exit code of the command: 0 where nothing regressed, 1 where something did, 3 where that cannot be told.
     pub fn exit_code(&self) -> u8 {
-        match self.outcome {
-            Outcome::Fail => 1,
-            Outcome::Inconclusive => 3,
-            Outcome::Pass | Outcome::Improved => 0,
-        }
+        self.outcome.exit_code()
     }
 }

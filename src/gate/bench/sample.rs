@@ -1,7 +1,7 @@
 //! A gate with a benchmark of every outcome, for the tests of documents.
 
 use super::report::{BenchGate, BenchmarkVerdict, CriterionChange};
-use crate::gate::{DEFAULT_CONFIDENCE, Summary, Unit, judge};
+use crate::gate::{DEFAULT_CONFIDENCE, Direction, Summary, Unit, judge};
 
 /// `count` figures around `level` that scatter by `scatter` of it, in no order.
 fn figures(level: f64, scatter: f64, count: u32) -> Vec<f64> {
@@ -10,7 +10,8 @@ fn figures(level: f64, scatter: f64, count: u32) -> Vec<f64> {
 
 fn verdict(id: &str, metric: Option<&str>, unit: Unit, before: &[f64], now: &[f64]) -> BenchmarkVerdict {
     let allowance = "5% | 64 KiB".parse().unwrap();
-    let comparison = (!before.is_empty()).then(|| judge(before, now, unit, allowance, DEFAULT_CONFIDENCE));
+    let comparison =
+        (!before.is_empty()).then(|| judge(before, now, unit, Direction::Lower, allowance, DEFAULT_CONFIDENCE));
     let note = before.is_empty().then(|| "it is not in the baseline `main`".to_owned());
     let current = Summary::of(now).unwrap();
     let metric = metric.map(str::to_owned);

@@ -1,6 +1,5 @@
-"use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const data = JSON.parse(document.querySelector('script[type="application/json"]').textContent);
   const SVG = "http://www.w3.org/2000/svg";
   const HUES = 10;
   const root = document.getElementById("chart");

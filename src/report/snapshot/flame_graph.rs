@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::escaped;
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::FlameNode;
+use crate::report::page::escaped;
 
 /// The drawing in pixels: its width, the height of a call, and the room above the calls.
 const WIDTH: f64 = 1200.0;

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{escaped, sections};
+use super::sections;
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::{Mark, Series, SnapshotFindings, Timeline};
+use crate::report::page::{Page, data, escaped};
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -53,36 +54,20 @@ pub fn page(findings: &SnapshotFindings, timelines: &[Timeline]) -> String {
             marks: &timeline.marks,
         })
         .collect();
-    // Within a script no text may end it.
-    let data = serde_json::to_string(&Data { devices }).unwrap_or_default().replace('<', "\\u003c");
-    let name = escaped(&findings.name);
     let mut out = String::new();
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{name}: memory snapshot</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-        include_str!("page.css")
-    );
-    let _ = writeln!(out, "<h1>{name}</h1>");
+    let _ = writeln!(out, "<h1>{}</h1>", escaped(&findings.name));
     sections::head(&mut out, findings);
     if !timelines.is_empty() {
         chart(&mut out, timelines);
+        out.push_str(&data(&Data { devices }));
     }
     for device in &findings.devices {
         sections::device(&mut out, device, findings.devices.len() > 1);
     }
     sections::broken(&mut out, &findings.broken);
-    out.push_str("</main>\n");
-    if !timelines.is_empty() {
-        let script = include_str!("chart.js");
-        let _ =
-            write!(out, "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{script}</script>\n");
-    }
-    out.push_str("</body>\n</html>\n");
-    out
+    let title = format!("{}: memory snapshot", findings.name);
+    let script = if timelines.is_empty() { "" } else { include_str!("chart.js") };
+    Page { title: &title, style: include_str!("page.css"), body: &out, script }.html()
 }
 
 /// A group of buttons of which one is pressed.

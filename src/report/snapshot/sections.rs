@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::escaped;
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::{
     Band, Broken, CategorySource, Culprit, DeviceFindings, Frame, Moment, OomFinding, SegmentFindings,
     SnapshotFindings, TraceFindings,
 };
+use crate::report::page::escaped;
 use crate::report::terminal::duration;
 
 fn card(out: &mut String, label: &str, value: &str, note: &str, bad: bool) {

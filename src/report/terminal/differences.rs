@@ -11,7 +11,7 @@ use crate::bytes::ByteSize;
 use crate::record::{Change, ChangeKind, Differences, Figures};
 
 /// The fields of a record that are bytes; those of times end in `_ns`.
-const BYTES: [&str; 8] = ["bytes", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];
+const BYTES: [&str; 9] = ["bytes", "limit", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];
 
 /// The document of `differences`: what changed in the semantics, the policy, the environment and the results, then the
 /// times and peaks of both where they may be compared.
@@ -70,7 +70,7 @@ fn changes(changes: &[Change], screen: &Screen) -> String {
 }
 
 /// A value of a record as people read it; the last part of its path tells its unit.
-fn value_words(path: &str, value: &Value) -> String {
+pub(crate) fn value_words(path: &str, value: &Value) -> String {
     let field = path.rsplit('/').next().unwrap_or(path);
     match value {
         Value::Number(n) if field.ends_with("_ns") => n.as_u64().map_or_else(|| n.to_string(), interval),

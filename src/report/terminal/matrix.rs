@@ -1,9 +1,9 @@
 //! The table of configurations as a terminal document.
 
+use super::judged::outcome_word;
 use super::style::{Palette, Screen};
 use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, labelled};
-use crate::gate::Outcome;
 use crate::matrix::{Figure, Matrix, Row, Verdict};
 use crate::report::matrix::{change, figures, over_ranks, value, verdict_of_gate};
 
@@ -23,11 +23,7 @@ pub fn matrix(matrix: &Matrix, screen: &Screen) -> String {
     if said {
         text.push('\n');
     }
-    let (word, style) = match matrix.outcome {
-        Outcome::Fail => ("FAILS", palette.bad),
-        Outcome::Inconclusive => ("INCONCLUSIVE", palette.warn),
-        Outcome::Pass | Outcome::Improved => ("HOLDS", palette.good),
-    };
+    let (word, style) = outcome_word(matrix.outcome, palette);
     text.push_str(&labelled(word, style, &format!("{} (exit {})", matrix.message, matrix.exit_code()), 7, screen));
     text
 }

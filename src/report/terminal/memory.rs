@@ -8,10 +8,11 @@ use super::text::{clean, duration, interval as interval_words, labelled};
 use crate::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.
-const FIGURES: [(Metric, &str, u8); 5] = [
+const FIGURES: [(Metric, &str, u8); 6] = [
     (Metric::PeakRss, "peak RSS", 0),
     (Metric::PeakAnon, "peak anon", 1),
     (Metric::PeakPss, "peak PSS", 4),
+    (Metric::GpuPeak, "GPU", 5),
     (Metric::SwapGrowth, "swap growth", 2),
     (Metric::AvailableFloor, "least avail.", 3),
 ];
@@ -35,10 +36,10 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
             [Cell::plain(clean(&phase.phase)), wall].into_iter().chain(cells).chain([spark]).collect()
         })
         .collect();
-    let titles = [("memory", Align::Left, 0), ("time", Align::Right, 6)]
+    let titles = [("memory", Align::Left, 0), ("time", Align::Right, 7)]
         .into_iter()
         .chain(figures.iter().map(|&(_, title, expendable)| (title, Align::Right, expendable)))
-        .chain([("RSS over time", Align::Left, 5)]);
+        .chain([("RSS over time", Align::Left, 6)]);
     let columns = titles.map(|(title, align, rank)| Column::new(title, align, rank)).collect();
     let mut text = fitted(columns, &rows, screen);
     text.push_str(&legend(phases, screen));
@@ -47,8 +48,13 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
 
 /// The figures of these phases, without those that nobody asked for.
 fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
-    let asked =
-        |metric| phases.iter().any(|phase| phase.unavailable.get(&metric).is_none_or(|why| why != NOT_ASKED_FOR));
+    let asked = |metric| {
+        phases.iter().any(|phase| match phase.unavailable.get(&metric) {
+            // Most machines have no GPU, which is no news.
+            Some(reason) => reason != NOT_ASKED_FOR && metric != Metric::GpuPeak,
+            None => metric != Metric::GpuPeak || phase.readings.contains_key(&metric),
+        })
+    };
     FIGURES.into_iter().filter(|&(metric, ..)| asked(metric)).collect()
 }
 

@@ -48,7 +48,8 @@ fn cause(result: &EntryResult, screen: &Screen) -> Option<String> {
     (!lines.is_empty()).then_some(lines)
 }
 
-fn mismatch(leaf: &LeafOutcome) -> String {
+/// What does not match of an output.
+pub(crate) fn mismatch(leaf: &LeafOutcome) -> String {
     let output = format!("output{}", leaf.path);
     if let Some(problem) = &leaf.problem {
         return format!("{output}: {problem}");

@@ -6,10 +6,13 @@ use std::path::Path;
 use anstyle::Style;
 
 use super::capture;
+use super::cost::cost;
 use super::memory::memory;
+use super::runs::runs;
 use super::style::Screen;
 use super::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
-use crate::record::{Environment, Record, RunState, Semantics, VerdictStatus};
+use crate::record::{Environment, Record, Semantics, VerdictStatus};
+use crate::report::outcome::{Outcome, Tone, state_words};
 
 /// The document of `record`, which was written to `path` where there is one.
 ///
@@ -24,6 +27,13 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     if !record.phases.is_empty() {
         text.push('\n');
         text.push_str(&memory(&record.phases, screen));
+    }
+    if let Semantics::Command(_) = &record.semantics {
+        text.push_str(&cost(record, screen));
+    }
+    if !record.runs.is_empty() {
+        text.push('\n');
+        text.push_str(&runs(&record.runs, screen));
     }
     text.push_str(&capture::policy(record, screen));
     text.push('\n');
@@ -68,13 +78,14 @@ fn header(record: &Record, screen: &Screen) -> String {
 }
 
 /// A command line, with quotes where a word would not stand for itself.
-fn words(command: &[String]) -> String {
+pub(crate) fn words(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-fn machine(environment: &Environment) -> String {
+/// The machine in a line.
+pub(crate) fn machine(environment: &Environment) -> String {
     let mut parts = Vec::new();
     if let Some(system) = &environment.system {
         let cpu = system.cpu.as_ref().unwrap_or(&system.architecture);
@@ -99,23 +110,15 @@ fn mark(status: VerdictStatus, screen: &Screen) -> (&'static str, Style) {
 
 fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let failed = record.verdicts.iter().any(|verdict| verdict.status != VerdictStatus::Pass);
-    let of_its_own =
-        record.end.as_ref().filter(|end| !failed && !end.success()).map(|end| format!("the command {end}"));
-    let (word, meaning, style) = match record.exit_code {
-        _ if of_its_own.is_some() => ("ENDED", of_its_own.as_deref().unwrap_or_default(), palette.warn),
-        0 => ("HOLDS", "every verdict passed", palette.good),
-        1 => ("FAILED", "a ceiling, a comparison or a gate failed", palette.bad),
-        3 => ("NOT JUDGED", "a figure was not measurable or a verdict is inconclusive", palette.warn),
-        _ => ("ERROR", "bad usage or unreadable input", palette.bad),
+    let outcome = Outcome::of(record);
+    let style = match outcome.tone {
+        Tone::Good => palette.good,
+        Tone::Bad => palette.bad,
+        Tone::Warn => palette.warn,
     };
-    let state = match record.state {
-        RunState::Complete => "",
-        RunState::Interrupted => ", interrupted",
-        RunState::Failed => ", cut short",
-    };
+    let (word, state) = (outcome.word, state_words(record.state));
     let took = duration(record.wall_ns as f64);
-    let meaning = format!("{meaning} (exit {}{state}, {took})", record.exit_code);
+    let meaning = format!("{} (exit {}{state}, {took})", outcome.meaning, record.exit_code);
     let mut text = format!("\n{}", labelled(word, style, &meaning, width(word) + 2, screen));
     if let Some(path) = path {
         // A path is not cut: it is there to be copied.

@@ -23,6 +23,7 @@ fn a_record_in_which_everything_held() {
 fn records_of_a_test_and_of_a_command() {
     sample::assert_snapshot("terminal_record_test", &shown(&sample::test(), 100));
     sample::assert_snapshot("terminal_record_command", &shown(&sample::command(), 100));
+    sample::assert_snapshot("terminal_record_repeated", &shown(&sample::repeated(), 100));
 }
 
 #[test]

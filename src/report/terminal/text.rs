@@ -105,12 +105,12 @@ fn digits(value: f64) -> String {
 }
 
 /// A time that was set rather than measured: without the zeros of a precision that it does not have.
-pub(super) fn interval(ns: u64) -> String {
+pub(crate) fn interval(ns: u64) -> String {
     duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
 }
 
 /// An error of a comparison, to three digits: `0`, `0.25`, `3.05e-5`.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -123,7 +123,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// The change from `before` to `after` in percent, with its sign; `=` where there is none, `-` where there is no ratio.
-pub(super) fn percent(before: f64, after: f64) -> String {
+pub(crate) fn percent(before: f64, after: f64) -> String {
     if before == after {
         "=".to_owned()
     } else if before > 0.0 && after.is_finite() {

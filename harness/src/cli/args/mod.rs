@@ -5,6 +5,7 @@ mod diagnose;
 mod gate;
 mod generate;
 mod inspect;
+mod report;
 mod run;
 
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub use diagnose::Diagnose;
 pub use gate::{BenchGate, Calibrate, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
+pub use report::{Report, ReportFlags};
 pub use run::Run;
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
@@ -75,6 +77,8 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Lower ceilings of tests in their source, where records show that usage fell
     Ratchet(Ratchet),
+    /// Write records as documents: a page, Markdown, JUnit, annotations, formats of metrics
+    Report(Report),
     /// Print the JSON Schema of a document
     Schema(Schema),
     /// Print completions for a shell

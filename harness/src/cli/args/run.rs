@@ -1,6 +1,7 @@
 //! The arguments of `run`.
 
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +30,30 @@ pub struct Run {
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 
+    /// Run it so many times: the record keeps every run, and the run that did worst by a ceiling is judged
+    #[arg(long, value_name = "N", env = "PLIMSOLL_REPEAT", default_value = "1")]
+    pub repeat: NonZeroU32,
+
+    /// Run it so many times before, which counts for nothing
+    #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value_t = 0)]
+    pub warmup: u32,
+
+    /// Go on with the next run where one fails
+    #[arg(long, env = "PLIMSOLL_KEEP_GOING")]
+    pub keep_going: bool,
+
+    /// Read the proportional set, which takes up to 0.5 % of the time
+    #[arg(long, env = "PLIMSOLL_PSS")]
+    pub pss: bool,
+
+    /// Read memory on NVIDIA GPUs
+    #[arg(long, env = "PLIMSOLL_GPU")]
+    pub gpu: bool,
+
+    /// Make a control group for the command, so that `peak_cgroup` is of its processes alone
+    #[arg(long, env = "PLIMSOLL_CGROUP")]
+    pub cgroup: bool,
+
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
     pub sample_interval: Duration,
@@ -48,6 +73,14 @@ pub struct Run {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+impl Run {
+    /// Whether a control group is to be made for the command: a ceiling on one that others are in as well would be no
+    /// ceiling of the command.
+    pub fn own_cgroup(&self) -> bool {
+        self.cgroup || self.ceilings.peak_cgroup.is_some()
+    }
 }
 
 /// Ceilings of a command. Each is absolute and of all of its processes together.
@@ -73,6 +106,10 @@ pub struct CeilingFlags {
     /// Swap of the processes at one instant
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_SWAP")]
     pub peak_swap: Option<ByteSize>,
+
+    /// Memory of the control group that is made for the command, page cache included
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_CGROUP")]
+    pub peak_cgroup: Option<ByteSize>,
 
     /// Growth of the system's swap in use
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_SWAP_GROWTH")]
@@ -100,6 +137,7 @@ impl CeilingFlags {
             (Metric::PeakPss, self.peak_pss),
             (Metric::PeakShmem, self.peak_shmem),
             (Metric::PeakSwap, self.peak_swap),
+            (Metric::PeakCgroup, self.peak_cgroup),
             (Metric::SwapGrowth, self.swap_growth),
             (Metric::AvailableFloor, self.available_floor),
             (Metric::GpuPeak, self.gpu_peak),

@@ -1,0 +1,14 @@
+"""Captures calls of torch.nn.functional straight into a store of Plimsoll, each storage once.
+
+    from plimsoll_capture import capture
+
+    with capture("store", ops=["embedding", "linear"], max_per_op=20):
+        model(batch)
+
+It needs torch and blake3. `docs/capture-python.md` says what is captured, and what it costs.
+"""
+
+from .hooks import Capture, NoSuchOperator, capture
+from .store import NotSaved, Store, StoreError
+
+__all__ = ["Capture", "NoSuchOperator", "NotSaved", "Store", "StoreError", "capture"]

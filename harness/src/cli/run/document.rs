@@ -1,0 +1,98 @@
+//! The record of a command.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use plimsoll::command::{EndCause, Ended, Repeats};
+use plimsoll::record::{
+    CommandSemantics, ProcessPolicy, ProcessRun, Record, RepeatedRun, Repetition, RunState, Semantics, Verdict,
+    VerdictStatus, exit_code,
+};
+
+use super::super::args::Run;
+use super::repeat::Made;
+
+pub fn record(arguments: &Run, made: Made) -> Record {
+    let Made { repeats, started, wall, interrupted } = made;
+    let mut verdicts = vec![verdict_of_all(&repeats, arguments, interrupted)];
+    verdicts.extend(repeats.verdicts().into_iter().map(Verdict::from));
+    // A command that failed by itself says so by its own code, unless something failed here.
+    let judged = exit_code(&verdicts);
+    let words = |words: &[OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let label = label(arguments.label.as_deref(), &arguments.command);
+    let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let largest = repeats.largest().expect("there is a run");
+    let end = repeats.failure().map_or(&largest.end, |(_, failed)| &failed.end);
+    let (repeat, warmup) = (arguments.repeat.get(), arguments.warmup);
+    ProcessRun {
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        semantics: Semantics::Command(CommandSemantics { label, command: words(&arguments.command) }),
+        policy: ProcessPolicy {
+            ceilings: arguments.ceilings.ceilings(),
+            enforce: arguments.enforce,
+            timeout_ns: arguments.timeout.map(nanoseconds),
+            sampling_interval_ns: nanoseconds(arguments.sample_interval),
+            own_cgroup: arguments.own_cgroup(),
+            repetition: (repeat > 1 || warmup > 0).then_some(Repetition {
+                repeat,
+                warmup,
+                keep_going: arguments.keep_going,
+            }),
+        },
+        started,
+        wall: if repeat > 1 || warmup > 0 { wall } else { largest.wall },
+        state: if interrupted { RunState::Interrupted } else { RunState::Complete },
+        exit_code: if judged == 0 { end.shell_exit_code() } else { judged },
+        end: Some(end.clone()),
+        phases: largest.phases.clone(),
+        runs: RepeatedRun::of(&repeats),
+        verdicts,
+    }
+    .into()
+}
+
+/// The name of a command: the one that was given, or the program's file name.
+pub fn label(given: Option<&str>, command: &[OsString]) -> String {
+    let program = Path::new(&command[0]);
+    let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+    given.map_or_else(name, str::to_owned)
+}
+
+/// What became of the command itself, apart from its ceilings, over all of its runs.
+fn verdict_of_all(repeats: &Repeats, arguments: &Run, interrupted: bool) -> Verdict {
+    let wanted = arguments.repeat.get() as usize;
+    let made = repeats.runs().len();
+    if wanted == 1 && made == 1 {
+        return repeats.largest().map(verdict).expect("there is a run");
+    }
+    let failed = repeats.runs().enumerate().find(|(_, (_, ended))| verdict(ended).status == VerdictStatus::Fail);
+    let failed = failed.map(|(at, (_, ended))| (at + 1, ended)).or(repeats.failure());
+    let mut verdict = match failed {
+        Some((number, ended)) => {
+            let one = verdict(ended);
+            Verdict::new(one.subject, one.status, format!("run {number} of {wanted}: {}", one.message))
+        }
+        None => Verdict::new("command", VerdictStatus::Pass, format!("{made} runs exited with code 0")),
+    };
+    if interrupted {
+        verdict.status = VerdictStatus::Inconclusive;
+        verdict.message += &format!("; a signal ended the runs after {made} of {wanted}");
+    }
+    verdict
+}
+
+/// What became of the command itself in one run, apart from its ceilings.
+pub fn verdict(ended: &Ended) -> Verdict {
+    let mut message = format!("it {}", ended.end);
+    if let Some(enforcement) = &ended.enforcement {
+        message += &format!("; ceilings enforced by {enforcement}");
+    }
+    if ended.left_running > 0 {
+        message += &format!("; {} that it left running were killed", ended.left_running);
+    }
+    let status = match ended.end.cause {
+        EndCause::Timeout { .. } | EndCause::CeilingEnforced { .. } => VerdictStatus::Fail,
+        _ => VerdictStatus::Pass,
+    };
+    Verdict::new("command", status, message)
+}

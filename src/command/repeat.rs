@@ -1,0 +1,139 @@
+//! [`Repeats`]: several runs of one command, judged together.
+
+use std::time::Duration;
+
+use super::running::Ended;
+use crate::bytes::ByteSize;
+use crate::ceiling::{CeilingStatus, CeilingVerdict};
+use crate::meter::{Metric, PhaseReadings};
+
+/// Several runs of one command, in bounded room: all readings of each are kept, timeline and processes of the one alone
+/// whose resident memory was largest.
+#[derive(Clone, Debug, Default)]
+pub struct Repeats {
+    runs: Vec<(Duration, Ended)>,
+    largest: usize,
+}
+
+impl Repeats {
+    /// Notes a run that began `offset` after the first was to begin.
+    pub fn push(&mut self, offset: Duration, ended: Ended) {
+        let number = self.runs.len();
+        self.runs.push((offset, ended));
+        // Of equals the first is kept.
+        let smaller = if number > 0 && peak(&self.runs[number].1) > peak(&self.runs[self.largest].1) {
+            std::mem::replace(&mut self.largest, number)
+        } else {
+            number
+        };
+        if smaller != self.largest {
+            self.runs[smaller].1.phases.iter_mut().for_each(drop_details);
+        }
+    }
+
+    /// The runs in order, each with the time from the beginning of all to its own.
+    pub fn runs(&self) -> impl ExactSizeIterator<Item = (Duration, &Ended)> {
+        self.runs.iter().map(|(offset, ended)| (*offset, ended))
+    }
+
+    /// The run whose resident memory was largest; `None` where there is no run.
+    pub fn largest(&self) -> Option<&Ended> {
+        self.runs.get(self.largest).map(|(_, ended)| ended)
+    }
+
+    /// The first run that did not exit with code 0, and its number, from 1.
+    pub fn failure(&self) -> Option<(usize, &Ended)> {
+        self.runs
+            .iter()
+            .enumerate()
+            .find(|(_, (_, ended))| !ended.end.success())
+            .map(|(at, (_, ended))| (at + 1, ended))
+    }
+
+    /// The verdict on each ceiling: that of the run that did worst by it.
+    pub fn verdicts(&self) -> Vec<CeilingVerdict> {
+        let count = self.runs.len();
+        let ceilings = self.runs.first().map_or(0, |(_, ended)| ended.verdicts.len());
+        let worst = |ceiling: usize| {
+            let verdicts = self
+                .runs
+                .iter()
+                .enumerate()
+                .filter_map(|(at, (_, ended))| Some((at + 1, ended.verdicts.get(ceiling)?)));
+            let (number, worst) =
+                verdicts.reduce(|before, next| if is_worse(next.1, before.1) { next } else { before })?;
+            let mut verdict = worst.clone();
+            if count > 1 {
+                verdict.message += &format!("; run {number} of {count} was the worst by it");
+            }
+            Some(verdict)
+        };
+        (0..ceilings).filter_map(worst).collect()
+    }
+}
+
+/// Whether `a` is a worse verdict on the same ceiling than `b`.
+fn is_worse(a: &CeilingVerdict, b: &CeilingVerdict) -> bool {
+    let rank = |verdict: &CeilingVerdict| match verdict.status {
+        CeilingStatus::Holds => 0,
+        CeilingStatus::NotMeasurable => 1,
+        CeilingStatus::Broken => 2,
+    };
+    let readings = || a.reading.as_ref().zip(b.reading.as_ref());
+    rank(a) > rank(b) || (rank(a) == rank(b) && readings().is_some_and(|(a_, b_)| a.metric.is_past(a_.bytes, b_.bytes)))
+}
+
+fn peak(ended: &Ended) -> Option<ByteSize> {
+    ended.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)).map(|reading| reading.bytes).max()
+}
+
+fn drop_details(phase: &mut PhaseReadings) {
+    phase.timeline = Vec::new();
+    phase.processes = Vec::new();
+    phase.mappings = Vec::new();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::command::Metered;
+
+    /// A run that fills a buffer of so many MiB and exits with this code.
+    fn run(mib: u64, code: u8) -> Ended {
+        let mut command = Command::new("sh");
+        let script = format!("dd if=/dev/zero of=/dev/null count=1 bs={mib}M; exit {code}");
+        command.args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null());
+        let ceilings = "peak_rss = 40 MiB, gpu_peak = 1 GiB".parse().unwrap();
+        Metered::new(command).ceilings(ceilings).spawn().unwrap().wait().unwrap()
+    }
+
+    #[test]
+    fn the_worst_run_decides_and_the_largest_alone_keeps_its_timeline() {
+        let mut repeats = Repeats::default();
+        assert!(repeats.largest().is_none() && repeats.verdicts().is_empty() && repeats.failure().is_none());
+        for (second, (mib, code)) in [(8, 0), (64, 0), (24, 3)].into_iter().enumerate() {
+            repeats.push(Duration::from_secs(second as u64), run(mib, code));
+        }
+        let details = |ended: &Ended| !ended.phases[0].timeline.is_empty() && !ended.phases[0].processes.is_empty();
+        assert_eq!(repeats.runs().map(|(_, ended)| details(ended)).collect::<Vec<_>>(), [false, true, false]);
+        assert!(repeats.runs().all(|(_, ended)| ended.phases[0].readings.contains_key(&Metric::PeakRss)));
+        assert!(peak(repeats.largest().unwrap()) > Some(ByteSize::mib(60)));
+        let (number, failed) = repeats.failure().unwrap();
+        assert_eq!((number, failed.end.exit_code), (3, Some(3)));
+        let verdicts = repeats.verdicts();
+        assert_eq!(verdicts[0].status, CeilingStatus::Broken);
+        assert!(verdicts[0].message.ends_with("; run 2 of 3 was the worst by it"), "{}", verdicts[0].message);
+        assert_eq!(verdicts.len(), 2);
+    }
+
+    #[test]
+    fn one_run_is_told_as_it_is() {
+        let mut repeats = Repeats::default();
+        let ended = run(1, 0);
+        repeats.push(Duration::ZERO, ended.clone());
+        assert_eq!(repeats.verdicts(), ended.verdicts);
+        assert_eq!(repeats.largest().unwrap().phases, ended.phases);
+    }
+}

@@ -1,0 +1,290 @@
+//! [`figures`]: every number that a record can be judged by, each under one stable name.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::document::Record;
+use crate::meter::{Metric, PhaseReadings, Source};
+
+/// A number of a record, once a repeat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// Its name: `peak_rss` over all phases, `validate.peak_rss` in one of several.
+    pub name: String,
+    /// The phase that it is of; absent where it is of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// What its values are amounts of.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+    /// How far its values can be trusted: as far as the weakest of them. Absent of times and counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Its values in the order of the repeats, one of each that has it; a run that is not repeated has one.
+    pub values: Vec<f64>,
+}
+
+/// What the values of a figure are amounts of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Something else that is counted, such as page faults: what it may grow by can only be a share.
+    Count,
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Less is better.
+    Lower,
+    /// More is better, as of the memory that stays available.
+    Higher,
+}
+
+impl Direction {
+    /// The worse of two values.
+    pub fn worse(self, one: f64, other: f64) -> f64 {
+        match self {
+            Self::Lower => one.max(other),
+            Self::Higher => one.min(other),
+        }
+    }
+}
+
+/// One figure of one repeat.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    unit: Unit,
+    direction: Direction,
+    source: Option<Source>,
+    value: f64,
+}
+
+/// The figures of a record, in the order of a report: first those over all phases, then, where there are several, those
+/// of each.
+///
+/// - The metrics of memory ([`Metric`]): over all phases the worst, of what is retained the last.
+/// - `wall` and `cpu_time` (user and system together), in nanoseconds.
+/// - `minor_faults`, `major_faults` and `oom_kills`, counted; `memory_stall`, the time in which some task waited for
+///   memory. Whose stalls and kills they are says the record ([`Activity`](crate::meter::Activity)).
+/// - `timing.mean` and `timing.median`: nanoseconds a launch over the entries of a capture.
+///
+/// What was not measured has no figure.
+pub fn figures(record: &Record) -> Vec<Figure> {
+    let mut gathered = Gathered::default();
+    gathered.run(&record.phases, record.wall_ns);
+    if let Some(timing) = record.results.timing {
+        for (name, value) in [("timing.mean", timing.mean_ns), ("timing.median", timing.median_ns)] {
+            gathered.add(name.to_owned(), None, Value::counted(Unit::Nanoseconds, value));
+        }
+    }
+    gathered.figures
+}
+
+/// The figures of the repeats that were gathered so far.
+#[derive(Debug, Default)]
+struct Gathered {
+    figures: Vec<Figure>,
+    /// Where the figure of a name stands.
+    at: BTreeMap<String, usize>,
+}
+
+impl Gathered {
+    /// Adds one repeat.
+    fn run(&mut self, phases: &[PhaseReadings], wall_ns: u64) {
+        let all: Vec<&PhaseReadings> = phases.iter().collect();
+        for (name, value) in of_phases(&all, wall_ns) {
+            self.add(name.to_owned(), None, value);
+        }
+        // A phase that comes again, such as an epoch, is one.
+        let mut names: Vec<&str> = Vec::new();
+        for phase in phases {
+            if !names.contains(&&*phase.phase) {
+                names.push(&phase.phase);
+            }
+        }
+        if names.len() < 2 {
+            return;
+        }
+        for phase in names {
+            let of_name: Vec<&PhaseReadings> = phases.iter().filter(|other| other.phase == phase).collect();
+            let wall_ns = of_name.iter().fold(0u64, |sum, phase| sum.saturating_add(phase.wall_ns));
+            for (name, value) in of_phases(&of_name, wall_ns) {
+                self.add(format!("{phase}.{name}"), Some(phase), value);
+            }
+        }
+    }
+
+    fn add(&mut self, name: String, phase: Option<&str>, value: Value) {
+        if let Some(&at) = self.at.get(&name) {
+            let figure = &mut self.figures[at];
+            figure.values.push(value.value);
+            figure.source = weaker(figure.source, value.source);
+            return;
+        }
+        self.at.insert(name.clone(), self.figures.len());
+        let Value { unit, direction, source, value } = value;
+        let phase = phase.map(str::to_owned);
+        self.figures.push(Figure { name, phase, unit, direction, source, values: vec![value] });
+    }
+}
+
+/// What several phases come to.
+fn of_phases(phases: &[&PhaseReadings], wall_ns: u64) -> Vec<(&'static str, Value)> {
+    let memory = Metric::ALL.into_iter().filter_map(|metric| Some((metric.name(), memory(metric, phases)?)));
+    let sum = |of: &dyn Fn(&PhaseReadings) -> Option<u64>| {
+        let parts = phases.iter().map(|phase| of(phase));
+        parts.reduce(|sum, part| Some(sum?.saturating_add(part?))).flatten().map(|sum| sum as f64)
+    };
+    let activity = [
+        ("wall", Unit::Nanoseconds, Some(wall_ns as f64)),
+        (
+            "cpu_time",
+            Unit::Nanoseconds,
+            sum(&|phase| Some(phase.activity.cpu_user_ns?.saturating_add(phase.activity.cpu_system_ns?))),
+        ),
+        ("minor_faults", Unit::Count, sum(&|phase| phase.activity.minor_faults)),
+        ("major_faults", Unit::Count, sum(&|phase| phase.activity.major_faults)),
+        ("memory_stall", Unit::Nanoseconds, sum(&|phase| phase.activity.some_stall_us).map(|us| us * 1e3)),
+        ("oom_kills", Unit::Count, sum(&|phase| phase.activity.oom_kills)),
+    ];
+    let activity = activity.into_iter().filter_map(|(name, unit, value)| Some((name, Value::counted(unit, value?))));
+    memory.chain(activity).collect()
+}
+
+/// The worst reading of a metric; that of the last phase where it is of what is retained.
+fn memory(metric: Metric, phases: &[&PhaseReadings]) -> Option<Value> {
+    let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
+    let direction = if metric.is_floor() { Direction::Higher } else { Direction::Lower };
+    let readings = phases.iter().filter_map(|phase| phase.readings.get(&metric));
+    let (value, source) = readings
+        .map(|reading| (reading.bytes.bytes() as f64, reading.source))
+        .reduce(|worst, other| if direction.worse(worst.0, other.0) == worst.0 { worst } else { other })?;
+    Some(Value { unit: Unit::Bytes, direction, source: Some(source), value })
+}
+
+impl Value {
+    /// A time or a count, of which less is better.
+    fn counted(unit: Unit, value: f64) -> Self {
+        Self { unit, direction: Direction::Lower, source: None, value }
+    }
+}
+
+/// The source that says less of the truth.
+fn weaker(one: Option<Source>, other: Option<Source>) -> Option<Source> {
+    let rank = |source: &Option<Source>| match source {
+        None => (0, 0),
+        Some(Source::Exact) => (1, 0),
+        Some(Source::Sampled { interval_ns }) => (2, *interval_ns),
+        Some(Source::LowerBound) => (3, 0),
+    };
+    if rank(&other) > rank(&one) { other } else { one }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::ByteSize;
+    use crate::record::sample;
+
+    fn named<'a>(figures: &'a [Figure], name: &str) -> &'a Figure {
+        figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name} is not among {figures:?}"))
+    }
+
+    const MIB: f64 = 1024.0 * 1024.0;
+
+    #[test]
+    fn every_number_has_one_name() {
+        let figures = figures(&sample::record());
+        let names: Vec<&str> = figures.iter().map(|figure| &*figure.name).collect();
+        let once = |name: &&str| names.iter().filter(|other| *other == name).count() == 1;
+        assert!(names.iter().all(once), "{names:?}");
+        assert_eq!(
+            names[..11],
+            [
+                "peak_rss",
+                "peak_anon",
+                "peak_pss",
+                "swap_growth",
+                "available_floor",
+                "wall",
+                "cpu_time",
+                "minor_faults",
+                "major_faults",
+                "memory_stall",
+                "oom_kills"
+            ]
+        );
+        // Over all phases the worst counts; each phase has its own.
+        assert_eq!(named(&figures, "peak_rss").values, [900.0 * MIB]);
+        assert_eq!(named(&figures, "validate.peak_rss").values, [48.0 * MIB]);
+        assert_eq!(named(&figures, "validate.peak_rss").phase.as_deref(), Some("validate"));
+        assert_eq!(named(&figures, "wall").values, [731e6]);
+        assert_eq!(named(&figures, "profile.wall").values, [240e6]);
+        assert_eq!(named(&figures, "cpu_time").values, [3.0 * 220e6]);
+        assert_eq!(named(&figures, "memory_stall").values, [3.0 * 1500e3]);
+        assert_eq!(named(&figures, "timing.mean").values, [902.375]);
+        assert_eq!(named(&figures, "available_floor").direction, Direction::Higher);
+        assert_eq!(named(&figures, "peak_pss").source, Some(Source::LowerBound));
+    }
+
+    #[test]
+    fn one_phase_is_not_told_twice() {
+        let figures = figures(&sample::command());
+        assert!(figures.iter().all(|figure| figure.phase.is_none() && !figure.name.contains('.')), "{figures:?}");
+        assert_eq!(named(&figures, "peak_rss").values, [48.0 * MIB]);
+    }
+
+    #[test]
+    fn a_phase_that_comes_again_is_one_and_what_is_retained_is_of_the_last() {
+        let mut record = sample::record();
+        record.phases[2].phase = "validate".to_owned();
+        for (at, phase) in record.phases.iter_mut().enumerate() {
+            let mut reading = phase.readings[&Metric::PeakRss].clone();
+            reading.bytes = ByteSize::mib(10 - at as u64);
+            phase.readings.insert(Metric::RetainedRss, reading);
+        }
+        let figures = figures(&record);
+        assert_eq!(named(&figures, "validate.peak_rss").values, [900.0 * MIB]);
+        assert_eq!(named(&figures, "validate.wall").values, [480e6]);
+        assert_eq!(named(&figures, "retained_rss").values, [8.0 * MIB]);
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_figure() {
+        let mut record = sample::record();
+        record.phases[1].activity.cpu_user_ns = None;
+        record.results.timing = None;
+        for phase in &mut record.phases {
+            phase.readings.remove(&Metric::PeakPss);
+        }
+        let figures = figures(&record);
+        assert!(figures.iter().all(|figure| {
+            !figure.name.ends_with("peak_pss") && figure.name != "cpu_time" && !figure.name.starts_with("timing.")
+        }));
+        assert_eq!(named(&figures, "profile.cpu_time").values, [220e6]);
+    }
+
+    #[test]
+    fn repeats_give_a_value_each_and_the_weakest_source() {
+        let record = sample::command();
+        let mut gathered = Gathered::default();
+        let mut phases = record.phases.clone();
+        gathered.run(&phases, 1000);
+        let reading = phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
+        (reading.bytes, reading.source) = (ByteSize::mib(50), Source::LowerBound);
+        gathered.run(&phases, 2000);
+        let figures = gathered.figures;
+        assert_eq!(named(&figures, "peak_rss").values, [48.0 * MIB, 50.0 * MIB]);
+        assert_eq!(named(&figures, "peak_rss").source, Some(Source::LowerBound));
+        assert_eq!(named(&figures, "wall").values, [1000.0, 2000.0]);
+    }
+}

@@ -1,0 +1,87 @@
+//! [`RepeatedRun`]: one of several runs of a command that share a record.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Ended, ProcessEnd, Repeats};
+use crate::meter::PhaseReadings;
+
+/// One of several runs of a command that share a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepeatedRun {
+    /// When it began, in nanoseconds since the record's `started`.
+    pub started_ns: u64,
+    /// From its start to its end, in nanoseconds.
+    pub wall_ns: u64,
+    /// How it ended, and who or what ended it.
+    pub end: ProcessEnd,
+    /// What was read of it, phase by phase; without timelines, processes and mappings, which the record's own phases have
+    /// of the largest run.
+    pub phases: Vec<PhaseReadings>,
+}
+
+impl RepeatedRun {
+    /// From its start to its end.
+    pub fn wall(&self) -> Duration {
+        Duration::from_nanos(self.wall_ns)
+    }
+
+    /// The processor time of its tree; absent where a phase has none.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        cpu_time(&self.phases)
+    }
+
+    /// The runs of a record: none where there was one run, which the record itself is.
+    pub fn of(repeats: &Repeats) -> Vec<Self> {
+        if repeats.runs().len() < 2 {
+            return Vec::new();
+        }
+        repeats.runs().map(|(offset, ended)| Self::new(offset, ended)).collect()
+    }
+
+    fn new(offset: Duration, ended: &Ended) -> Self {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let bare = |phase: &PhaseReadings| PhaseReadings {
+            phase: phase.phase.clone(),
+            readings: phase.readings.clone(),
+            unavailable: phase.unavailable.clone(),
+            timeline: Vec::new(),
+            processes: Vec::new(),
+            mappings: Vec::new(),
+            ..*phase
+        };
+        Self {
+            started_ns: nanoseconds(offset),
+            wall_ns: nanoseconds(ended.wall),
+            end: ended.end.clone(),
+            phases: ended.phases.iter().map(bare).collect(),
+        }
+    }
+}
+
+/// The processor time of all `phases`; absent where one has none, or there is none.
+pub(super) fn cpu_time(phases: &[PhaseReadings]) -> Option<Duration> {
+    let of = |phase: &PhaseReadings| Some(phase.activity.cpu_user_ns?.saturating_add(phase.activity.cpu_system_ns?));
+    let sum = phases.iter().try_fold(0u64, |sum, phase| Some(sum.saturating_add(of(phase)?)));
+    sum.filter(|_| !phases.is_empty()).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_that_of_all_phases_or_none() {
+        let phase = |user, system| {
+            let mut phase = PhaseReadings::default();
+            (phase.activity.cpu_user_ns, phase.activity.cpu_system_ns) = (user, system);
+            phase
+        };
+        let whole = [phase(Some(5), Some(7)), phase(Some(1), Some(0))];
+        assert_eq!(cpu_time(&whole), Some(Duration::from_nanos(13)));
+        assert_eq!(cpu_time(&[phase(Some(5), None)]), None);
+        assert_eq!(cpu_time(&[]), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! The ceilings of a run, each as the mark with the water where the reading stands; then every verdict in words.
+
+use std::fmt::Write;
+
+use super::lines::{ceilings, class};
+use super::{axis, escaped, table};
+use crate::ceiling::CeilingVerdict;
+use crate::meter::Metric;
+use crate::record::{Record, VerdictStatus};
+use crate::report::page::{Level, mark};
+
+/// The figures that a run without ceilings is told by.
+const PLAIN: [(Metric, &str); 4] = [
+    (Metric::PeakRss, "most resident memory of all processes at one instant"),
+    (Metric::PeakAnon, "most anonymous memory of all processes at one instant"),
+    (Metric::SwapGrowth, "growth of swap in use"),
+    (Metric::AvailableFloor, "least memory available on the system"),
+];
+
+/// A card a ceiling; where there is none, a card for each of the figures that one would limit first.
+pub(super) fn cards(out: &mut String, record: &Record) {
+    out.push_str("<div class=\"marks\">\n");
+    let mut any = false;
+    for verdict in ceilings(record) {
+        any = true;
+        card(out, verdict);
+    }
+    if !any {
+        for (metric, note) in PLAIN {
+            plain(out, record, metric, note);
+        }
+    }
+    out.push_str("</div>\n");
+}
+
+fn card(out: &mut String, verdict: &CeilingVerdict) {
+    let (limit, reading) = (verdict.limit.bytes(), verdict.reading.as_ref());
+    let level = match reading.map(|reading| reading.bytes.bytes() as f64) {
+        // The line of a floor is what must remain: the water that takes from it rises as that falls.
+        Some(bytes) if verdict.metric.is_floor() => Level::At(limit as f64 / bytes.max(1.0)),
+        Some(bytes) if limit > 0 => Level::At(bytes / limit as f64),
+        Some(bytes) if bytes > 0.0 => Level::At(2.0),
+        _ => Level::Empty,
+    };
+    let sign = if verdict.metric.is_floor() { "≥" } else { "≤" };
+    let figure = reading.map_or("not measured".to_owned(), table::reading);
+    let past = if verdict.metric.is_floor() { "below" } else { "above" };
+    let by = match (verdict.by, reading) {
+        (Some(by), _) => format!(" · <b class=\"bad\">{by} {past}</b>"),
+        (None, Some(reading)) if reading.bytes == verdict.limit => " · at the line".to_owned(),
+        (None, Some(reading)) => {
+            let spare = reading.bytes.bytes().abs_diff(limit);
+            format!(" · <span class=\"good\">{} to spare</span>", axis::amount(spare))
+        }
+        (None, None) => String::new(),
+    };
+    let place = verdict.phase.as_ref().map_or(String::new(), |phase| format!(" in <b>{}</b>", escaped(phase)));
+    let trust = reading.map_or(String::new(), |reading| table::source(reading.source));
+    let _ = writeln!(
+        out,
+        "<div class=\"mark-card {}\">{}<div><span>{}</span><strong>{figure}</strong><span>{sign} {}{by}</span>\
+         <span class=\"soft\">{trust}{place}</span></div></div>",
+        class(verdict.status),
+        mark(level),
+        verdict.metric,
+        limit_words(limit),
+    );
+}
+
+/// A limit; one of nothing has its unit.
+fn limit_words(limit: u64) -> String {
+    if limit == 0 { "0 B".to_owned() } else { axis::amount(limit) }
+}
+
+fn plain(out: &mut String, record: &Record, metric: Metric, note: &str) {
+    let readings = record.phases.iter().filter_map(|phase| Some((phase, phase.readings.get(&metric)?)));
+    let worst = readings.reduce(|worst, next| if metric.is_past(next.1.bytes, worst.1.bytes) { next } else { worst });
+    let Some((phase, reading)) = worst else { return };
+    let _ = writeln!(
+        out,
+        "<div class=\"mark-card\"><div><span>{metric}</span><strong>{}</strong><span>{note}</span><span class=\"soft\">{} in \
+         <b>{}</b></span></div></div>",
+        table::reading(reading),
+        table::source(reading.source),
+        escaped(&phase.phase)
+    );
+}
+
+/// Every verdict, as it was judged.
+pub(super) fn verdicts(out: &mut String, record: &Record) {
+    if record.verdicts.is_empty() {
+        return;
+    }
+    out.push_str("<h2>Verdicts</h2>\n");
+    let rows = record.verdicts.iter().map(|verdict| {
+        let (class, word) = word(verdict.status);
+        vec![
+            format!("<b class=\"{class} nowrap\">{word}</b>"),
+            format!("<span class=\"nowrap\">{}</span>", escaped(&verdict.subject)),
+            escaped(&verdict.message),
+        ]
+    });
+    table::stack(out, &[table::words("Verdict"), table::words("Subject"), table::words("Why")], rows);
+}
+
+/// The class of a verdict, and the word with its sign.
+pub(super) fn word(status: VerdictStatus) -> (&'static str, &'static str) {
+    match status {
+        VerdictStatus::Pass => ("good", "✓ holds"),
+        VerdictStatus::Fail => ("bad", "✗ fails"),
+        VerdictStatus::NotMeasurable => ("warn", "? not measurable"),
+        VerdictStatus::Inconclusive => ("warn", "? inconclusive"),
+    }
+}

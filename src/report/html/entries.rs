@@ -1,0 +1,145 @@
+//! The results of entries: those that did not pass first with their causes, then a row each.
+
+use std::fmt::Write;
+
+use super::{absent, escaped, table};
+use crate::compare::{Elements, LeafOutcome};
+use crate::record::{EntryResult, ProfileStatus, Record, Semantics, Validation, ValidationStatus};
+use crate::report::terminal::{counted, duration, mismatch, number};
+
+/// So many entries are shown; all are in the record.
+const SHOWN: usize = 1000;
+
+/// So many are shown unfolded.
+const OPEN: usize = 40;
+
+/// The table of entries, for a run on a capture.
+pub(super) fn entries(out: &mut String, record: &Record) {
+    let Semantics::Capture(semantics) = &record.semantics else { return };
+    let results = &record.results.entries;
+    if results.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h2>Entries <small>{}</small></h2>", counted(results.len(), "entry", "entries"));
+    if let Some(all) = record.results.timing {
+        let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
+        let _ = writeln!(
+            out,
+            "<p class=\"soft\">per launch: median {}, mean {}{std}, min {}, max {} over {}</p>",
+            duration(all.median_ns),
+            duration(all.mean_ns),
+            duration(all.min_ns),
+            duration(all.max_ns),
+            counted(all.count as usize, "entry", "entries")
+        );
+    }
+    let mut order: Vec<&EntryResult> = results.iter().collect();
+    order.sort_by_key(|result| (!troubled(result), result.index));
+    let columns = [
+        table::words("entry"),
+        table::figures("bytes"),
+        table::words("validation"),
+        table::figures("max abs err"),
+        table::figures("max rel err"),
+        table::figures("median/launch"),
+        table::figures("mean/launch"),
+    ];
+    let slowest = results.iter().filter_map(mean).fold(0.0, f64::max);
+    let rows = order.iter().take(SHOWN).map(|result| {
+        let bytes = semantics.entries.get(result.index).map_or_else(absent, |entry| entry.bytes.to_string());
+        let leaves = result.validation.as_ref().map_or(&[][..], |validation| &validation.leaves);
+        let error = |figure: fn(&Elements) -> Option<f64>| largest(leaves, figure).map_or_else(absent, number);
+        let statistics = result.profile.as_ref().and_then(|profile| profile.statistics);
+        let time = |ns: Option<f64>| ns.map_or_else(absent, duration);
+        let bar = mean(result).map_or(String::new(), |ns| {
+            format!("<div class=\"bar\" style=\"width:{:.1}%\"></div>", ns / slowest.max(f64::MIN_POSITIVE) * 100.0)
+        });
+        vec![
+            escaped(&result.name),
+            bytes,
+            validation(result),
+            error(|elements| elements.max_abs_error),
+            error(|elements| elements.max_rel_error),
+            time(statistics.map(|statistics| statistics.median_ns)),
+            time(statistics.map(|statistics| statistics.mean_ns)) + &bar,
+        ]
+    });
+    let folded = results.len() > OPEN;
+    if folded {
+        let failed = results.iter().filter(|result| troubled(result)).count();
+        let _ = writeln!(
+            out,
+            "<details{}><summary>{failed} did not pass, {} did</summary>",
+            if failed > 0 { " open" } else { "" },
+            results.len() - failed
+        );
+    }
+    table::table(out, &columns, rows);
+    if let Some(more) = results.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(out, "<p class=\"soft\">and {more} more, in the record</p>");
+    }
+    if folded {
+        out.push_str("</details>\n");
+    }
+}
+
+fn mean(result: &EntryResult) -> Option<f64> {
+    result.profile.as_ref()?.statistics.map(|statistics| statistics.mean_ns).filter(|ns| ns.is_finite())
+}
+
+/// Whether there is something to see.
+fn troubled(result: &EntryResult) -> bool {
+    let validation = result.validation.as_ref().is_some_and(|validation| !validation.passed());
+    validation || result.profile.as_ref().is_some_and(|profile| profile.status != ProfileStatus::Timed)
+}
+
+/// What became of the entry, and why.
+fn validation(result: &EntryResult) -> String {
+    let mut text = match &result.validation {
+        Some(validation) => status(validation),
+        None => absent(),
+    };
+    if let Some(profile) = &result.profile {
+        let words = match (profile.status, &profile.error) {
+            (ProfileStatus::Error, Some(error)) => format!("{}: {}", error.kind.name(), error.message),
+            (ProfileStatus::NotRun, _) => profile.not_run.clone().unwrap_or_default(),
+            _ => String::new(),
+        };
+        if !words.is_empty() {
+            let _ = write!(text, "<div class=\"why\">profile: {}</div>", escaped(&words));
+        }
+    }
+    text
+}
+
+fn status(validation: &Validation) -> String {
+    let badge = |class: &str, words: &str| format!("<b class=\"{class} nowrap\">{}</b>", escaped(words));
+    let why = |words: &str| format!("<div class=\"why\">{}</div>", escaped(words));
+    match validation.status {
+        ValidationStatus::Passed if validation.blindness.is_some_and(|blindness| blindness.any()) => {
+            badge("warn", "! match, blind") + &why("a wrong output would have passed too")
+        }
+        ValidationStatus::Passed => badge("good", "✓ match"),
+        ValidationStatus::Mismatch => {
+            let wrong = validation.leaves.iter().filter(|leaf| !leaf.passed);
+            badge("bad", "✗ mismatch") + &wrong.map(|leaf| why(&mismatch(leaf))).collect::<String>()
+        }
+        ValidationStatus::Error => match &validation.error {
+            Some(error) => {
+                let detail = error.detail.as_ref().map_or(String::new(), |detail| {
+                    let lines: Vec<_> = detail.lines().map(escaped).collect();
+                    format!("<details><summary>more</summary><pre>{}</pre></details>", lines.join("\n"))
+                });
+                badge("bad", &format!("✗ {}", error.kind.name())) + &why(&error.message) + &detail
+            }
+            None => badge("bad", "✗ error"),
+        },
+        ValidationStatus::NotRun => {
+            "<span class=\"soft\">– not run</span>".to_owned() + &why(validation.not_run.as_deref().unwrap_or_default())
+        }
+    }
+}
+
+fn largest(leaves: &[LeafOutcome], figure: impl Fn(&Elements) -> Option<f64>) -> Option<f64> {
+    leaves.iter().filter_map(|leaf| figure(leaf.elements.as_ref()?)).reduce(f64::max)
+}

@@ -1,0 +1,72 @@
+//! [`LoadLine`]: a ceiling that stands on a chart.
+
+use crate::ceiling::{CeilingStatus, CeilingVerdict};
+use crate::meter::Metric;
+use crate::record::Record;
+
+/// What a chart shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sea {
+    /// The memory of the tree.
+    Tree,
+    /// The memory that is available on the system.
+    System,
+}
+
+/// A ceiling on a chart.
+pub(super) struct LoadLine<'a> {
+    pub(super) verdict: &'a CeilingVerdict,
+    /// Where it stands: the limit, and for a growth what the tree held before it.
+    pub(super) at: u64,
+}
+
+/// The ceilings of `record`.
+pub(super) fn ceilings(record: &Record) -> impl Iterator<Item = &CeilingVerdict> {
+    record.verdicts.iter().filter_map(|verdict| verdict.ceiling.as_ref())
+}
+
+/// The ceilings that can be drawn on the chart of `sea`, the highest first.
+pub(super) fn lines(record: &Record, sea: Sea) -> Vec<LoadLine<'_>> {
+    let start = record.phases.first().and_then(|phase| phase.at_start);
+    let place = |verdict: &CeilingVerdict| {
+        let limit = verdict.limit.bytes();
+        let above = |base: Option<crate::ByteSize>| Some((Sea::Tree, base?.bytes().saturating_add(limit)));
+        match verdict.metric {
+            Metric::PeakRss | Metric::PeakAnon | Metric::PeakPss | Metric::PeakFile | Metric::PeakShmem => {
+                Some((Sea::Tree, limit))
+            }
+            Metric::PeakRssGrowth | Metric::RetainedRss => above(start.map(|split| split.rss)),
+            Metric::PeakAnonGrowth | Metric::RetainedAnon => above(start.and_then(|split| split.anon)),
+            Metric::AvailableFloor => Some((Sea::System, limit)),
+            // There is no timeline of the others.
+            _ => None,
+        }
+    };
+    let mut lines: Vec<_> = ceilings(record)
+        .filter_map(|verdict| place(verdict).filter(|(on, _)| *on == sea).map(|(_, at)| LoadLine { verdict, at }))
+        .collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.at));
+    lines
+}
+
+impl LoadLine<'_> {
+    /// The class of its colour.
+    pub(super) fn class(&self) -> &'static str {
+        class(self.verdict.status)
+    }
+
+    /// `peak_rss ≤ 256 MiB`.
+    pub(super) fn label(&self) -> String {
+        let sign = if self.verdict.metric.is_floor() { "≥" } else { "≤" };
+        format!("{} {sign} {}", self.verdict.metric, super::axis::amount(self.verdict.limit.bytes()))
+    }
+}
+
+/// The class of what has this status.
+pub(super) fn class(status: CeilingStatus) -> &'static str {
+    match status {
+        CeilingStatus::Holds => "good",
+        CeilingStatus::Broken => "bad",
+        CeilingStatus::NotMeasurable => "warn",
+    }
+}

@@ -1,0 +1,228 @@
+//! The memory of a run in figures: each phase, the largest processes, what grew, what it cost, and what came back.
+
+use std::fmt::Write;
+
+use super::{absent, axis, escaped, table};
+use crate::meter::{ActivityScope, MappingKind, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
+use crate::record::Record;
+use crate::report::terminal::{counted, duration};
+
+/// So many processes of a phase are shown at once; the others are folded below.
+const PROCESSES: usize = 12;
+
+/// Every reading of every phase.
+pub(super) fn phases(out: &mut String, record: &Record) {
+    let known = |metric: &Metric| record.phases.iter().any(|phase| phase.readings.contains_key(metric));
+    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(known).collect();
+    if metrics.is_empty() {
+        return;
+    }
+    let sources = "<small>~ sampled · ≥ at least · no sign: the kernel's own counter</small>";
+    let _ = writeln!(out, "<h2>Memory by phase {sources}</h2>");
+    let columns: Vec<_> = [table::words("phase"), table::figures("time")]
+        .into_iter()
+        .chain(metrics.iter().map(|metric| table::figures(metric.name())))
+        .collect();
+    let rows = record.phases.iter().map(|phase| {
+        let figures = metrics.iter().map(|metric| match phase.readings.get(metric) {
+            Some(reading) => table::reading(reading),
+            None => unread(phase, *metric),
+        });
+        [escaped(&phase.phase), duration(phase.wall_ns as f64)].into_iter().chain(figures).collect()
+    });
+    table::table(out, &columns, rows);
+}
+
+/// Why a figure is missing, under the pointer.
+fn unread(phase: &PhaseReadings, metric: Metric) -> String {
+    match phase.unavailable.get(&metric) {
+        Some(why) => format!("<span class=\"soft\" title=\"{}\">n/a</span>", escaped(why)),
+        None => absent(),
+    }
+}
+
+/// The figures that could not be read although they were wanted.
+pub(super) fn unavailable(out: &mut String, record: &Record) {
+    let reasons = record.phases.iter().flat_map(|phase| {
+        phase.unavailable.iter().filter(|(_, why)| *why != NOT_ASKED_FOR).map(move |(metric, why)| (metric, phase, why))
+    });
+    let rows: Vec<Vec<String>> = reasons
+        .map(|(metric, phase, why)| vec![metric.name().to_owned(), escaped(&phase.phase), escaped(why)])
+        .collect();
+    if !rows.is_empty() {
+        let _ =
+            writeln!(out, "<details><summary>{} not read</summary>", counted(rows.len(), "figure was", "figures were"));
+        table::table(out, &[table::words("figure"), table::words("phase"), table::words("why")], rows);
+        out.push_str("</details>\n");
+    }
+}
+
+/// The largest processes of each phase, as bars on one scale.
+pub(super) fn processes(out: &mut String, record: &Record) {
+    let phases: Vec<&PhaseReadings> = record.phases.iter().filter(|phase| !phase.processes.is_empty()).collect();
+    let most = phases.iter().flat_map(|phase| &phase.processes).map(|process| process.peak_rss.bytes.bytes()).max();
+    let Some(most) = most.map(|most| most.max(1)) else { return };
+    out.push_str("<h2>Largest processes <small>the peak of each, which need not have been at one instant</small></h2>\n<div class=\"fleet\">\n");
+    for phase in phases {
+        let _ = writeln!(out, "<section class=\"panel\"><h3>{}</h3>", escaped(&phase.phase));
+        let (shown, rest) = phase.processes.split_at(phase.processes.len().min(PROCESSES));
+        bars(out, shown, most);
+        if !rest.is_empty() {
+            let _ =
+                writeln!(out, "<details><summary>{}</summary>", counted(rest.len(), "more process", "more processes"));
+            bars(out, rest, most);
+            out.push_str("</details>\n");
+        }
+        out.push_str("</section>\n");
+    }
+    out.push_str("</div>\n");
+}
+
+fn bars(out: &mut String, processes: &[ProcessPeak], most: u64) {
+    out.push_str("<ol class=\"bars\">\n");
+    for process in processes {
+        let share = |bytes: u64| bytes as f64 / most as f64 * 100.0;
+        let anon = process.peak_anon.as_ref().map_or(String::new(), |anon| {
+            format!("<i class=\"anon\" style=\"width:{:.2}%\"></i>", share(anon.bytes.bytes()))
+        });
+        let anon_words = process
+            .peak_anon
+            .as_ref()
+            .map_or(String::new(), |anon| format!("<small>{} anon</small> ", axis::amount(anon.bytes.bytes())));
+        let _ = writeln!(
+            out,
+            "<li><span class=\"name\">{} <small>{}</small></span><span class=\"figure\">{anon_words}<b>{}</b></span>\
+             <span class=\"bar\"><i class=\"rss\" style=\"width:{:.2}%\"></i>{anon}</span></li>",
+            escaped(&process.name),
+            process.pid,
+            table::reading(&process.peak_rss),
+            share(process.peak_rss.bytes.bytes()),
+        );
+    }
+    out.push_str("</ol>\n");
+}
+
+/// Faults, processor time, stalls and kills of each phase.
+pub(super) fn activity(out: &mut String, record: &Record) {
+    let any = record.phases.iter().any(|phase| {
+        let activity = &phase.activity;
+        activity.minor_faults.is_some() || activity.some_stall_us.is_some() || activity.oom_kills.is_some()
+    });
+    if !any {
+        return;
+    }
+    out.push_str("<h2>What it cost</h2>\n");
+    let columns =
+        ["CPU, user", "CPU, kernel", "minor faults", "major faults", "some stalled", "all stalled", "OOM kills"];
+    let columns: Vec<_> = [table::words("phase")].into_iter().chain(columns.map(table::figures)).collect();
+    let count = |n: Option<u64>| n.map_or_else(absent, grouped);
+    let time = |ns: Option<u64>| ns.map_or_else(absent, |ns| duration(ns as f64));
+    let of = |scope| match scope {
+        ActivityScope::System => "of the whole system",
+        ActivityScope::Cgroup => "of the control group",
+    };
+    let rows = record.phases.iter().map(|phase| {
+        let activity = &phase.activity;
+        let stall = |us: Option<u64>| {
+            let words = time(us.map(|us| us.saturating_mul(1000)));
+            format!("<span title=\"{}\">{words}</span>", of(activity.stalls_of))
+        };
+        vec![
+            escaped(&phase.phase),
+            time(activity.cpu_user_ns),
+            time(activity.cpu_system_ns),
+            count(activity.minor_faults),
+            count(activity.major_faults),
+            stall(activity.some_stall_us),
+            stall(activity.full_stall_us),
+            format!("<span title=\"{}\">{}</span>", of(activity.oom_kills_of), count(activity.oom_kills)),
+        ]
+    });
+    table::table(out, &columns, rows);
+}
+
+/// A count in groups of three digits.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join("\u{202f}")
+}
+
+/// The mappings that grew most.
+pub(super) fn mappings(out: &mut String, record: &Record) {
+    let rows: Vec<Vec<String>> = record
+        .phases
+        .iter()
+        .flat_map(|phase| phase.mappings.iter().map(move |mapping| (phase, mapping)))
+        .map(|(phase, mapping)| {
+            let growth = mapping.after.saturating_sub(mapping.before);
+            vec![
+                escaped(&phase.phase),
+                escaped(&mapping.name),
+                kind(mapping.kind).to_owned(),
+                mapping.before.to_string(),
+                mapping.after.to_string(),
+                format!("+{growth}"),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        out.push_str("<h2>Mappings that grew most</h2>\n");
+        let columns = [
+            table::words("phase"),
+            table::words("mapping"),
+            table::words("kind"),
+            table::figures("before"),
+            table::figures("at the peak"),
+            table::figures("growth"),
+        ];
+        table::table(out, &columns, rows);
+    }
+}
+
+const fn kind(kind: MappingKind) -> &'static str {
+    match kind {
+        MappingKind::Heap => "heap",
+        MappingKind::Anonymous => "anonymous",
+        MappingKind::Stack => "stack",
+        MappingKind::File => "file",
+        MappingKind::SharedMemory => "shared memory",
+        MappingKind::Kernel => "kernel",
+    }
+}
+
+/// The proofs that the memory of workers came back.
+pub(super) fn releases(out: &mut String, record: &Record) {
+    if record.releases.is_empty() {
+        return;
+    }
+    out.push_str("<h2>Memory that came back</h2>\n");
+    let bytes = |bytes: Option<crate::ByteSize>| bytes.map_or_else(absent, |bytes| bytes.to_string());
+    let rows = record.releases.iter().map(|release| {
+        let proof = &release.proof;
+        let (class, word) = match (proof.gone, proof.recovered) {
+            (true, Some(true)) => ("good", "✓ gone, memory back"),
+            (true, Some(false)) => ("warn", "? gone, memory not back"),
+            (true, None) => ("warn", "? gone, memory not known"),
+            (false, _) => ("bad", "✗ still there"),
+        };
+        vec![
+            format!("worker {} <small class=\"soft\">{}</small>", release.worker, release.pid),
+            format!("<b class=\"{class}\">{word}</b>"),
+            duration(proof.waited_ns as f64),
+            bytes(proof.worker_rss_at_end),
+            bytes(proof.available_at_end),
+            bytes(proof.available_after),
+        ]
+    });
+    let columns = [
+        table::words("worker"),
+        table::words("proof"),
+        table::figures("waited"),
+        table::figures("RSS at its end"),
+        table::figures("available at its end"),
+        table::figures("available after"),
+    ];
+    table::table(out, &columns, rows);
+}

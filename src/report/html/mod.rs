@@ -1,0 +1,47 @@
+//! Records as one page: the memory of each run over time with its ceilings as the load line, the verdicts, the largest
+//! processes, the results of entries, and what changed between two records.
+//!
+//! All that is seen is drawn here, as markup and SVG that widens with the screen; the page's script only adds the values
+//! under the pointer and a closer look at a stretch of time. Without it, and on paper, nothing is missing.
+
+mod axis;
+mod ceilings;
+mod chart;
+mod comparison;
+mod conditions;
+mod course;
+mod entries;
+mod lines;
+mod memory;
+mod overview;
+mod path;
+mod record;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::page::{Page, escaped};
+use crate::record::Record;
+use table::absent;
+
+/// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
+pub fn html(records: &[Record]) -> String {
+    let mut body = String::new();
+    if records.len() > 1 {
+        overview::overview(&mut body, records);
+    }
+    if let [before, after] = records {
+        comparison::comparison(&mut body, before, after);
+    }
+    for (at, record) in records.iter().enumerate() {
+        record::record(&mut body, record, at, records.len());
+    }
+    if records.is_empty() {
+        body.push_str("<h1>No record</h1>\n");
+    }
+    let title = match records {
+        [record] => format!("{}: {}", record.semantics.subject(), super::outcome::Outcome::of(record).word),
+        _ => format!("{} records", records.len()),
+    };
+    Page { title: &title, style: include_str!("html.css"), body: &body, script: include_str!("hover.js") }.html()
+}

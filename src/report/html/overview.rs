@@ -1,0 +1,40 @@
+//! Several records beside each other.
+
+use std::fmt::Write;
+
+use super::record::class;
+use super::{absent, escaped, table};
+use crate::meter::Metric;
+use crate::record::Record;
+use crate::report::outcome::Outcome;
+use crate::report::terminal::duration;
+
+/// The figures of a row.
+const FIGURES: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::SwapGrowth, Metric::AvailableFloor];
+
+/// A row a record.
+pub(super) fn overview(out: &mut String, records: &[Record]) {
+    let _ = writeln!(out, "<h1>{} records</h1>", records.len());
+    let mut columns =
+        vec![table::words("record"), table::words("outcome"), table::words("started"), table::figures("took")];
+    columns.extend(FIGURES.iter().map(|metric| table::figures(metric.name())));
+    let rows = records.iter().enumerate().map(|(at, record)| {
+        let outcome = Outcome::of(record);
+        let figures = FIGURES.iter().map(|&metric| {
+            let readings = record.phases.iter().filter_map(|phase| phase.readings.get(&metric));
+            let worst =
+                readings.reduce(|worst, next| if metric.is_past(next.bytes, worst.bytes) { next } else { worst });
+            worst.map_or_else(absent, table::reading)
+        });
+        [
+            format!("<a href=\"#record-{}\">{} {}</a>", at + 1, at + 1, escaped(record.semantics.subject())),
+            format!("<b class=\"{} nowrap\">{}</b>", class(outcome.tone), outcome.word),
+            escaped(&record.started),
+            duration(record.wall_ns as f64),
+        ]
+        .into_iter()
+        .chain(figures)
+        .collect()
+    });
+    table::table(out, &columns, rows);
+}

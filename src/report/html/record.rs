@@ -1,0 +1,65 @@
+//! One record on the page.
+
+use std::fmt::Write;
+
+use super::course::Course;
+use super::{ceilings, chart, conditions, entries, escaped, memory};
+use crate::record::{Record, Semantics};
+use crate::report::outcome::{Outcome, Tone, state_words};
+use crate::report::terminal::{duration, machine, words};
+
+/// Everything about `record`, the one at `at` of `count`.
+pub(super) fn record(out: &mut String, record: &Record, at: usize, count: usize) {
+    let _ = writeln!(out, "<article class=\"record\" id=\"record-{}\">", at + 1);
+    head(out, record, at, count);
+    ceilings::cards(out, record);
+    let course = Course::of(&record.phases);
+    if !record.phases.is_empty() {
+        chart::charts(out, record, &course);
+    }
+    ceilings::verdicts(out, record);
+    entries::entries(out, record);
+    memory::phases(out, record);
+    memory::unavailable(out, record);
+    memory::processes(out, record);
+    memory::mappings(out, record);
+    memory::activity(out, record);
+    memory::releases(out, record);
+    conditions::conditions(out, record);
+    out.push_str("</article>\n");
+}
+
+/// The class of an outcome.
+pub(super) fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Warn => "warn",
+    }
+}
+
+fn head(out: &mut String, record: &Record, at: usize, count: usize) {
+    let outcome = Outcome::of(record);
+    let number =
+        if count > 1 { format!("<span class=\"soft\">{} of {count} · </span>", at + 1) } else { String::new() };
+    let _ = writeln!(out, "<div class=\"head\"><div><h1>{number}{}</h1>", escaped(record.semantics.subject()));
+    if let Semantics::Command(command) = &record.semantics {
+        let _ = writeln!(out, "<p><code>{}</code></p>", escaped(&words(&command.command)));
+    }
+    let _ = writeln!(
+        out,
+        "<p class=\"soft\">{} · {} · {}</p></div>",
+        escaped(&record.started),
+        duration(record.wall_ns as f64),
+        escaped(&machine(&record.environment))
+    );
+    let _ = writeln!(
+        out,
+        "<p class=\"outcome {}\"><b>{}</b><span>{} (exit {}{})</span></p></div>",
+        class(outcome.tone),
+        outcome.word,
+        escaped(&outcome.meaning),
+        record.exit_code,
+        state_words(record.state)
+    );
+}

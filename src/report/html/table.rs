@@ -1,0 +1,76 @@
+//! Tables of a page, and the pieces that stand in their cells.
+
+use std::fmt::Write;
+
+use super::escaped;
+use crate::meter::{Reading, Source};
+use crate::report::terminal::interval;
+
+/// A column: its title, and whether it holds figures.
+pub(super) struct Column {
+    pub(super) title: String,
+    pub(super) number: bool,
+}
+
+/// A column of words.
+pub(super) fn words(title: &str) -> Column {
+    Column { title: title.to_owned(), number: false }
+}
+
+/// A column of figures.
+pub(super) fn figures(title: &str) -> Column {
+    Column { title: title.to_owned(), number: true }
+}
+
+/// A table whose cells are markup already.
+pub(super) fn table(out: &mut String, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
+    classed(out, "", columns, rows);
+}
+
+/// A table whose rows become paragraphs on a narrow screen, for one with sentences.
+pub(super) fn stack(out: &mut String, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
+    classed(out, " class=\"stack\"", columns, rows);
+}
+
+fn classed(out: &mut String, style: &str, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
+    let class =
+        |column: Option<&Column>| if column.is_some_and(|column| column.number) { " class=\"number\"" } else { "" };
+    let _ = write!(out, "<div class=\"scroll\"><table{style}>\n<thead><tr>");
+    for column in columns {
+        let _ = write!(out, "<th{}>{}</th>", class(Some(column)), escaped(&column.title));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        for (at, cell) in row.iter().enumerate() {
+            let _ = write!(out, "<td{}>{cell}</td>", class(columns.get(at)));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// A figure with the mark of its source, and in words under the pointer.
+pub(super) fn reading(reading: &Reading) -> String {
+    let mark = match reading.source {
+        Source::Exact => "",
+        Source::Sampled { .. } => "<small>~</small>",
+        Source::LowerBound => "<small>≥</small>",
+    };
+    let title = escaped(&format!("{}, {} ({})", reading.bytes.exact(), source(reading.source), reading.counter));
+    format!("<span title=\"{title}\">{}{mark}</span>", reading.bytes)
+}
+
+/// How far a figure can be trusted, in words.
+pub(super) fn source(source: Source) -> String {
+    match source {
+        Source::Exact => "exact".to_owned(),
+        Source::Sampled { interval_ns } => format!("sampled every {}", interval(interval_ns)),
+        Source::LowerBound => "at least".to_owned(),
+    }
+}
+
+/// What stands where there is no figure.
+pub(super) fn absent() -> String {
+    "<span class=\"soft\">–</span>".to_owned()
+}

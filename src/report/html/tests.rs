@@ -1,0 +1,38 @@
+use super::*;
+use crate::record::sample::{self, assert_snapshot};
+use crate::report::page::body;
+
+#[test]
+fn a_test_that_held_its_ceilings() {
+    assert_snapshot("html_test", body(&html(&[sample::test()])));
+}
+
+#[test]
+fn a_check_with_every_failure() {
+    let page = html(&[sample::failing()]);
+    assert_snapshot("html_failing", body(&page));
+}
+
+#[test]
+fn two_records_are_compared_and_more_stand_in_a_table() {
+    let mut after = sample::record();
+    after.phases[0].readings.get_mut(&crate::meter::Metric::PeakRss).unwrap().bytes = crate::ByteSize::mib(96);
+    assert_snapshot(
+        "html_comparison",
+        body(&html(&[sample::record(), after.clone()])).split_once("<article").unwrap().0,
+    );
+    let other = html(&[sample::record(), sample::command()]);
+    assert!(other.contains("Not compared."), "their semantics differ");
+    let three = html(&[sample::record(), after, sample::command()]);
+    assert!(three.contains("<h1>3 records</h1>") && !three.contains("From the first to the second"));
+    assert_eq!(three.matches("<article").count(), 3);
+    assert!(html(&[]).contains("No record"));
+}
+
+#[test]
+fn water_above_a_ceiling_is_drawn_apart() {
+    let page = html(&[sample::failing()]);
+    assert!(page.contains("<path class=\"over\"") && page.contains("class=\"load-line bad\""), "peak_rss is broken");
+    let page = html(&[sample::command()]);
+    assert!(!page.contains("<path class=\"over\"") && page.contains("<div class=\"far\">"), "the ceiling is far above");
+}

@@ -1,0 +1,92 @@
+//! What a command was made of and what it cost: its memory by kind at the peak, its processes, processor time, faults and
+//! stalls.
+
+use super::memory::marked;
+use super::style::Screen;
+use super::text::{LABEL, clean, counted, duration, labelled};
+use crate::meter::{Activity, ActivityScope, Metric, PhaseReadings, ProcessPeak, Source};
+use crate::record::{Policy, Record};
+
+/// So many processes are named, the largest.
+const NAMED: usize = 4;
+
+/// A line each, without those of which nothing is known.
+pub(super) fn cost(record: &Record, screen: &Screen) -> String {
+    let phases = &record.phases;
+    let lines = [
+        ("at peak", at_peak(phases)),
+        ("cgroup", cgroup(record)),
+        ("processes", processes(phases)),
+        ("cost", activity(phases)),
+    ];
+    let lines = lines.into_iter().filter_map(|(label, words)| Some((label, words?)));
+    lines.map(|(label, words)| labelled(label, screen.palette.dim, &words, LABEL, screen)).collect()
+}
+
+/// What the memory was when most was resident.
+fn at_peak(phases: &[PhaseReadings]) -> Option<String> {
+    let split = phases.iter().filter_map(|phase| phase.at_peak).max_by_key(|split| split.rss)?;
+    let parts = [("anonymous", split.anon), ("of files", split.file), ("shared", split.shmem), ("in swap", split.swap)];
+    let parts: Vec<_> = parts.into_iter().filter_map(|(kind, bytes)| Some(format!("{} {kind}", bytes?))).collect();
+    Some(format!("{} resident: {}", split.rss, parts.join(", "))).filter(|_| !parts.is_empty())
+}
+
+/// The memory of the control group that was made for it.
+fn cgroup(record: &Record) -> Option<String> {
+    match &record.policy {
+        Policy::Process(policy) if policy.own_cgroup => {}
+        _ => return None,
+    }
+    let readings = record.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakCgroup));
+    let reading = readings.max_by_key(|reading| reading.bytes);
+    let reason = || record.phases.iter().find_map(|phase| phase.unavailable.get(&Metric::PeakCgroup)).cloned();
+    reading.map(|reading| format!("{} ({})", marked(reading).trim_end(), reading.counter)).or_else(reason)
+}
+
+fn processes(phases: &[PhaseReadings]) -> Option<String> {
+    let counts = || phases.iter().filter_map(|phase| phase.process_count);
+    // One that lives through several phases is in the count of each.
+    let count = counts().map(|count| count.count).max()?;
+    let exact = phases.len() == 1 && counts().all(|count| count.source == Source::Exact);
+    let mut largest: Vec<&ProcessPeak> = Vec::new();
+    for process in phases.iter().flat_map(|phase| &phase.processes) {
+        match largest.iter_mut().find(|known| known.pid == process.pid && known.name == process.name) {
+            Some(known) if known.peak_rss.bytes >= process.peak_rss.bytes => {}
+            Some(known) => *known = process,
+            None => largest.push(process),
+        }
+    }
+    largest.sort_by_key(|process| std::cmp::Reverse(process.peak_rss.bytes));
+    let named: Vec<_> = largest
+        .iter()
+        .take(NAMED)
+        .map(|process| format!("{} ({}) {}", clean(&process.name), process.pid, marked(&process.peak_rss).trim_end()))
+        .collect();
+    let at_least = if exact { "" } else { "at least " };
+    let of = if named.is_empty() { String::new() } else { format!("; largest: {}", named.join(", ")) };
+    Some(format!("{at_least}{}{of}", counted(usize::try_from(count).unwrap_or(usize::MAX), "process", "processes")))
+}
+
+fn activity(phases: &[PhaseReadings]) -> Option<String> {
+    let sum =
+        |part: fn(&Activity) -> Option<u64>| phases.iter().map(|phase| part(&phase.activity)).sum::<Option<u64>>();
+    let mut parts = Vec::new();
+    if let Some((user, system)) = sum(|activity| activity.cpu_user_ns).zip(sum(|activity| activity.cpu_system_ns)) {
+        parts.push(format!(
+            "{} processor time in its own code, {} in the kernel",
+            duration(user as f64),
+            duration(system as f64)
+        ));
+    }
+    if let Some((minor, major)) = sum(|activity| activity.minor_faults).zip(sum(|activity| activity.major_faults)) {
+        parts.push(format!("{minor} minor and {major} major faults"));
+    }
+    if let Some(stalled) = sum(|activity| activity.some_stall_us) {
+        let of = match phases.first()?.activity.stalls_of {
+            ActivityScope::System => "system",
+            ActivityScope::Cgroup => "control group",
+        };
+        parts.push(format!("{} stalled for memory ({of})", duration(stalled as f64 * 1e3)));
+    }
+    (!phases.is_empty() && !parts.is_empty()).then(|| parts.join("; "))
+}

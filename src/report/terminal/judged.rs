@@ -1,0 +1,97 @@
+//! Pieces of documents about figures that were judged against a baseline: outcomes, shifts, intervals.
+
+use anstyle::Style;
+
+use super::style::Palette;
+use super::text::{duration, number};
+use crate::bytes::ByteSize;
+use crate::gate::{Comparison, Interval, Method, Outcome, Summary, Unit};
+
+/// The word of a whole judgement.
+pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
+    match outcome {
+        Outcome::Fail => ("FAILS", palette.bad),
+        Outcome::Inconclusive => ("INCONCLUSIVE", palette.warn),
+        Outcome::NotComparable => ("NOT COMPARABLE", palette.warn),
+        Outcome::Pass | Outcome::Improved => ("HOLDS", palette.good),
+    }
+}
+
+/// The mark of one judgement.
+pub(super) fn outcome_mark(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
+    match outcome {
+        Outcome::Pass | Outcome::Improved => ("✓", palette.good),
+        Outcome::Fail => ("✗", palette.bad),
+        Outcome::Inconclusive => ("?", palette.warn),
+        Outcome::NotComparable => ("≠", palette.warn),
+    }
+}
+
+/// How intervals were found: each way once, with its confidence.
+pub(super) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
+    let mut methods: Vec<String> = Vec::new();
+    for comparison in comparisons {
+        if let (Some(method), Some(interval)) = (&comparison.method, comparison.interval) {
+            let text = format!("{method}, {}", percent_of(interval.confidence));
+            if !methods.contains(&text) {
+                methods.push(text);
+            }
+        }
+    }
+    methods
+}
+
+fn percent_of(confidence: f64) -> String {
+    format!("{} %", (confidence * 1e4).round() / 1e2)
+}
+
+/// An amount of a figure as people read it.
+pub(super) fn figure(amount: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => ByteSize::new(amount.round() as u64).to_string(),
+        Unit::Nanoseconds => duration(amount),
+        Unit::Count => number(amount),
+    }
+}
+
+/// The shift in per cent, or as an amount where there was nothing before.
+pub(super) fn change(comparison: &Comparison, before: f64) -> String {
+    match comparison.shift {
+        None => "-".to_owned(),
+        Some(0.0) => "=".to_owned(),
+        Some(shift) => moved(shift, before, comparison.unit),
+    }
+}
+
+/// An interval in per cent, or as amounts where there was nothing before.
+pub(super) fn range(interval: Interval, before: f64, unit: Unit) -> String {
+    if interval.low == 0.0 && interval.high == 0.0 {
+        return "=".to_owned();
+    }
+    let [low, high] = [interval.low, interval.high].map(|end| moved(end, before, unit));
+    format!("{} to {high}", low.strip_suffix(" %").unwrap_or(&low))
+}
+
+fn moved(shift: f64, before: f64, unit: Unit) -> String {
+    if before > 0.0 {
+        return format!("{:+.1} %", shift / before * 100.0);
+    }
+    format!("{}{}", if shift < 0.0 { "-" } else { "+" }, figure(shift.abs(), unit))
+}
+
+/// Said where figures count as fewer than they are.
+pub(super) fn dependence(comparison: &Comparison) -> Option<String> {
+    let Some(Method::Normal { baseline_effective, current_effective }) = comparison.method else { return None };
+    let fewer = |summary: Option<Summary>, effective: f64| {
+        summary.filter(|summary| effective < summary.count as f64).map(|summary| (summary.count, effective))
+    };
+    let told = [
+        ("the baseline", fewer(comparison.baseline, baseline_effective)),
+        ("now", fewer(comparison.current, current_effective)),
+    ];
+    let words: Vec<String> = told
+        .into_iter()
+        .filter_map(|(side, found)| found.map(|(count, effective)| format!("{count} of {side} as {effective:.0}")))
+        .collect();
+    (!words.is_empty()).then(|| format!("figures depend on the one before and count as fewer: {}", words.join(", ")))
+}

@@ -1,0 +1,102 @@
+//! Several runs of one command: a row each, and what they have in common.
+
+use super::memory::marked;
+use super::style::Screen;
+use super::table::{Align, Cell, Column, fitted};
+use super::text::duration;
+use crate::bytes::ByteSize;
+use crate::meter::{Metric, PhaseReadings, Reading};
+use crate::record::RepeatedRun;
+
+/// More runs than this are told by their least, median and most alone.
+const ROWS: usize = 12;
+
+const FIGURES: [(Metric, &str, u8); 4] = [
+    (Metric::PeakRss, "peak RSS", 0),
+    (Metric::PeakAnon, "peak anon", 1),
+    (Metric::PeakPss, "peak PSS", 4),
+    (Metric::GpuPeak, "GPU", 3),
+];
+
+/// The table of `runs`.
+pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
+    let figures: Vec<_> = FIGURES
+        .into_iter()
+        .filter(|&(metric, ..)| runs.iter().any(|run| worst(&run.phases, metric).is_some()))
+        .collect();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    if runs.len() <= ROWS {
+        rows.extend(runs.iter().enumerate().map(|(at, run)| row(at + 1, run, &figures, screen)));
+    }
+    let of = |value: fn(&RepeatedRun) -> Option<f64>| -> Option<[f64; 3]> { spread(runs.iter().map(value)) };
+    let wall = of(|run| Some(run.wall_ns as f64));
+    let cpu = of(|run| Some(run.cpu_time()?.as_nanos() as f64));
+    let bytes: Vec<_> = figures
+        .iter()
+        .map(|&(metric, ..)| spread(runs.iter().map(|run| Some(worst(&run.phases, metric)?.bytes.bytes() as f64))))
+        .collect();
+    for (at, title) in ["least", "median", "most"].into_iter().enumerate() {
+        let time =
+            |spread: &Option<[f64; 3]>| Cell::plain(spread.map_or("n/a".to_owned(), |spread| duration(spread[at])));
+        let size = |spread: &Option<[f64; 3]>| {
+            // The blank stands where the rows above have the mark of a source.
+            Cell::plain(spread.map_or("n/a ".to_owned(), |spread| format!("{} ", ByteSize::new(spread[at] as u64))))
+        };
+        let cells = [Cell::new(title, screen.palette.heading), time(&wall), time(&cpu)];
+        rows.push(cells.into_iter().chain(bytes.iter().map(size)).chain([Cell::plain("")]).collect());
+    }
+    let columns = [("run", Align::Left, 0), ("time", Align::Right, 2), ("CPU", Align::Right, 6)]
+        .into_iter()
+        .chain(figures.iter().map(|&(_, title, rank)| (title, Align::Right, rank)))
+        .chain([("end", Align::Left, 7)]);
+    fitted(columns.map(|(title, align, rank)| Column::new(title, align, rank)).collect(), &rows, screen)
+}
+
+fn row(number: usize, run: &RepeatedRun, figures: &[(Metric, &str, u8)], screen: &Screen) -> Vec<Cell> {
+    let palette = &screen.palette;
+    let cpu = run.cpu_time().map_or("n/a".to_owned(), |time| duration(time.as_nanos() as f64));
+    let cells = figures.iter().map(|&(metric, ..)| match worst(&run.phases, metric) {
+        Some(reading) => Cell::plain(marked(reading)),
+        None => Cell::new("n/a ", palette.warn),
+    });
+    let end = if run.end.success() {
+        Cell::new("exit 0", palette.dim)
+    } else {
+        Cell::new(run.end.exit_code.map_or_else(|| run.end.to_string(), |code| format!("exit {code}")), palette.warn)
+    };
+    let first = [
+        Cell::plain(number.to_string()),
+        Cell::new(duration(run.wall_ns as f64), palette.dim),
+        Cell::new(cpu, palette.dim),
+    ];
+    first.into_iter().chain(cells).chain([end]).collect()
+}
+
+/// The worst reading of a metric in any phase.
+fn worst(phases: &[PhaseReadings], metric: Metric) -> Option<&Reading> {
+    let readings = phases.iter().filter_map(|phase| phase.readings.get(&metric));
+    readings.reduce(|worst, reading| if metric.is_past(reading.bytes, worst.bytes) { reading } else { worst })
+}
+
+/// The least, the median and the most; `None` where a run has no value.
+fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
+    let mut values: Vec<f64> = values.collect::<Option<_>>()?;
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (*values.first()?, *values.last()?);
+    let middle = values.len() / 2;
+    let median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+    Some([least, median, most])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_of_all_runs_or_none() {
+        assert_eq!(spread([Some(3.0), Some(1.0), Some(2.0)].into_iter()), Some([1.0, 2.0, 3.0]));
+        assert_eq!(spread([Some(4.0), Some(1.0), Some(2.0), Some(3.0)].into_iter()), Some([1.0, 2.5, 4.0]));
+        assert_eq!(spread([Some(4.0), None].into_iter()), None);
+        assert_eq!(spread([].into_iter()), None);
+    }
+}

@@ -1,0 +1,5 @@
+import torch
+
+
+def launch(input, weight, bias):
+    return torch.nn.functional.linear(input, weight, bias)
