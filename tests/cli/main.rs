@@ -13,6 +13,7 @@ mod gate;
 mod generate;
 mod inspect;
 mod isolate;
+mod library;
 mod matrix;
 mod python;
 mod ratchet;
