@@ -11,7 +11,7 @@ use super::{escaped, path};
 use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::page::{Level, data, mark};
-use crate::report::terminal::duration;
+use crate::report::terminal::{clean, duration};
 
 /// The coordinates within a plot.
 const WIDTH: f64 = 1000.0;
@@ -22,12 +22,12 @@ const FARTHEST: u64 = 4;
 
 /// What the script shows under the pointer.
 #[derive(Serialize)]
-struct Values<'a> {
+struct Values {
     span: u64,
     /// Nanoseconds since the first phase began.
     at: Vec<u64>,
     series: Vec<Series>,
-    phases: Vec<(&'a str, u64, u64)>,
+    phases: Vec<(String, u64, u64)>,
 }
 
 #[derive(Serialize)]
@@ -285,7 +285,7 @@ fn values(out: &mut String, course: &Course<'_>) {
         phases: course
             .stretches
             .iter()
-            .map(|stretch| (&*stretch.phase.phase, stretch.from_ns, stretch.to_ns))
+            .map(|stretch| (clean(&stretch.phase.phase), stretch.from_ns, stretch.to_ns))
             .collect(),
     };
     out.push_str(&data(&values));

@@ -10,6 +10,7 @@ use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
 use super::duration;
+use super::report::ReportFlags;
 
 #[derive(Args)]
 pub struct Check {
@@ -48,6 +49,8 @@ pub struct Check {
     pub memory: MemoryFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub documents: ReportFlags,
 }
 
 #[derive(Args)]

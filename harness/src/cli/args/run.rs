@@ -11,6 +11,7 @@ use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::meter::Metric;
 
 use super::duration;
+use super::report::ReportFlags;
 
 #[derive(Args)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
@@ -69,6 +70,9 @@ pub struct Run {
     /// Print the record on standard error instead of the report
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]

@@ -18,6 +18,7 @@ pub(super) use document::verdict;
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
     // The record's place is tried before hours of work, not after.
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
+    arguments.documents.check()?;
     let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings()) {
         Ok(made) => made,
         Err(error) => {
@@ -30,7 +31,9 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     let written = file.map(|file| file.commit(&record)).transpose();
     let path = arguments.record.as_deref().filter(|_| written.is_ok());
     show(&record, path, arguments.json)?;
+    let documents = arguments.documents.write(std::slice::from_ref(&record));
     written?;
+    documents?;
     Ok(record.exit_code)
 }
 
