@@ -3,6 +3,7 @@
 `plimsoll_worker.py` has the protocol, and imports this once the channel stands, so that it can tell of a missing torch.
 """
 
+import ctypes
 import importlib.util
 import json
 import math
@@ -84,12 +85,61 @@ def is_own(file):
     return os.path.basename(file) in OWN_FILES or file.startswith("<frozen ")
 
 
-class Inputs:
-    """Values of one call. Each file is mapped once, copy-on-write: a kernel that writes its inputs changes no file."""
+class Maps:
+    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file."""
 
-    def __init__(self, call):
+    def __init__(self):
+        self.maps, self.calls = {}, {}
+
+    def part(self, path, start, end):
+        """A mapping of a file from `start`, the start of a page, to `end`."""
+        key = path, start, end
+        if key not in self.maps:
+            try:
+                with open(path, "rb") as file:
+                    size = os.fstat(file.fileno()).st_size
+                    if size < end:
+                        text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
+                        raise Refusal("input", text)
+                    # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
+                    self.maps[key] = mmap.mmap(file.fileno(), end - start, flags=mmap.MAP_PRIVATE | MAP_NORESERVE,
+                                               prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+            except OSError as error:
+                raise Refusal("input", f"{path} cannot be mapped: {error}") from None
+        self.calls[key] = self.calls.get(key, 0) + 1
+        return self.maps[key]
+
+    def restore(self):
+        """Takes back what a kernel wrote to parts that other calls of the batch are given as well."""
+        shared = [self.maps[key] for key, calls in self.calls.items() if calls > 1]
+        written = written_ranges() if shared else []
+        for mapping in shared:
+            start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+            if any(first < start + len(mapping) and start < last for first, last in written):
+                # The pages of a private mapping that were written to are dropped, and read from the file again.
+                mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def written_ranges():
+    """The mappings of this process that have pages of their own, and not the file's alone."""
+    ranges, current = [], None
+    with open("/proc/self/smaps", "rb") as file:
+        for line in file:
+            name, value = line.split(b" ", 1)
+            if not name.endswith(b":"):
+                current = tuple(int(address, 16) for address in name.split(b"-"))
+            elif name == b"Anonymous:" and int(value.split()[0]):
+                ranges.append(current)
+    return ranges
+
+
+class Inputs:
+    """Values of one call, over files that are mapped. Calls of a batch share `maps`."""
+
+    def __init__(self, call, maps=None):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
+        self.shared = Maps() if maps is None else maps
         self.maps = {}
         self.args = [self.value(value) for value in call["args"]]
 
@@ -155,17 +205,7 @@ class Inputs:
             start = min(place["offset"] for place in places)
             start -= start % mmap.ALLOCATIONGRANULARITY
             end = max(place["offset"] + place["bytes"] for place in places)
-            try:
-                with open(path, "rb") as file:
-                    size = os.fstat(file.fileno()).st_size
-                    if size < end:
-                        text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
-                        raise Refusal("input", text)
-                    # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
-                    self.maps[path] = mmap.mmap(file.fileno(), end - start, flags=mmap.MAP_PRIVATE | MAP_NORESERVE,
-                                                prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start), start
-            except OSError as error:
-                raise Refusal("input", f"{path} cannot be mapped: {error}") from None
+            self.maps[path] = self.shared.part(path, start, end), start
         return self.maps[path]
 
 

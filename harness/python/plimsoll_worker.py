@@ -187,16 +187,18 @@ class Worker:
 
     def profile(self, id, calls, protocol):
         """All calls are made resident, then each is timed by itself."""
-        batch = []
+        batch, maps = [], self.backend.Maps()
         for call in calls:
             try:
-                batch.append((self.backend.Inputs(call).args, None))
+                batch.append((self.backend.Inputs(call, maps).args, None))
             except BaseException as error:
                 batch.append((None, error))
         for index, (args, error) in enumerate(batch):
             try:
                 if error:
                     raise error
+                if index:
+                    maps.restore()
                 self.warm_up(args, protocol["warmup"])
                 launches, durations = self.timed(args, protocol)
             except BaseException as error:

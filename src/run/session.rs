@@ -86,6 +86,7 @@ pub fn run(
         launcher.recycle(ReleaseReason::Finished);
     }
     let phases = meter.finish();
+    verifier.remember();
     let releases = launcher.releases();
 
     let mut verdicts = Vec::new();
