@@ -133,7 +133,7 @@ fn poisoned(words: &[String]) -> Record {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn hostile_names_stay_names(words in prop::collection::vec(hostile(), 1..12)) {
