@@ -9,6 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
+use super::report::ReportFlags;
 use super::{ConfigFlags, duration};
 
 #[derive(Args)]
@@ -50,6 +51,9 @@ pub struct Check {
     pub output: OutputFlags,
     #[command(flatten)]
     pub config: ConfigFlags,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 }
 
 #[derive(Args)]

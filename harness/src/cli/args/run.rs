@@ -10,6 +10,7 @@ use plimsoll::ByteSize;
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::meter::Metric;
 
+use super::report::ReportFlags;
 use super::{ConfigFlags, duration};
 
 #[derive(Args, Clone)]
@@ -72,6 +73,9 @@ pub struct Run {
     /// Print the record on standard error instead of the report
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
