@@ -79,6 +79,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::approx_constant, reason = "a score of the example, not pi")]
     fn of_a_published_case() {
         // Depression scores, Hollander and Wolfe (1973), the example of R's wilcox.test: V = 40 of 9 pairs, and with
         // conf.int the pseudo-median -0.46 and the interval -0.786 to -0.01.

@@ -112,7 +112,7 @@ pub(crate) mod tests {
             record.phases[0].readings.get_mut(&Metric::PeakRss).unwrap().bytes =
                 ByteSize::new(level + (number * 37 % 11) * 40_960);
             let commit = Commit {
-                id: blake3::hash(&number.to_le_bytes()).to_hex()[..40].to_owned(),
+                id: format!("{:040x}", number * 0x1234_5678_9abc),
                 branch: "main".to_owned(),
                 committed: 1_767_225_600 + number as i64 * 86_400,
                 title: format!("Change number {number} of the reader"),

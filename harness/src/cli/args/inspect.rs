@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::report::ReportFlags;
+
 #[derive(Args)]
 pub struct Inspect {
     /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected; a store, or STORE/captures/NAME
@@ -47,6 +49,9 @@ pub struct Compare {
     /// Print the differences as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 }
 
 #[derive(Args)]

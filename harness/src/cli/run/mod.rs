@@ -2,6 +2,7 @@
 
 mod document;
 mod keep;
+mod phases;
 mod repeat;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ pub use repeat::{Made, once};
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
     // The record's place is tried before hours of work, not after.
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
+    arguments.documents.check()?;
     let mut keeper = Keeper::new(arguments.record.as_deref());
     let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings(), &mut keeper) {
         Ok(made) => made,
@@ -43,8 +45,10 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
         let path = path.display();
         output::note(&format_args!("note: what was known while it ran could not be kept in {path}: {problem}"));
     }
+    let documents = arguments.documents.write(std::slice::from_ref(&record));
     written?;
     keeper.remove();
+    documents?;
     Ok(record.exit_code)
 }
 

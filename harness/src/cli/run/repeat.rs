@@ -11,8 +11,10 @@ use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
 use super::super::args::Run;
+use super::super::output;
 use super::document;
 use super::keep::Keeper;
+use super::phases::Phases;
 use crate::guardian;
 
 /// What was run.
@@ -69,13 +71,23 @@ pub fn once(arguments: &Run, ceilings: &Ceilings, output: Stdio) -> Result<Ended
     wait(start(arguments, ceilings, true, output)?, None)
 }
 
-fn start(arguments: &Run, ceilings: &Ceilings, one_of_many: bool, output: Stdio) -> Result<Running, CommandError> {
+fn start(
+    arguments: &Run,
+    ceilings: &Ceilings,
+    one_of_many: bool,
+    output: Stdio,
+) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
     command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() }).stdout(output);
     if let Some(guarded) = guardian::guarded() {
         guarded.prepare(&mut command);
     }
+    let phases = Phases::attach(arguments, &mut command).map_err(|source| CommandError::System {
+        program: program.to_string_lossy().into_owned(),
+        what: "the ways by which it tells of phases",
+        source,
+    })?;
     let asked = |metric| ceilings.get(metric).is_some();
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
@@ -84,31 +96,37 @@ fn start(arguments: &Run, ceilings: &Ceilings, one_of_many: bool, output: Stdio)
         .pss(arguments.pss || asked(Metric::PeakPss))
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
+        .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);
     if let Some(timeout) = arguments.timeout {
         metered = metered.timeout(timeout);
     }
-    metered.spawn()
+    Ok((metered.spawn()?, phases))
 }
 
 /// Makes the record of what is known while it runs.
 type SoFar<'a> = &'a mut dyn FnMut(Vec<PhaseReadings>) -> Record;
 
 /// Waits for the end of a run; hands signals on and keeps what is known meanwhile.
-fn wait(mut running: Running, mut kept: Option<(&mut Keeper, SoFar)>) -> Result<Ended, CommandError> {
+fn wait(
+    (mut running, mut phases): (Running, Phases),
+    mut kept: Option<(&mut Keeper, SoFar)>,
+) -> Result<Ended, CommandError> {
     let mut signals = guardian::guarded().map(|guarded| &guarded.signals);
     loop {
-        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).collect();
+        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
         match running.step_until(&fds, kept.as_ref().and_then(|(keeper, _)| keeper.due()))? {
-            Step::Over => return running.wait(),
+            Step::Over => break,
             Step::Elapsed => {
                 if let Some((keeper, so_far)) = &mut kept {
                     keeper.keep(|| so_far(running.meter().so_far()));
                 }
             }
             Step::Ready => {
+                phases.begin(&running);
                 if let Some(told) = signals {
+                    phases.resize();
                     told.hand_on(running.pid());
                     if told.orphaned() {
                         running.cancel();
@@ -118,6 +136,13 @@ fn wait(mut running: Running, mut kept: Option<(&mut Keeper, SoFar)>) -> Result<
             }
         }
     }
+    phases.begin(&running);
+    let ended = running.wait()?;
+    let too_many = phases.finish();
+    if too_many > 0 {
+        output::note(&format_args!("note: {too_many} phases were too many, and belong to the last"));
+    }
+    Ok(ended)
 }
 
 /// Standard input for one of several runs, so that each reads the same: a file from where it stood, a terminal as it is,
