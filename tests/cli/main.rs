@@ -19,6 +19,7 @@ mod records;
 mod report;
 mod run;
 mod run_faults;
+mod run_phases;
 mod run_repeat;
 mod snapshot;
 mod store;

@@ -149,6 +149,8 @@ class Release(unittest.TestCase):
         self.assertIn("out\n", printed)
         with open(outputs["record"], encoding="utf-8") as file:
             self.assertEqual(json.load(file)["semantics"]["label"], "a")
+        # Releases that write no Markdown leave the summary alone.
+        self.assertEqual("peak_rss" in summary, "--markdown" in run([program(), "run", "--help"]))
         with open(os.path.join(os.path.dirname(outputs["record"]), "report.html"), encoding="utf-8") as file:
             self.assertIn("peak_rss", file.read())
         outputs, printed, _ = self.action("breaks", 1, command="true", arguments="--peak-rss 1KiB")

@@ -9,6 +9,8 @@ mkdir -p "$PLIMSOLL_ACTION_FOLDER"
 read -r -d '' -a arguments < <(printf '%s\0' "$INPUT_ARGUMENTS")
 read -r -d '' -a gate < <(printf '%s\0' "$INPUT_GATE")
 
+# What run and gate say stands in the summary of the step as well.
+export PLIMSOLL_MARKDOWN=$GITHUB_STEP_SUMMARY
 plimsoll run --record "$record" ${arguments[@]+"${arguments[@]}"} -- bash -eo pipefail -c "$INPUT_COMMAND"
 code=$?
 # A record that was written is judged and kept, whatever became of the command.

@@ -13,6 +13,7 @@ mod generate;
 mod inspect;
 mod isolate;
 mod ledger;
+mod mark;
 mod matrix;
 mod model;
 mod output;
@@ -49,6 +50,7 @@ pub fn main() -> ExitCode {
         Command::Validate(check) => check::run(check::Parts::Validate, check),
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Mark(mark) => mark::run(&mark),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),

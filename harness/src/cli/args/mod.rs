@@ -28,7 +28,7 @@ pub use gate::{BenchGate, Calibrate, Gate, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
 pub use report::{Report, ReportFlags};
-pub use run::Run;
+pub use run::{Mark, Run};
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -50,6 +50,8 @@ pub enum Command {
     Profile(Check),
     /// Run a command and the processes below it under the meter, and judge their memory
     Run(Run),
+    /// Begin a phase of the run that this is called in, and return once it has begun
+    Mark(Mark),
     /// Write a synthetic capture: deterministic by seed, any size, constant memory
     Generate(Generate),
     /// Show what changed between two records; exit 1 where their semantics differ

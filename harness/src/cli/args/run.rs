@@ -9,6 +9,7 @@ use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::meter::Metric;
+use regex::bytes::Regex;
 
 use super::duration;
 
@@ -54,6 +55,15 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_CGROUP")]
     pub cgroup: bool,
 
+    /// Begin a phase at each line of the output that matches: named by the group `name` or the first, else the whole match.
+    /// May be given several times
+    #[arg(long = "phase", value_name = "REGEX", env = "PLIMSOLL_PHASE")]
+    pub phases: Vec<Regex>,
+
+    /// Give the command this descriptor, to which it writes the name of a phase on a line as it begins
+    #[arg(long, value_name = "N", env = "PLIMSOLL_PHASE_FD", value_parser = clap::value_parser!(u8).range(3..))]
+    pub phase_fd: Option<u8>,
+
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
     pub sample_interval: Duration,
@@ -73,6 +83,17 @@ pub struct Run {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "The run is found by the environment variable PLIMSOLL_MARKS, which `plimsoll run` sets. Exit codes: 0 \
+    the phase has begun; 2 there is no run, the name is none, or the run does not answer."
+)]
+pub struct Mark {
+    /// The name of the phase that begins
+    #[arg(value_name = "NAME")]
+    pub name: String,
 }
 
 impl Run {

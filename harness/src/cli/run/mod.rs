@@ -2,6 +2,7 @@
 
 mod document;
 mod keep;
+mod phases;
 mod repeat;
 
 use std::path::Path;

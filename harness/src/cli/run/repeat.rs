@@ -11,8 +11,10 @@ use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
 use super::super::args::Run;
+use super::super::output;
 use super::document;
 use super::keep::Keeper;
+use super::phases::Phases;
 use crate::guardian::{self, Guarded};
 
 /// What was run.
@@ -44,9 +46,10 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     let total = arguments.warmup.saturating_add(arguments.repeat.get());
     for number in 0..total {
         let offset = began.elapsed();
-        let running = start(arguments, ceilings, total > 1, guarded)?;
-        let ended =
-            wait(running, guarded, keeper, &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases))?;
+        let (running, phases) = start(arguments, ceilings, total > 1, guarded)?;
+        let ended = wait(running, phases, guarded, keeper, &mut |phases| {
+            document::so_far(arguments, &made, began.elapsed(), phases)
+        })?;
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
         made.orphaned = signals.is_some_and(|signals| signals.orphaned());
         let failed = !ended.end.success();
@@ -69,13 +72,18 @@ fn start(
     ceilings: &Ceilings,
     one_of_many: bool,
     guarded: Option<&Guarded>,
-) -> Result<Running, CommandError> {
+) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
     command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
     if let Some(guarded) = guarded {
         guarded.prepare(&mut command);
     }
+    let phases = Phases::attach(arguments, &mut command).map_err(|source| CommandError::System {
+        program: program.to_string_lossy().into_owned(),
+        what: "the ways by which it tells of phases",
+        source,
+    })?;
     let asked = |metric| ceilings.get(metric).is_some();
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
@@ -84,29 +92,33 @@ fn start(
         .pss(arguments.pss || asked(Metric::PeakPss))
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
+        .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);
     if let Some(timeout) = arguments.timeout {
         metered = metered.timeout(timeout);
     }
-    metered.spawn()
+    Ok((metered.spawn()?, phases))
 }
 
 /// Waits for the end of a run; hands signals on and keeps what is known meanwhile.
 fn wait(
     mut running: Running,
+    mut phases: Phases,
     guarded: Option<&Guarded>,
     keeper: &mut Keeper,
     so_far: &mut dyn FnMut(Vec<PhaseReadings>) -> Record,
 ) -> Result<Ended, CommandError> {
     let mut signals = guarded.map(|guarded| &guarded.signals);
     loop {
-        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).collect();
+        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
         match running.step_until(&fds, keeper.due())? {
-            Step::Over => return running.wait(),
+            Step::Over => break,
             Step::Elapsed => keeper.keep(|| so_far(running.meter().so_far())),
             Step::Ready => {
+                phases.begin(&running);
                 if let Some(told) = signals {
+                    phases.resize();
                     told.hand_on(running.pid());
                     if told.orphaned() {
                         running.cancel();
@@ -116,6 +128,13 @@ fn wait(
             }
         }
     }
+    phases.begin(&running);
+    let ended = running.wait()?;
+    let too_many = phases.finish();
+    if too_many > 0 {
+        output::note(&format_args!("note: {too_many} phases were too many, and belong to the last"));
+    }
+    Ok(ended)
 }
 
 /// Standard input for one of several runs, so that each reads the same: a file from where it stood, a terminal as it is,
