@@ -1,9 +1,11 @@
 //! The `plimsoll` command from outside.
 
+mod ab;
 mod bench_gate;
 mod calibrate;
 mod capture;
 mod check;
+mod config;
 mod diagnose;
 mod estimate;
 mod faults;

@@ -9,7 +9,8 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
-use super::duration;
+use super::report::ReportFlags;
+use super::{ConfigFlags, duration};
 
 #[derive(Args)]
 pub struct Check {
@@ -48,6 +49,11 @@ pub struct Check {
     pub memory: MemoryFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub config: ConfigFlags,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 }
 
 #[derive(Args)]
