@@ -12,10 +12,13 @@ use super::options::SwapScope;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
 use super::process::ProcessId;
-use super::reading::{MemorySplit, Source, TimelinePoint};
+use super::reading::{MemorySplit, ProcessRss, Source, TimelinePoint};
 use super::smaps::{MappingTable, SmapsPass};
 use super::timeline::Timeline;
 use crate::bytes::ByteSize;
+
+/// So many processes are kept of each point of a timeline.
+const LARGEST: usize = 4;
 
 /// How a phase began.
 #[derive(Clone, Debug)]
@@ -65,6 +68,8 @@ pub(crate) struct Phase {
     /// The largest resident set at which the mappings were read, and what they held.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
+    /// The largest processes of the pass under way.
+    largest: Vec<ProcessRss>,
     /// The root, where it has ended, its name, and the largest resident set of its line.
     pub(super) ended: Option<(ProcessId, String, ByteSize)>,
 }
@@ -88,6 +93,7 @@ impl Phase {
             gpu_passes: 0,
             mappings_at_peak: None,
             timeline: Timeline::new(interval),
+            largest: Vec::new(),
             ended: None,
         }
     }
@@ -117,13 +123,23 @@ impl Phase {
 
     /// Notes a process of a pass.
     pub(crate) fn record_process(&mut self, sample: ProcessSample<'_>) {
+        self.record_peaks(sample);
+        let (pid, rss) = (sample.id.pid, sample.memory.rss);
+        let place = self.largest.partition_point(|larger| larger.rss >= rss);
+        if place < LARGEST {
+            self.largest.truncate(LARGEST - 1);
+            self.largest.insert(place, ProcessRss { pid, rss });
+        }
+    }
+
+    fn record_peaks(&mut self, sample: ProcessSample<'_>) {
         let within = self.passes > 0 || self.beginning.reset == Some(sample.id.pid);
         self.population.record(sample, within, self.passes);
     }
 
     /// Notes that what was read of a process in the latest pass is the last before it is ended.
     pub(crate) fn record_last(&mut self, sample: ProcessSample<'_>) {
-        self.record_process(sample);
+        self.record_peaks(sample);
         self.population.seen_to_the_end(sample.id);
     }
 
@@ -149,6 +165,7 @@ impl Phase {
             }
         }
         self.at_end = pass.totals;
+        let largest = std::mem::take(&mut self.largest);
         if let Some(totals) = pass.totals {
             if self.at_peak.is_none_or(|peak| totals.rss > peak.rss) {
                 self.at_peak = Some(totals);
@@ -157,7 +174,11 @@ impl Phase {
                 at_ns: self.nanoseconds_to(pass.at),
                 rss: totals.rss,
                 anon: totals.anon,
+                shmem: totals.shmem,
+                swap: totals.swap,
                 available: pass.system.as_ref().ok().and_then(|system| system.available),
+                // What one process holds is the whole.
+                largest: if largest.len() > 1 { largest } else { Vec::new() },
             });
         }
         if let SmapsPass::Taken { late, mappings, .. } = &pass.smaps {

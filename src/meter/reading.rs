@@ -63,7 +63,7 @@ pub struct ProcessCount {
 }
 
 /// A point of a timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelinePoint {
     /// Nanoseconds since the phase began.
     pub at_ns: u64,
@@ -72,9 +72,28 @@ pub struct TimelinePoint {
     /// Anonymous resident memory of the tree; absent where the kernel does not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anon: Option<ByteSize>,
+    /// Resident shared memory of the tree; absent where the kernel does not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shmem: Option<ByteSize>,
+    /// What lies in swap of the tree; absent where the kernel does not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<ByteSize>,
     /// Memory available on the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<ByteSize>,
+    /// The largest processes of the tree then, the largest first, at most four; none where there is one process, which
+    /// has all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub largest: Vec<ProcessRss>,
+}
+
+/// What a process held at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessRss {
+    /// The process id.
+    pub pid: u32,
+    /// Its resident set.
+    pub rss: ByteSize,
 }
 
 /// Resident memory by kind and swap of the whole tree, at one instant. A part is absent where the kernel does not tell

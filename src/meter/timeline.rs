@@ -31,25 +31,25 @@ impl Timeline {
     }
 
     pub(crate) fn push(&mut self, point: TimelinePoint) {
-        self.last = Some(point);
-        self.insert(point.at_ns / self.stretch_ns, &[point]);
+        self.last = Some(point.clone());
+        self.insert(point.at_ns / self.stretch_ns, vec![point]);
         // One point is left for the last of all, which `into_points` adds.
         while self.points > TIMELINE_POINTS - 1 && self.stretches.len() > 1 {
             self.stretch_ns = self.stretch_ns.saturating_mul(2);
             self.points = 0;
             for (number, stretch) in std::mem::take(&mut self.stretches) {
-                self.insert(number / 2, &stretch);
+                self.insert(number / 2, stretch);
             }
         }
     }
 
-    fn insert(&mut self, number: u64, points: &[TimelinePoint]) {
+    fn insert(&mut self, number: u64, points: Vec<TimelinePoint>) {
         if self.stretches.last().is_none_or(|(last, _)| *last != number) {
             self.stretches.push((number, Vec::new()));
         }
         if let Some((_, stretch)) = self.stretches.last_mut() {
             self.points -= stretch.len();
-            stretch.extend_from_slice(points);
+            stretch.extend(points);
             keep_extremes(stretch);
             self.points += stretch.len();
         }
@@ -127,14 +127,15 @@ mod tests {
 
     fn point(at_ns: u64, rss: u64) -> TimelinePoint {
         let anon = Some(ByteSize::new(rss / 2));
-        TimelinePoint { at_ns, rss: ByteSize::new(rss), anon, available: Some(ByteSize::new(1 << 40)) }
+        let available = Some(ByteSize::new(1 << 40));
+        TimelinePoint { at_ns, rss: ByteSize::new(rss), anon, available, ..TimelinePoint::default() }
     }
 
     #[test]
     fn a_short_timeline_is_kept_as_it_is() {
         let mut timeline = Timeline::new(Duration::from_nanos(10));
         let points: Vec<_> = (0..200).map(|n| point(n * 10, n % 7)).collect();
-        points.iter().for_each(|&point| timeline.push(point));
+        points.iter().for_each(|point| timeline.push(point.clone()));
         assert_eq!(timeline.into_points(), points);
     }
 
@@ -171,10 +172,16 @@ mod tests {
                 .map(|(gap, rss, other)| {
                     at_ns += gap;
                     let other = other.map(|bytes| ByteSize::new(bytes.into()));
-                    TimelinePoint { at_ns, rss: ByteSize::new(rss.into()), anon: other, available: other }
+                    TimelinePoint {
+                        at_ns,
+                        rss: ByteSize::new(rss.into()),
+                        anon: other,
+                        available: other,
+                        ..TimelinePoint::default()
+                    }
                 })
                 .collect();
-            all.iter().for_each(|&point| timeline.push(point));
+            all.iter().for_each(|point| timeline.push(point.clone()));
             let kept = timeline.into_points();
             prop_assert!(kept.len() <= TIMELINE_POINTS);
             prop_assert!(kept.is_sorted_by_key(|point| point.at_ns) && kept.iter().all(|point| all.contains(point)));

@@ -12,7 +12,7 @@ use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Ran
 use crate::kernel::KernelIdentity;
 use crate::meter::{
     Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
-    ProcessCount, ProcessPeak, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
+    ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Statistics};
 
@@ -269,6 +269,12 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
         rss: ByteSize::mib(8 + (mib - 8) * (i % 12) / 11),
         anon: Some(ByteSize::mib(4)),
         available: Some(ByteSize::gib(57)),
+        // The supervisor beside its worker.
+        largest: vec![
+            ProcessRss { pid: 4242, rss: ByteSize::mib((mib - 8) * (i % 12) / 11 + 4) },
+            ProcessRss { pid: 4241, rss: ByteSize::mib(4) },
+        ],
+        ..TimelinePoint::default()
     });
     let split = |mib| {
         let part = |part| Some(ByteSize::mib(part));

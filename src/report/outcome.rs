@@ -1,5 +1,8 @@
-//! [`Outcome`]: the end of a run in a word and a sentence, the same in every report.
+//! [`Outcome`]: the end of a run in a word and a sentence, and what was judged, the same in every report.
 
+use std::collections::BTreeMap;
+
+use crate::ceiling::CeilingVerdict;
 use crate::record::{Record, RunState, VerdictStatus};
 
 /// How good the end of a run is.
@@ -45,5 +48,99 @@ pub(crate) fn state_words(state: RunState) -> &'static str {
         RunState::Complete => "",
         RunState::Interrupted => ", interrupted",
         RunState::Failed => ", cut short",
+    }
+}
+
+/// One thing that was judged, as a CI system shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding<'a> {
+    pub(crate) subject: &'a str,
+    pub(crate) status: VerdictStatus,
+    pub(crate) message: String,
+    pub(crate) ceiling: Option<&'a CeilingVerdict>,
+}
+
+/// Everything that was judged of `record`. A command that failed by itself broke no verdict, but what shows the findings
+/// without the exit code must not show it as good: there it fails.
+pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
+    let mut findings: Vec<_> = record
+        .verdicts
+        .iter()
+        .map(|verdict| Finding {
+            subject: &verdict.subject,
+            status: verdict.status,
+            message: verdict.message.clone(),
+            ceiling: verdict.ceiling.as_ref(),
+        })
+        .collect();
+    if let Some(end) = record.end.as_ref().filter(|end| !end.success()) {
+        let place = findings.iter().position(|finding| finding.subject == "command" && finding.ceiling.is_none());
+        match place.map(|at| &mut findings[at]) {
+            Some(finding) if finding.status == VerdictStatus::Pass => finding.status = VerdictStatus::Fail,
+            Some(_) => {}
+            None => findings.insert(
+                0,
+                Finding {
+                    subject: "command",
+                    status: VerdictStatus::Fail,
+                    message: format!("it {end}"),
+                    ceiling: None,
+                },
+            ),
+        }
+    }
+    findings
+}
+
+/// The records' subjects, each told apart by a number where one comes again.
+pub(crate) fn names(records: &[Record]) -> Vec<String> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut names: Vec<String> = Vec::with_capacity(records.len());
+    for record in records {
+        let subject = record.semantics.subject();
+        loop {
+            let count = seen.entry(subject).or_default();
+            *count += 1;
+            let name = if *count == 1 { subject.to_owned() } else { format!("{subject} #{count}") };
+            // A subject may be written like one that was numbered.
+            if !names.contains(&name) {
+                names.push(name);
+                break;
+            }
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{EndCause, ProcessEnd};
+    use crate::record::{Verdict, sample};
+
+    #[test]
+    fn a_command_that_failed_by_itself_is_shown_as_failed() {
+        let mut record = sample::command();
+        assert!(findings(&record).iter().all(|finding| finding.status == VerdictStatus::Pass));
+        record.end = Some(ProcessEnd { exit_code: Some(7), signal: None, cause: EndCause::Exited });
+        record.exit_code = 7;
+        let found = findings(&record);
+        assert_eq!((found[0].subject, found[0].status), ("command", VerdictStatus::Fail));
+        assert_eq!(found[0].message, "it exited with code 7");
+        record.verdicts.insert(0, Verdict::new("command", VerdictStatus::Pass, "it exited with code 7"));
+        assert_eq!(findings(&record).len(), record.verdicts.len());
+        assert_eq!(Outcome::of(&record).word, "ENDED");
+    }
+
+    #[test]
+    fn records_of_one_subject_have_names_of_their_own() {
+        let (mut first, mut odd) = (sample::command(), sample::command());
+        let rename = |record: &mut Record, name: &str| match &mut record.semantics {
+            crate::record::Semantics::Command(command) => command.label = name.to_owned(),
+            other => panic!("{other:?}"),
+        };
+        rename(&mut first, "a");
+        rename(&mut odd, "a #2");
+        assert_eq!(names(&[first.clone(), odd, first.clone(), first]), ["a", "a #2", "a #3", "a #4"]);
     }
 }

@@ -44,6 +44,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     // The record's place is tried before hours of work, not after.
     let path = record_path(&check);
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
+    check.documents.check()?;
 
     let ceilings = ceilings(&check.memory);
     let meter = Meter::start_with(MeterOptions {
@@ -62,7 +63,9 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
 
     let written = file.map(|file| file.commit(&record)).transpose();
     show(&record, path.as_deref().filter(|_| written.is_ok()), check.output.json)?;
+    let documents = check.documents.write(std::slice::from_ref(&record));
     written?;
+    documents?;
     Ok(match (record.state, cancel.signal()) {
         (RunState::Interrupted, Some(signal)) => 128 + signal,
         _ => record.exit_code,

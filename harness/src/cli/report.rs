@@ -1,6 +1,9 @@
 //! `report`: documents from records; and the same documents from what other commands have just made.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use plimsoll::record::Record;
 use plimsoll::report;
@@ -9,35 +12,82 @@ use super::args::{Report, ReportFlags};
 use super::{Failed, output};
 use crate::replace::replace;
 
+/// A format's document of records.
+type Format = fn(&[Record]) -> String;
+
 /// Reads the records and writes what was asked for.
 pub fn run(arguments: &Report) -> Result<u8, Failed> {
-    let records = arguments.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
-    if !arguments.documents.any() {
-        return Err("no report was asked for: add --html FILE".into());
+    let documents = &arguments.documents;
+    if documents.asked_for().next().is_none() {
+        return Err("no report was asked for: add --html FILE, --markdown FILE or another of them (see --help)".into());
     }
-    write(&arguments.documents, &records)?;
+    documents.check()?;
+    let records = arguments.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
+    documents.write(&records)?;
     Ok(0)
 }
 
-/// Writes the documents that `flags` ask for, each whole or not at all.
-pub fn write(flags: &ReportFlags, records: &[Record]) -> Result<(), Failed> {
-    if let Some(path) = &flags.html {
-        put(path, &report::html(records))?;
-    }
-    Ok(())
-}
-
 impl ReportFlags {
-    /// Whether any document is asked for.
-    pub fn any(&self) -> bool {
-        self.html.is_some()
+    /// The documents that are asked for, and where each goes.
+    fn asked_for(&self) -> impl Iterator<Item = (&Path, Format)> {
+        let all: [(&Option<PathBuf>, Format); 9] = [
+            (&self.html, report::html),
+            (&self.markdown, report::markdown),
+            (&self.junit, report::junit),
+            (&self.annotations, report::annotations),
+            (&self.gitlab, report::gitlab),
+            (&self.bencher, report::bencher),
+            (&self.github_benchmark, report::github_benchmark),
+            (&self.csv, report::csv),
+            (&self.openmetrics, report::openmetrics),
+        ];
+        all.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+
+    /// Looks whether the documents can be written, as far as that shows: before hours of work, not after.
+    pub fn check(&self) -> Result<(), Failed> {
+        for (path, _) in self.asked_for().filter(|(path, _)| !is_stdout(path)) {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let refused = |why: &str| Err(format!("cannot write {}: {why}", path.display()).into());
+            if path.is_dir() {
+                return refused("it is a folder");
+            }
+            match fs::metadata(folder) {
+                Ok(folder) if folder.is_dir() => {}
+                Ok(_) => return refused(&format!("{} is no folder", folder.display())),
+                Err(error) => return refused(&format!("{}: {error}", folder.display())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the documents of `records`, each whole or not at all. What cannot be written keeps none of the others from it.
+    pub fn write(&self, records: &[Record]) -> Result<(), Failed> {
+        let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
+        let mut failed: Option<Failed> = None;
+        for (path, format) in self.asked_for() {
+            let text = format(records);
+            let written = match () {
+                () if is_stdout(path) => output::text(&text),
+                // Steps of a job share it.
+                () if summary.as_deref().is_some_and(|summary| summary == path.as_os_str()) => append(path, &text),
+                () => replace(path, text.as_bytes()).map_err(|error| named(path, &error)),
+            };
+            failed = failed.or(written.err());
+        }
+        failed.map_or(Ok(()), Err)
     }
 }
 
-/// Writes `text` beside `path` and renames; `-` is standard output.
-fn put(path: &Path, text: &str) -> Result<(), Failed> {
-    if path.as_os_str() == "-" {
-        return output::text(text);
-    }
-    replace(path, text.as_bytes()).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == OsStr::new("-")
+}
+
+fn append(path: &Path, text: &str) -> Result<(), Failed> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| named(path, &error))
+}
+
+fn named(path: &Path, error: &std::io::Error) -> Failed {
+    format!("cannot write {}: {error}", path.display()).into()
 }

@@ -80,8 +80,7 @@ fn phases() -> Vec<PhaseReadings> {
                 .map(|(at, &mib)| TimelinePoint {
                     at_ns: wall_ms * MS * at as u64 / rss.len() as u64,
                     rss: ByteSize::mib(mib),
-                    anon: None,
-                    available: None,
+                    ..TimelinePoint::default()
                 })
                 .collect(),
         };

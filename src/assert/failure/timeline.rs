@@ -18,7 +18,7 @@ pub(super) fn over_time(phases: &[PhaseReadings], screen: &Screen) -> String {
     let mut starts = Vec::new();
     for phase in phases {
         starts.push(began);
-        let at = |point: &TimelinePoint| TimelinePoint { at_ns: began.saturating_add(point.at_ns), ..*point };
+        let at = |point: &TimelinePoint| TimelinePoint { at_ns: began.saturating_add(point.at_ns), ..point.clone() };
         points.extend(phase.timeline.iter().map(at));
         began = began.saturating_add(phase.wall_ns);
     }

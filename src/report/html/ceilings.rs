@@ -8,6 +8,7 @@ use crate::ceiling::CeilingVerdict;
 use crate::meter::Metric;
 use crate::record::{Record, VerdictStatus};
 use crate::report::page::{Level, mark};
+use crate::report::summary::source_words;
 
 /// The figures that a run without ceilings is told by.
 const PLAIN: [(Metric, &str); 4] = [
@@ -55,7 +56,7 @@ fn card(out: &mut String, verdict: &CeilingVerdict) {
         (None, None) => String::new(),
     };
     let place = verdict.phase.as_ref().map_or(String::new(), |phase| format!(" in <b>{}</b>", escaped(phase)));
-    let trust = reading.map_or(String::new(), |reading| table::source(reading.source));
+    let trust = reading.map_or(String::new(), |reading| source_words(reading.source));
     let _ = writeln!(
         out,
         "<div class=\"mark-card {}\">{}<div><span>{}</span><strong>{figure}</strong><span>{sign} {}{by}</span>\
@@ -81,7 +82,7 @@ fn plain(out: &mut String, record: &Record, metric: Metric, note: &str) {
         "<div class=\"mark-card\"><div><span>{metric}</span><strong>{}</strong><span>{note}</span><span class=\"soft\">{} in \
          <b>{}</b></span></div></div>",
         table::reading(reading),
-        table::source(reading.source),
+        source_words(reading.source),
         escaped(&phase.phase)
     );
 }

@@ -5,13 +5,14 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::axis;
-use super::course::{Course, Moment};
+use super::course::Course;
+use super::layers::{self, Layer};
 use super::lines::{LoadLine, Sea, lines};
 use super::{escaped, path};
 use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::page::{Level, data, mark};
-use crate::report::terminal::duration;
+use crate::report::terminal::{clean, duration};
 
 /// The coordinates within a plot.
 const WIDTH: f64 = 1000.0;
@@ -26,52 +27,16 @@ struct Values<'a> {
     span: u64,
     /// Nanoseconds since the first phase began.
     at: Vec<u64>,
-    series: Vec<Series>,
-    phases: Vec<(&'a str, u64, u64)>,
+    series: Vec<Series<'a>>,
+    phases: Vec<(String, u64, u64)>,
 }
 
 #[derive(Serialize)]
-struct Series {
-    name: &'static str,
-    class: &'static str,
-    values: Vec<Option<u64>>,
+struct Series<'a> {
+    name: &'a str,
+    class: &'a str,
+    values: &'a [Option<u64>],
 }
-
-/// One kind of memory on a chart.
-struct Layer {
-    name: &'static str,
-    note: &'static str,
-    class: &'static str,
-    /// Its upper edge at a moment.
-    top: fn(&Moment) -> Option<u64>,
-    /// The ceilings above whose line it is marked.
-    limited_by: &'static [Metric],
-}
-
-const TREE: [Layer; 2] = [
-    Layer {
-        name: "RSS",
-        note: "all resident memory; the part above anonymous is of files and shared",
-        class: "rss",
-        top: |moment| Some(moment.rss),
-        limited_by: &[Metric::PeakRss, Metric::PeakRssGrowth],
-    },
-    Layer {
-        name: "anonymous",
-        note: "heap, stacks, private copies",
-        class: "anon",
-        top: |moment| moment.anon,
-        limited_by: &[Metric::PeakAnon, Metric::PeakAnonGrowth],
-    },
-];
-
-const SYSTEM: [Layer; 1] = [Layer {
-    name: "available",
-    note: "on the whole system",
-    class: "available",
-    top: |moment| moment.available,
-    limited_by: &[Metric::AvailableFloor],
-}];
 
 /// The charts of `record` over its time, below each other.
 pub(super) fn charts(out: &mut String, record: &Record, course: &Course<'_>) {
@@ -82,19 +47,31 @@ pub(super) fn charts(out: &mut String, record: &Record, course: &Course<'_>) {
     }
     out.push_str("<section class=\"panel voyage\" aria-label=\"Memory over time\">\n");
     phases(out, course);
+    let (kinds, processes, system) = (layers::kinds(course), layers::processes(course), layers::system(course));
     let tree = lines(record, Sea::Tree);
     let top = domain(course.peak(), &tree);
-    plot(out, course, &TREE, &tree, top, true);
-    let least = course.moments.iter().filter_map(|moment| moment.available).min();
-    if least.is_some() {
-        let system = lines(record, Sea::System);
-        let most = course.moments.iter().filter_map(|moment| moment.available).max().unwrap_or(0);
-        plot(out, course, &SYSTEM, &system, domain(most, &system), false);
+    plot(out, course, &kinds, &tree, top, Plot::Tree);
+    if !processes.is_empty() {
+        plot(out, course, &processes, &[], domain(course.peak(), &[]), Plot::Processes);
+    }
+    if let [available] = &*system {
+        let lines = lines(record, Sea::System);
+        let most = available.values.iter().flatten().max().copied().unwrap_or(0);
+        plot(out, course, &system, &lines, domain(most, &lines), Plot::System);
     }
     times(out, course);
-    legend(out, course);
-    values(out, course);
+    let shown: Vec<&Layer> = kinds.iter().chain(processes.iter().rev()).chain(&system).collect();
+    legend(out, &shown);
+    values(out, course, &shown);
     out.push_str("</section>\n");
+}
+
+/// Which of the plots below each other it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plot {
+    Tree,
+    Processes,
+    System,
 }
 
 /// The top of the scale: room for the memory, and for every line that is not far above it.
@@ -122,7 +99,8 @@ fn phases(out: &mut String, course: &Course<'_>) {
     out.push_str("</div></div>\n");
 }
 
-fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine<'_>], top: u64, tall: bool) {
+fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine<'_>], top: u64, kind: Plot) {
+    let tall = kind == Plot::Tree;
     let share = |bytes: u64| 1.0 - bytes.min(top) as f64 / top as f64;
     let _ = write!(
         out,
@@ -136,7 +114,11 @@ fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLi
         let odd = if at % (2 * every) == 0 { "" } else { " class=\"odd\"" };
         let _ = write!(out, "<span{odd} style=\"top:{:.3}%\">{}</span>", share(bytes) * 100.0, axis::amount(bytes));
     }
-    let label = layers.iter().map(|layer| layer.name).collect::<Vec<_>>().join(" and ");
+    let label = match kind {
+        Plot::Tree => "Memory of all processes by kind",
+        Plot::Processes => "Memory by process",
+        Plot::System => "Memory available on the system",
+    };
     let _ = write!(
         out,
         "</div>\n<div class=\"plot\" tabindex=\"0\" role=\"img\" aria-label=\"{label} over time, up to {}; the arrow keys \
@@ -174,23 +156,24 @@ fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLi
 
 /// A layer, and the part of it that is past a ceiling of its own.
 fn layer_of(out: &mut String, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
-    let area = steps(course, layer.top, 0, y);
-    let _ = write!(out, "<path class=\"{}\" d=\"{area}\"/>", layer.class);
+    let x = |at: usize| course.share(course.moments[at].at_ns) * WIDTH;
+    if layer.line {
+        let levels = layer.tops.iter().enumerate().filter_map(|(at, top)| Some((x(at), y((*top)?))));
+        let _ = write!(out, "<path class=\"{}\" d=\"{}\"/>", layer.class, path::outline(levels, WIDTH));
+        return;
+    }
+    let area = |keep: &dyn Fn(u64) -> bool, bottom: u64| {
+        let levels = layer.tops.iter().enumerate().map(|(at, top)| (x(at), top.filter(|&bytes| keep(bytes)).map(y)));
+        path::area(levels, WIDTH, y(bottom))
+    };
+    let _ = write!(out, "<path class=\"{}\" d=\"{}\"/>", layer.class, area(&|_| true, 0));
     for line in lines.iter().filter(|line| layer.limited_by.contains(&line.verdict.metric)) {
         let (limit, floor) = (line.at, line.verdict.metric.is_floor());
-        let past =
-            |moment: &Moment| (layer.top)(moment).filter(|&bytes| if floor { bytes < limit } else { bytes > limit });
-        let area = steps(course, past, limit, y);
-        if !area.is_empty() {
-            let _ = write!(out, "<path class=\"over\" d=\"{area}\"/>");
+        let past = area(&|bytes| if floor { bytes < limit } else { bytes > limit }, limit);
+        if !past.is_empty() {
+            let _ = write!(out, "<path class=\"over\" d=\"{past}\"/>");
         }
     }
-}
-
-/// The area between `top` and `bottom` bytes, in stretches where there is a top.
-fn steps(course: &Course<'_>, top: impl Fn(&Moment) -> Option<u64>, bottom: u64, y: &dyn Fn(u64) -> f64) -> String {
-    let levels = course.moments.iter().map(|moment| (course.share(moment.at_ns) * WIDTH, top(moment).map(y)));
-    path::area(levels, WIDTH, y(bottom))
 }
 
 /// The peak of each phase, which may be above every sample of it: the kernel's own mark misses nothing.
@@ -256,36 +239,26 @@ fn times(out: &mut String, course: &Course<'_>) {
     out.push_str("</div></div>\n");
 }
 
-fn legend(out: &mut String, course: &Course<'_>) {
+fn legend(out: &mut String, layers: &[&Layer]) {
     out.push_str("<div class=\"legend\">");
-    let item = |out: &mut String, layer: &Layer| {
-        if course.moments.iter().any(|moment| (layer.top)(moment).is_some()) {
-            let _ = write!(
-                out,
-                "<span><i class=\"{}\"></i>{} <small>{}</small></span>",
-                layer.class, layer.name, layer.note
-            );
-        }
-    };
-    TREE.iter().chain(&SYSTEM).for_each(|layer| item(out, layer));
+    for layer in layers {
+        let (name, note) = (escaped(&layer.name), layer.note);
+        let _ = write!(out, "<span><i class=\"{}\"></i>{name} <small>{note}</small></span>", layer.class);
+    }
     out.push_str("<span><i class=\"high\"></i>high-water mark <small>of each phase</small></span>");
     out.push_str("</div>\n");
 }
 
-fn values(out: &mut String, course: &Course<'_>) {
-    let series = TREE.iter().chain(&SYSTEM).map(|layer| Series {
-        name: layer.name,
-        class: layer.class,
-        values: course.moments.iter().map(layer.top).collect(),
-    });
+fn values(out: &mut String, course: &Course<'_>, layers: &[&Layer]) {
+    let series = layers.iter().map(|layer| Series { name: &layer.name, class: &layer.class, values: &layer.values });
     let values = Values {
         span: course.span_ns,
         at: course.moments.iter().map(|moment| moment.at_ns).collect(),
-        series: series.filter(|series| series.values.iter().any(Option::is_some)).collect(),
+        series: series.collect(),
         phases: course
             .stretches
             .iter()
-            .map(|stretch| (&*stretch.phase.phase, stretch.from_ns, stretch.to_ns))
+            .map(|stretch| (clean(&stretch.phase.phase), stretch.from_ns, stretch.to_ns))
             .collect(),
     };
     out.push_str(&data(&values));

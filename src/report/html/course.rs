@@ -1,6 +1,7 @@
 //! [`Course`]: the memory of a run over time, its phases laid end to end, thinned to what a screen can show.
 
-use crate::meter::{Metric, PhaseReadings, TimelinePoint};
+use crate::bytes::ByteSize;
+use crate::meter::{Metric, PhaseReadings, ProcessRss, TimelinePoint};
 
 /// A course has at most about so many moments: more than a wide screen has columns.
 pub(super) const MOMENTS: usize = 1600;
@@ -13,13 +14,17 @@ pub(super) struct Stretch<'a> {
 }
 
 /// One moment of the course; what was not read then is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     /// Nanoseconds since the first phase began.
     pub(super) at_ns: u64,
     pub(super) rss: u64,
     pub(super) anon: Option<u64>,
+    pub(super) shmem: Option<u64>,
+    pub(super) swap: Option<u64>,
     pub(super) available: Option<u64>,
+    /// The largest processes, where there were several.
+    pub(super) largest: Vec<ProcessRss>,
 }
 
 /// The memory of a run over time.
@@ -59,11 +64,15 @@ impl<'a> Course<'a> {
 }
 
 fn moment(point: &TimelinePoint, from_ns: u64) -> Moment {
+    let bytes = |bytes: Option<ByteSize>| bytes.map(ByteSize::bytes);
     Moment {
         at_ns: from_ns.saturating_add(point.at_ns),
         rss: point.rss.bytes(),
-        anon: point.anon.map(|bytes| bytes.bytes()),
-        available: point.available.map(|bytes| bytes.bytes()),
+        anon: bytes(point.anon),
+        shmem: bytes(point.shmem),
+        swap: bytes(point.swap),
+        available: bytes(point.available),
+        largest: point.largest.clone(),
     }
 }
 
@@ -87,7 +96,7 @@ fn thinned(moments: Vec<Moment>, span_ns: u64) -> Vec<Moment> {
         ];
         places.sort_unstable();
         places.dedup();
-        kept.extend(places.into_iter().flatten().map(|at| part[at]));
+        kept.extend(places.into_iter().flatten().map(|at| part[at].clone()));
     }
     kept
 }
@@ -95,12 +104,15 @@ fn thinned(moments: Vec<Moment>, span_ns: u64) -> Vec<Moment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
 
     fn phase(points: impl Iterator<Item = (u64, u64)>, wall_ns: u64) -> PhaseReadings {
         let bytes = |n| Some(ByteSize::new(n));
-        let point =
-            |(at_ns, rss)| TimelinePoint { at_ns, rss: ByteSize::new(rss), anon: bytes(rss / 2), available: None };
+        let point = |(at_ns, rss)| TimelinePoint {
+            at_ns,
+            rss: ByteSize::new(rss),
+            anon: bytes(rss / 2),
+            ..TimelinePoint::default()
+        };
         PhaseReadings { wall_ns, timeline: points.map(point).collect(), ..PhaseReadings::default() }
     }
 

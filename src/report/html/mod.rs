@@ -11,6 +11,7 @@ mod comparison;
 mod conditions;
 mod course;
 mod entries;
+mod layers;
 mod lines;
 mod memory;
 mod overview;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::escaped;
-use crate::meter::{Reading, Source};
-use crate::report::terminal::interval;
+use crate::meter::Reading;
+use crate::report::summary::{source_mark, source_words};
 
 /// A column: its title, and whether it holds figures.
 pub(super) struct Column {
@@ -52,22 +52,12 @@ fn classed(out: &mut String, style: &str, columns: &[Column], rows: impl IntoIte
 
 /// A figure with the mark of its source, and in words under the pointer.
 pub(super) fn reading(reading: &Reading) -> String {
-    let mark = match reading.source {
-        Source::Exact => "",
-        Source::Sampled { .. } => "<small>~</small>",
-        Source::LowerBound => "<small>≥</small>",
+    let mark = match source_mark(reading.source) {
+        "" => String::new(),
+        mark => format!("<small>{mark}</small>"),
     };
-    let title = escaped(&format!("{}, {} ({})", reading.bytes.exact(), source(reading.source), reading.counter));
+    let title = escaped(&format!("{}, {} ({})", reading.bytes.exact(), source_words(reading.source), reading.counter));
     format!("<span title=\"{title}\">{}{mark}</span>", reading.bytes)
-}
-
-/// How far a figure can be trusted, in words.
-pub(super) fn source(source: Source) -> String {
-    match source {
-        Source::Exact => "exact".to_owned(),
-        Source::Sampled { interval_ns } => format!("sampled every {}", interval(interval_ns)),
-        Source::LowerBound => "at least".to_owned(),
-    }
 }
 
 /// What stands where there is no figure.

@@ -76,7 +76,11 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// `value` as an element that a script reads; no text in it can end the element.
 pub(crate) fn data(value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value).unwrap_or_default().replace('<', "\\u003c");
+    let json = serde_json::to_string(value)
+        .unwrap_or_default()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026");
     format!("<script type=\"application/json\">{json}</script>\n")
 }
 
@@ -94,7 +98,7 @@ mod tests {
     #[test]
     fn texts_are_escaped() {
         assert_eq!(escaped("<a href=\"x\">'&\u{1b}[0m"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;\u{fffd}[0m");
-        assert_eq!(data(&"</script>"), "<script type=\"application/json\">\"\\u003c/script>\"</script>\n");
+        assert_eq!(data(&"</b>&"), "<script type=\"application/json\">\"\\u003c/b\\u003e\\u0026\"</script>\n");
     }
 
     #[test]

@@ -9,11 +9,11 @@ use super::style::Screen;
 /// The columns of a label at the start of a line.
 pub(super) const LABEL: usize = 12;
 
-/// `text` without anything that a terminal would obey or that changes the order of what is read.
+/// `text` without anything that a terminal would obey, that changes the order of what is read or that is no character.
 pub(crate) fn clean(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
     };
     text.chars()
         .map(|c| {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::report::ReportFlags;
+
 #[derive(Args)]
 pub struct Inspect {
     /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected; a store, or STORE/captures/NAME
@@ -47,6 +49,9 @@ pub struct Compare {
     /// Print the differences as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 }
 
 #[derive(Args)]
@@ -72,6 +77,8 @@ pub enum Document {
     Ledger,
     /// Configurations beside a baseline, `plimsoll.matrix/1`
     Matrix,
+    /// The configuration, plimsoll.toml
+    Config,
     /// Records, judged, `plimsoll.gate/1`
     Gate,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`

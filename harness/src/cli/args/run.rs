@@ -11,9 +11,10 @@ use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::meter::Metric;
 use regex::bytes::Regex;
 
-use super::duration;
+use super::report::ReportFlags;
+use super::{ConfigFlags, duration};
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
     Exit codes: the command's own where nothing failed here, 128 and the signal where one ended it; 1 a ceiling is broken \
     or the timeout passed; 3 a ceiling is not measurable; 2 bad usage; 126 the program cannot be executed; 127 there is no \
@@ -76,9 +77,15 @@ pub struct Run {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub config: ConfigFlags,
+
     /// Print the record on standard error instead of the report
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
@@ -105,7 +112,7 @@ impl Run {
 }
 
 /// Ceilings of a command. Each is absolute and of all of its processes together.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Ceilings")]
 pub struct CeilingFlags {
     /// Resident memory at one instant

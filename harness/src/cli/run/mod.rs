@@ -15,13 +15,15 @@ use keep::Keeper;
 use super::args::Run;
 use super::{Failed, output};
 
-pub use document::label;
 pub(super) use document::verdict;
+pub use document::{label, record};
+pub use repeat::{Made, once};
 
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
     // The record's place is tried before hours of work, not after.
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
+    arguments.documents.check()?;
     let mut keeper = Keeper::new(arguments.record.as_deref());
     let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings(), &mut keeper) {
         Ok(made) => made,
@@ -43,8 +45,10 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
         let path = path.display();
         output::note(&format_args!("note: what was known while it ran could not be kept in {path}: {problem}"));
     }
+    let documents = arguments.documents.write(std::slice::from_ref(&record));
     written?;
     keeper.remove();
+    documents?;
     Ok(record.exit_code)
 }
 

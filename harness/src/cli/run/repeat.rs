@@ -15,7 +15,7 @@ use super::super::output;
 use super::document;
 use super::keep::Keeper;
 use super::phases::Phases;
-use crate::guardian::{self, Guarded};
+use crate::guardian;
 
 /// One part in so many of a processor's time goes into samples, however large the tree is.
 const SAMPLING_PARTS: u32 = 200;
@@ -49,10 +49,9 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     let total = arguments.warmup.saturating_add(arguments.repeat.get());
     for number in 0..total {
         let offset = began.elapsed();
-        let (running, phases) = start(arguments, ceilings, total > 1, guarded)?;
-        let ended = wait(running, phases, guarded, keeper, &mut |phases| {
-            document::so_far(arguments, &made, began.elapsed(), phases)
-        })?;
+        let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
+        let running = start(arguments, ceilings, total > 1, Stdio::inherit())?;
+        let ended = wait(running, Some((&mut *keeper, so_far)))?;
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
         made.orphaned = signals.is_some_and(|signals| signals.orphaned());
         let failed = !ended.end.success();
@@ -70,16 +69,21 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     Ok(made)
 }
 
+/// One run of which nothing is kept before its end, whose standard output goes to `output`.
+pub fn once(arguments: &Run, ceilings: &Ceilings, output: Stdio) -> Result<Ended, CommandError> {
+    wait(start(arguments, ceilings, true, output)?, None)
+}
+
 fn start(
     arguments: &Run,
     ceilings: &Ceilings,
     one_of_many: bool,
-    guarded: Option<&Guarded>,
+    output: Stdio,
 ) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
-    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
-    if let Some(guarded) = guarded {
+    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() }).stdout(output);
+    if let Some(guarded) = guardian::guarded() {
         guarded.prepare(&mut command);
     }
     let phases = Phases::attach(arguments, &mut command).map_err(|source| CommandError::System {
@@ -108,20 +112,24 @@ fn start(
     Ok((metered.spawn()?, phases))
 }
 
+/// Makes the record of what is known while it runs.
+type SoFar<'a> = &'a mut dyn FnMut(Vec<PhaseReadings>) -> Record;
+
 /// Waits for the end of a run; hands signals on and keeps what is known meanwhile.
 fn wait(
-    mut running: Running,
-    mut phases: Phases,
-    guarded: Option<&Guarded>,
-    keeper: &mut Keeper,
-    so_far: &mut dyn FnMut(Vec<PhaseReadings>) -> Record,
+    (mut running, mut phases): (Running, Phases),
+    mut kept: Option<(&mut Keeper, SoFar)>,
 ) -> Result<Ended, CommandError> {
-    let mut signals = guarded.map(|guarded| &guarded.signals);
+    let mut signals = guardian::guarded().map(|guarded| &guarded.signals);
     loop {
         let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
-        match running.step_until(&fds, keeper.due())? {
+        match running.step_until(&fds, kept.as_ref().and_then(|(keeper, _)| keeper.due()))? {
             Step::Over => break,
-            Step::Elapsed => keeper.keep(|| so_far(running.meter().so_far())),
+            Step::Elapsed => {
+                if let Some((keeper, so_far)) = &mut kept {
+                    keeper.keep(|| so_far(running.meter().so_far()));
+                }
+            }
             Step::Ready => {
                 phases.begin(&running);
                 if let Some(told) = signals {

@@ -1,0 +1,94 @@
+//! JUnit's XML: a suite a record, a case a verdict.
+//!
+//! What Jenkins' schema of it knows and no more. A ceiling that could not be measured is an `error`, for a skipped case
+//! would be taken for good.
+
+use std::fmt::Write;
+
+use super::outcome::{Finding, findings, names};
+use super::page::escaped;
+use crate::record::{EntryResult, Record, VerdictStatus};
+
+/// So many entries are named in the text of a failure.
+const ENTRIES: usize = 20;
+
+/// The records as JUnit's XML.
+pub fn junit(records: &[Record]) -> String {
+    let mut suites = String::new();
+    let mut totals = Totals::default();
+    for (record, name) in records.iter().zip(names(records)) {
+        suite(&mut suites, record, &escaped(&name), &mut totals);
+    }
+    let Totals { tests, failures, errors, seconds } = totals;
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"plimsoll\" tests=\"{tests}\" \
+         failures=\"{failures}\" errors=\"{errors}\" time=\"{seconds:.3}\">\n{suites}</testsuites>\n"
+    )
+}
+
+#[derive(Default)]
+struct Totals {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    seconds: f64,
+}
+
+fn suite(out: &mut String, record: &Record, name: &str, totals: &mut Totals) {
+    let findings = findings(record);
+    let count = |wanted: &dyn Fn(VerdictStatus) -> bool| findings.iter().filter(|found| wanted(found.status)).count();
+    let failures = count(&|status| status == VerdictStatus::Fail);
+    let errors = count(&|status| !matches!(status, VerdictStatus::Pass | VerdictStatus::Fail));
+    let seconds = record.wall().as_secs_f64();
+    totals.tests += findings.len();
+    totals.failures += failures;
+    totals.errors += errors;
+    totals.seconds += seconds;
+    // The schema's times have no fraction and no zone.
+    let started = record.started.split('.').next().unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"0\" \
+         time=\"{seconds:.3}\" timestamp=\"{}\">",
+        findings.len(),
+        escaped(started)
+    );
+    for finding in &findings {
+        case(out, record, name, finding);
+    }
+    out.push_str("  </testsuite>\n");
+}
+
+fn case(out: &mut String, record: &Record, name: &str, finding: &Finding<'_>) {
+    let message = escaped(&finding.message);
+    let (element, kind) = match finding.status {
+        VerdictStatus::Pass => {
+            let _ = writeln!(out, "    <testcase name=\"{}\" classname=\"{name}\"/>", escaped(finding.subject));
+            return;
+        }
+        VerdictStatus::Fail => ("failure", "failed"),
+        VerdictStatus::NotMeasurable => ("error", "not measurable"),
+        VerdictStatus::Inconclusive => ("error", "inconclusive"),
+    };
+    let _ = write!(
+        out,
+        "    <testcase name=\"{}\" classname=\"{name}\">\n      <{element} message=\"{message}\" type=\"{kind}\">{message}",
+        escaped(finding.subject)
+    );
+    if finding.subject == "validation" {
+        entries(out, &record.results.entries);
+    }
+    let _ = writeln!(out, "</{element}>\n    </testcase>");
+}
+
+/// The entries that did not pass, a line each.
+fn entries(out: &mut String, results: &[EntryResult]) {
+    let failed = || results.iter().filter(|entry| entry.validation.as_ref().is_some_and(|found| !found.passed()));
+    for entry in failed().take(ENTRIES) {
+        let why = entry.failure().map_or("does not match", |failure| failure.message.as_str());
+        let _ = write!(out, "\n{}: {}", escaped(&entry.name), escaped(why));
+    }
+    if let Some(more) = failed().count().checked_sub(ENTRIES).filter(|more| *more > 0) {
+        let _ = write!(out, "\nand {more} more");
+    }
+}

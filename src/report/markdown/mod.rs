@@ -1,0 +1,102 @@
+//! Records in Markdown, for a step's summary and for comments: the ceilings in a table, the rest folded.
+//!
+//! Names that come from records stand in code, where Markdown leaves them as they are and GitHub calls nobody. The whole
+//! is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
+
+mod escape;
+mod tables;
+
+use std::fmt::Write;
+
+use escape::{code, text};
+
+use super::outcome::{Outcome, Tone, findings, names, state_words};
+use super::terminal::{duration, machine, words};
+use crate::record::{Record, Semantics, compare_records};
+
+/// So many records are told one by one.
+const RECORDS: usize = 20;
+
+/// The records in Markdown.
+pub fn markdown(records: &[Record]) -> String {
+    let mut out = String::new();
+    let names = names(records);
+    if records.len() > 1 {
+        tables::overview(&mut out, records, &names);
+    }
+    if let [before, after] = records {
+        tables::comparison(&mut out, &compare_records(before, after));
+    }
+    for (record, name) in records.iter().zip(&names).take(RECORDS) {
+        one(&mut out, record, name);
+    }
+    if let Some(more) = records.len().checked_sub(RECORDS).filter(|more| *more > 0) {
+        let _ = writeln!(out, "and {more} more records");
+    }
+    out
+}
+
+/// The sign of an outcome.
+pub(super) const fn sign(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "✅",
+        Tone::Bad => "❌",
+        Tone::Warn => "⚠️",
+    }
+}
+
+fn one(out: &mut String, record: &Record, name: &str) {
+    let outcome = Outcome::of(record);
+    let _ = writeln!(out, "### {} {}: {}\n", sign(outcome.tone), code(name), outcome.word);
+    let _ = writeln!(
+        out,
+        "{} (exit {}{}, {})\n",
+        text(&outcome.meaning),
+        record.exit_code,
+        state_words(record.state),
+        duration(record.wall_ns as f64)
+    );
+    let findings = findings(record);
+    tables::ceilings(out, &findings);
+    tables::others(out, &findings);
+    let _ = writeln!(out, "<details><summary>Memory by phase, conditions</summary>\n");
+    tables::phases(out, record);
+    tables::processes(out, record);
+    if let Semantics::Command(command) = &record.semantics {
+        let _ = writeln!(out, "- command: {}", code(&words(&command.command)));
+    }
+    let _ = writeln!(out, "- semantics: {}", code(&record.semantics_digest));
+    let _ = writeln!(out, "- machine: {}", text(&machine(&record.environment)));
+    let _ = writeln!(out, "- started: {}, Plimsoll {}\n\n</details>\n", text(&record.started), text(&record.plimsoll));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample::{self, assert_snapshot};
+
+    #[test]
+    fn a_run_that_broke_a_ceiling_and_one_that_held() {
+        assert_snapshot("markdown_failing", &markdown(&[sample::failing()]));
+        assert_snapshot("markdown_command", &markdown(&[sample::command()]));
+    }
+
+    #[test]
+    fn two_records_are_compared() {
+        let mut after = sample::record();
+        let peak = after.phases[0].readings.get_mut(&crate::meter::Metric::PeakRss).unwrap();
+        peak.bytes = crate::ByteSize::mib(96);
+        assert_snapshot("markdown_comparison", &markdown(&[sample::record(), after]));
+        let other = markdown(&[sample::record(), sample::command()]);
+        assert!(other.contains("not compared"), "{other}");
+    }
+
+    #[test]
+    fn a_comment_has_room_for_any_number_of_records() {
+        let mut record = sample::command();
+        record.phases = vec![record.phases[0].clone(); 2000];
+        let text = markdown(&vec![record; 300]);
+        assert!(text.len() < 200_000, "{}", text.len());
+        assert!(text.contains("and 280 more records"));
+    }
+}

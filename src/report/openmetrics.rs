@@ -1,0 +1,96 @@
+//! OpenMetrics text: for GitLab's metrics report, and whatever reads Prometheus' format.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::outcome::{findings, names};
+use super::summary::{bare, source_words};
+use super::terminal::clean;
+use crate::record::{Record, Unit, VerdictStatus, figures};
+
+/// The samples of a metric family, which stand together.
+struct Family {
+    unit: &'static str,
+    help: &'static str,
+    samples: String,
+}
+
+/// The families under their names.
+#[derive(Default)]
+struct Families(BTreeMap<String, Family>);
+
+impl Families {
+    fn sample(&mut self, name: &str, unit: &'static str, help: &'static str, labels: &str, value: f64) {
+        let family = self.0.entry(name.to_owned()).or_insert(Family { unit, help, samples: String::new() });
+        let _ = writeln!(family.samples, "{name}{{{labels}}} {value}");
+    }
+
+    fn text(self) -> String {
+        let mut out = String::new();
+        for (name, family) in self.0 {
+            let _ = writeln!(out, "# TYPE {name} gauge");
+            if !family.unit.is_empty() {
+                let _ = writeln!(out, "# UNIT {name} {}", family.unit);
+            }
+            let _ = writeln!(out, "# HELP {name} {}", family.help);
+            out.push_str(&family.samples);
+        }
+        out + "# EOF\n"
+    }
+}
+
+/// The figures of the records as gauges in base units, then their ceilings and verdicts.
+pub fn openmetrics(records: &[Record]) -> String {
+    let mut families = Families::default();
+    for (record, name) in records.iter().zip(names(records)) {
+        let subject = format!("subject=\"{}\"", label(&name));
+        for figure in figures(record) {
+            let bare = metric(bare(&figure));
+            let (family, unit, scale) = match figure.unit {
+                Unit::Bytes => (format!("plimsoll_{bare}_bytes"), "bytes", 1.0),
+                Unit::Nanoseconds => (format!("plimsoll_{bare}_seconds"), "seconds", 1e9),
+                Unit::Count => (format!("plimsoll_{bare}"), "", 1.0),
+            };
+            let phase = figure.phase.as_ref().map_or(String::new(), |phase| format!(",phase=\"{}\"", label(phase)));
+            let source = figure.source.map_or(String::new(), |source| format!(",source=\"{}\"", source_words(source)));
+            let repeated = figure.values.len() > 1;
+            for (at, value) in figure.values.iter().enumerate() {
+                let repeat = if repeated { format!(",repeat=\"{}\"", at + 1) } else { String::new() };
+                let labels = format!("{subject}{phase}{source}{repeat}");
+                families.sample(
+                    &family,
+                    unit,
+                    "A figure of a run; without a phase over all of it.",
+                    &labels,
+                    value / scale,
+                );
+            }
+        }
+        for finding in findings(record) {
+            let status = match finding.status {
+                VerdictStatus::Pass => "pass",
+                VerdictStatus::Fail => "fail",
+                VerdictStatus::NotMeasurable => "not_measurable",
+                VerdictStatus::Inconclusive => "inconclusive",
+            };
+            let labels = format!("{subject},verdict=\"{}\",status=\"{status}\"", label(finding.subject));
+            families.sample("plimsoll_verdict", "", "1 under the status that the verdict has.", &labels, 1.0);
+            if let Some(ceiling) = finding.ceiling {
+                let help = "The limit of a figure: of available_floor the least, of others the most.";
+                let labels = format!("{subject},figure=\"{}\"", ceiling.metric);
+                families.sample("plimsoll_ceiling_bytes", "bytes", help, &labels, ceiling.limit.bytes() as f64);
+            }
+        }
+    }
+    families.text()
+}
+
+/// A name of a metric: its figures have dots, which none may have.
+fn metric(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// The value of a label.
+fn label(text: &str) -> String {
+    clean(text).replace('\\', "\\\\").replace('"', "\\\"")
+}

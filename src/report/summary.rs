@@ -1,0 +1,83 @@
+//! Figures as other formats take them: [`Summary`], the values of repeats as one with their spread; names, units and sources
+//! in words.
+
+use super::terminal::interval;
+use crate::meter::Source;
+use crate::record::{Figure, Unit};
+
+/// One value with its spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Summary {
+    /// The median.
+    pub(crate) value: f64,
+    /// The least and the most; absent where there is one value.
+    pub(crate) range: Option<(f64, f64)>,
+}
+
+impl Summary {
+    /// That of `figure`; `None` where it has no value.
+    pub(crate) fn of(figure: &Figure) -> Option<Self> {
+        let mut values: Vec<f64> = figure.values.iter().copied().filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Self { value: low + (high - low) / 2.0, range: (values.len() > 1).then_some((least, most)) })
+    }
+}
+
+/// The name of a figure without that of its phase.
+pub(crate) fn bare(figure: &Figure) -> &str {
+    let of_phase = figure.phase.as_deref().and_then(|phase| figure.name.strip_prefix(phase)?.strip_prefix('.'));
+    of_phase.unwrap_or(&figure.name)
+}
+
+/// The unit in a word.
+pub(crate) const fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes => "bytes",
+        Unit::Nanoseconds => "ns",
+        Unit::Count => "count",
+    }
+}
+
+/// How far a figure can be trusted, in words.
+pub(crate) fn source_words(source: Source) -> String {
+    match source {
+        Source::Exact => "exact".to_owned(),
+        Source::Sampled { interval_ns } => format!("sampled every {}", interval(interval_ns)),
+        Source::LowerBound => "at least".to_owned(),
+    }
+}
+
+/// The mark of a source behind a figure.
+pub(crate) const fn source_mark(source: Source) -> &'static str {
+    match source {
+        Source::Exact => "",
+        Source::Sampled { .. } => "~",
+        Source::LowerBound => "≥",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Direction;
+
+    #[test]
+    fn several_values_are_their_median_and_range() {
+        let figure = |values: &[f64]| Figure {
+            name: "a.b.peak_rss".to_owned(),
+            phase: Some("a.b".to_owned()),
+            unit: Unit::Bytes,
+            direction: Direction::Lower,
+            source: None,
+            values: values.to_vec(),
+        };
+        let of = |values: &[f64]| Summary::of(&figure(values));
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Some(Summary { value: 2.0, range: Some((1.0, 3.0)) }));
+        assert_eq!(of(&[4.0, 1.0]), Some(Summary { value: 2.5, range: Some((1.0, 4.0)) }));
+        assert_eq!(of(&[7.0]), Some(Summary { value: 7.0, range: None }));
+        assert_eq!(of(&[f64::NAN]), None);
+        assert_eq!(bare(&figure(&[])), "peak_rss");
+    }
+}

@@ -1,0 +1,333 @@
+//! What every format has to keep whatever a record says: names from outside end up as names.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use super::outcome::{findings, names};
+use super::terminal::clean;
+use super::*;
+use crate::record::sample::{self, assert_snapshot};
+use crate::record::{Record, RepeatedRun, Semantics, VerdictStatus};
+
+/// A command that ran three times, one that failed, and a check.
+fn records() -> Vec<Record> {
+    let mut repeated = sample::command();
+    let end = repeated.end.clone().unwrap();
+    let run = |at: u64| RepeatedRun {
+        started_ns: at * 300_000_000,
+        wall_ns: 240_000_000 + at * 1_000_000,
+        end: end.clone(),
+        phases: repeated.phases.iter().map(|phase| bare(phase, at)).collect(),
+    };
+    repeated.runs = (0..3).map(run).collect();
+    vec![repeated, sample::failing()]
+}
+
+/// A phase as a repeat keeps it, with a peak of its own.
+fn bare(phase: &crate::meter::PhaseReadings, at: u64) -> crate::meter::PhaseReadings {
+    let mut phase = crate::meter::PhaseReadings {
+        timeline: Vec::new(),
+        processes: Vec::new(),
+        mappings: Vec::new(),
+        ..phase.clone()
+    };
+    for reading in phase.readings.values_mut() {
+        reading.bytes = crate::ByteSize::new(reading.bytes.bytes() + at * (1 << 20));
+    }
+    phase
+}
+
+#[test]
+fn every_format_as_other_tools_read_it() {
+    let records = records();
+    assert_snapshot("report_junit", &junit(&records));
+    assert_snapshot("report_annotations", &annotations(&records));
+    assert_snapshot("report_gitlab", &gitlab(&records));
+    assert_snapshot("report_bencher", &bencher(&records[..1]));
+    assert_snapshot("report_github_benchmark", &github_benchmark(&records[..1]));
+    assert_snapshot("report_csv", &csv(&records[..1]));
+    assert_snapshot("report_openmetrics", &openmetrics(&records));
+}
+
+/// Names and messages that mean something to one format or another.
+fn hostile() -> impl Strategy<Value = String> {
+    let pieces = [
+        "<script>alert(1)</script>",
+        "</script>",
+        "]]>",
+        "<![CDATA[",
+        "&lt;",
+        "&",
+        "\"",
+        "'",
+        "`",
+        "``",
+        "|",
+        "\\",
+        "*",
+        "_",
+        "[a](http://b)",
+        "![x](y)",
+        "@all",
+        "#1",
+        "\n",
+        "\r\n",
+        "\t",
+        "\0",
+        "\u{1b}[31m",
+        "\u{202e}",
+        "\u{fffe}",
+        "\u{ffff}",
+        "%0A::error::",
+        "::error title=x::y",
+        "%",
+        ",",
+        ":",
+        "=cmd|' /C calc'!A0",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "# EOF\n",
+        "\"}",
+        "{",
+        "}",
+        "$x$",
+        "~~",
+        "é",
+        "日本",
+        " ",
+        "a",
+        "peak",
+    ];
+    prop::collection::vec(prop::sample::select(pieces.to_vec()).prop_map(str::to_owned), 1..5)
+        .prop_map(|parts| parts.concat())
+}
+
+/// A record in which everything that comes from outside is one of `words`.
+fn poisoned(words: &[String]) -> Record {
+    let mut words = words.iter().cycle().cloned();
+    let mut next = || words.next().expect("there are words");
+    let mut record = sample::failing();
+    let entries = &mut sample::capture(&mut record).entries;
+    let fresh: Vec<String> = entries.iter().map(|_| next()).collect();
+    entries.iter_mut().zip(&fresh).for_each(|(entry, name)| entry.name.clone_from(name));
+    record.results.entries.iter_mut().zip(fresh).for_each(|(result, name)| result.name = name);
+    sample::capture(&mut record).operator = next();
+    for phase in &mut record.phases {
+        phase.phase = next();
+        phase.processes[0].name = next();
+        phase.mappings[0].name = next();
+        phase.unavailable.values_mut().for_each(|why| *why = next());
+    }
+    for verdict in &mut record.verdicts {
+        verdict.message = next();
+        if verdict.ceiling.is_none() {
+            verdict.subject = next();
+        }
+    }
+    record.command = vec![next(), next()];
+    record.environment.versions.insert(next(), next());
+    record
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hostile_names_stay_names(words in prop::collection::vec(hostile(), 1..12)) {
+        let mut command = sample::command();
+        if let Semantics::Command(semantics) = &mut command.semantics {
+            semantics.label.clone_from(&words[0]);
+        }
+        let records = [poisoned(&words), command];
+        check_junit(&records)?;
+        check_annotations(&records)?;
+        check_json(&records)?;
+        check_csv(&records)?;
+        check_openmetrics(&records)?;
+        check_markdown(&records)?;
+        check_html(&records)?;
+    }
+}
+
+/// Well-formed, and of the elements and attributes that Jenkins' schema has, in their places.
+fn check_junit(records: &[Record]) -> Result<(), TestCaseError> {
+    let text = junit(records);
+    let document =
+        roxmltree::Document::parse(&text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
+    let root = document.root_element();
+    prop_assert_eq!(root.tag_name().name(), "testsuites");
+    let number =
+        |node: roxmltree::Node<'_, '_>, name: &str| node.attribute(name).and_then(|text| text.parse::<f64>().ok());
+    let mut of_root = 0.0;
+    for (suite, record) in root.children().filter(roxmltree::Node::is_element).zip(records) {
+        prop_assert_eq!(suite.tag_name().name(), "testsuite");
+        let mut known = ["name", "tests", "failures", "errors", "skipped", "time", "timestamp"].into_iter();
+        prop_assert!(known.all(|name| suite.attribute(name).is_some()) && suite.attributes().count() == 7);
+        let stamp = suite.attribute("timestamp").unwrap_or_default();
+        prop_assert!(stamp.len() == 19 && &stamp[10..11] == "T", "{}", stamp);
+        let cases: Vec<_> = suite.children().filter(roxmltree::Node::is_element).collect();
+        let found = findings(record);
+        prop_assert_eq!(cases.len(), found.len());
+        let (mut failures, mut errors) = (0.0, 0.0);
+        for (case, finding) in cases.iter().zip(&found) {
+            prop_assert_eq!(case.tag_name().name(), "testcase");
+            prop_assert_eq!(case.attribute("name"), Some(&*clean(finding.subject)));
+            prop_assert_eq!(case.attribute("classname"), suite.attribute("name"));
+            prop_assert_eq!(case.attributes().count(), 2);
+            let below: Vec<_> = case.children().filter(roxmltree::Node::is_element).collect();
+            prop_assert_eq!(below.len(), usize::from(finding.status != VerdictStatus::Pass));
+            for problem in below {
+                let names: BTreeSet<_> = problem.attributes().map(|attribute| attribute.name()).collect();
+                prop_assert_eq!(names, BTreeSet::from(["message", "type"]));
+                prop_assert_eq!(problem.attribute("message"), Some(&*clean(&finding.message)));
+                match problem.tag_name().name() {
+                    "failure" => failures += 1.0,
+                    "error" => errors += 1.0,
+                    other => prop_assert!(false, "{other}"),
+                }
+            }
+        }
+        prop_assert_eq!(number(suite, "tests"), Some(cases.len() as f64));
+        prop_assert_eq!((number(suite, "failures"), number(suite, "errors")), (Some(failures), Some(errors)));
+        of_root += cases.len() as f64;
+    }
+    prop_assert_eq!(number(root, "tests"), Some(of_root));
+    Ok(())
+}
+
+/// A line for each finding, of which none begins another command.
+fn check_annotations(records: &[Record]) -> Result<(), TestCaseError> {
+    let text = annotations(records);
+    let bad = records.iter().flat_map(findings).filter(|found| found.status != VerdictStatus::Pass).count();
+    prop_assert_eq!(text.lines().count(), bad);
+    for line in text.lines() {
+        let rest = line.strip_prefix("::error title=").or_else(|| line.strip_prefix("::warning title="));
+        let rest = rest.ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+        let (title, message) = rest.split_once("::").ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+        prop_assert!(!title.contains([':', ',']) && !message.is_empty(), "{}", line);
+        // Every escape is one that the runner knows.
+        for (at, _) in rest.match_indices('%') {
+            prop_assert!(["%25", "%3A", "%2C"].iter().any(|escape| rest[at..].starts_with(escape)), "{}", rest);
+        }
+    }
+    Ok(())
+}
+
+fn check_json(records: &[Record]) -> Result<(), TestCaseError> {
+    let parsed =
+        |text: String| serde_json::from_str::<serde_json::Value>(&text).map_err(|e| TestCaseError::fail(e.to_string()));
+    let issues = parsed(gitlab(records))?;
+    let prints: BTreeSet<_> = issues.as_array().unwrap().iter().map(|issue| issue["fingerprint"].to_string()).collect();
+    let subjects = records.iter().zip(names(records)).flat_map(|(record, name)| {
+        let bad = findings(record).into_iter().filter(|found| found.status != VerdictStatus::Pass);
+        bad.map(move |found| (name.clone(), found.subject.to_owned())).collect::<Vec<_>>()
+    });
+    prop_assert_eq!(prints.len(), subjects.collect::<BTreeSet<_>>().len());
+    for benchmark in parsed(bencher(records))?.as_object().unwrap().values() {
+        for measure in benchmark.as_object().unwrap().values() {
+            prop_assert!(measure["value"].is_f64());
+        }
+    }
+    for benchmark in parsed(github_benchmark(records))?.as_array().unwrap() {
+        prop_assert!(benchmark["name"].is_string() && benchmark["unit"].is_string() && benchmark["value"].is_f64());
+    }
+    Ok(())
+}
+
+/// Rows of one length, and no cell that a spreadsheet would compute.
+fn check_csv(records: &[Record]) -> Result<(), TestCaseError> {
+    let text = csv(records);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let mut rows = 0;
+    for row in reader.records() {
+        let row = row.map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
+        prop_assert!(row.iter().all(|cell| !cell.trim_start().starts_with(['=', '+', '-', '@'])), "{:?}", row);
+        prop_assert!(row[9].parse::<f64>().is_ok(), "{:?}", row);
+        rows += 1;
+    }
+    prop_assert_eq!(
+        rows,
+        records.iter().flat_map(crate::record::figures).map(|figure| figure.values.len()).sum::<usize>()
+    );
+    Ok(())
+}
+
+/// The grammar of OpenMetrics, line by line; no sample twice.
+fn check_openmetrics(records: &[Record]) -> Result<(), TestCaseError> {
+    let text = openmetrics(records);
+    prop_assert!(text.ends_with("\n# EOF\n") && text.matches("\n# EOF\n").count() == 1, "{}", text);
+    let label = r#"[a-z_]+="(?:[^"\\\n]|\\["\\n])*""#;
+    let sample = regex::Regex::new(&format!(r"^([a-z_][a-z0-9_]*)\{{{label}(?:,{label})*\}} [0-9.e+-]+$")).unwrap();
+    let (mut family, mut seen, mut families) = ("", BTreeSet::new(), BTreeSet::new());
+    for line in text.lines().take_while(|line| *line != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            family = rest.strip_suffix(" gauge").unwrap_or_default();
+            prop_assert!(families.insert(family), "{} comes again", family);
+        } else if let Some(rest) = line.strip_prefix("# UNIT ") {
+            let (name, unit) = rest.split_once(' ').unwrap_or_default();
+            prop_assert!(name == family && name.ends_with(&format!("_{unit}")), "{}", line);
+        } else if !line.starts_with("# HELP ") {
+            let captures = sample.captures(line).ok_or_else(|| TestCaseError::fail(line.to_owned()))?;
+            prop_assert_eq!(&captures[1], family);
+            let labels = line.rsplit_once("} ").map_or(line, |(labels, _)| labels);
+            prop_assert!(seen.insert(labels), "{} comes again", labels);
+        }
+    }
+    Ok(())
+}
+
+/// No markup but that of the document itself, no link, and tables whose rows are whole.
+fn check_markdown(records: &[Record]) -> Result<(), TestCaseError> {
+    let text = markdown(records);
+    let mut cells = 0;
+    let mut columns = 0;
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Html(html) | Event::InlineHtml(html) => {
+                let known = ["<details><summary>Memory by phase, conditions</summary>", "</details>"];
+                prop_assert!(known.contains(&html.trim()), "{}", html);
+            }
+            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::Emphasis | Tag::Strikethrough) => {
+                prop_assert!(false, "{}", text);
+            }
+            Event::Start(Tag::Table(alignments)) => columns = alignments.len(),
+            Event::Start(Tag::TableRow | Tag::TableHead) => cells = 0,
+            Event::Start(Tag::TableCell) => cells += 1,
+            Event::End(pulldown_cmark::TagEnd::TableRow) => prop_assert_eq!(cells, columns),
+            _ => {}
+        }
+    }
+    for line in text.lines().filter(|line| line.starts_with('|')) {
+        let bars = line.replace("\\|", "").matches('|').count();
+        prop_assert!((4..=10).contains(&bars), "{}", line);
+    }
+    Ok(())
+}
+
+/// Well-formed as XML between the frame's own unclosed elements: nothing that came from outside is an element.
+fn check_html(records: &[Record]) -> Result<(), TestCaseError> {
+    let page = html(records);
+    let body = format!("<main>{}</main>", page::body(&page));
+    // JSON may hold what XML may not; its element ends where the page says.
+    let document = body.replace(" hidden>", " hidden=\"\">").replace(" open>", " open=\"\">");
+    let parsed =
+        roxmltree::Document::parse(&document).map_err(|error| TestCaseError::fail(format!("{error}: {document}")))?;
+    for node in parsed.descendants().filter(roxmltree::Node::is_element) {
+        let known = [
+            "main", "article", "section", "div", "span", "p", "b", "i", "small", "strong", "code", "pre", "h1", "h2",
+            "h3", "a", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "details", "summary", "svg", "path",
+            "circle", "rect", "script",
+        ];
+        prop_assert!(known.contains(&node.tag_name().name()), "{:?}", node.tag_name());
+        if node.tag_name().name() == "script" {
+            prop_assert_eq!(node.attribute("type"), Some("application/json"));
+            serde_json::from_str::<serde_json::Value>(node.text().unwrap_or_default())
+                .map_err(|error| TestCaseError::fail(error.to_string()))?;
+        }
+        prop_assert!(!node.attributes().any(|attribute| attribute.name().starts_with("on")));
+    }
+    Ok(())
+}
