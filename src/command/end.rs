@@ -113,6 +113,10 @@ impl ProcessEnd {
                 evidence: vec![breach.to_string()],
             },
             (Some(Killed::Cancelled), ..) if was_killed => EndCause::Cancelled,
+            // A group that was made without a limit counts the kills of those around it and of the system.
+            _ if was_killed && !oom.own_group.is_empty() && oom.system.is_empty() => {
+                EndCause::CgroupOomKill { evidence: oom.own_group }
+            }
             _ if was_killed && !oom.group_around.is_empty() => EndCause::CgroupOomKill { evidence: oom.group_around },
             _ if was_killed && !oom.system.is_empty() => EndCause::KernelOomKill { evidence: oom.system },
             _ => EndCause::Signal,

@@ -107,6 +107,12 @@ impl Metered {
         self
     }
 
+    /// One part in so many of a processor's time may go into samples: the larger the tree, the seldomer they are.
+    pub fn cost(mut self, parts: u32) -> Self {
+        self.options.parts = Some(parts);
+        self
+    }
+
     /// Whose swap counts as `swap_growth`.
     pub fn swap(mut self, scope: SwapScope) -> Self {
         self.options.swap = scope;

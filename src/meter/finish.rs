@@ -7,7 +7,7 @@ use super::activity::Counters;
 use super::cgroup::CgroupReader;
 use super::metric::Metric;
 use super::pass::{DEVICES, NO_START, counter};
-use super::phase::{Phase, source};
+use super::phase::{Beginning, Phase, source};
 use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, Source};
 use super::smaps::growth;
 use crate::bytes::ByteSize;
@@ -26,6 +26,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) reaped_faults: Option<u64>,
     /// How many processes there ever were.
     pub(crate) adopted: u64,
+    /// The same by the kernel's own word.
+    pub(crate) born: Option<u64>,
     /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
     pub(crate) reset_since: bool,
     /// The control group, where there is one to read.
@@ -67,6 +69,7 @@ impl Phase {
                 }
             }
         }
+        let process_count = Some(process_count(&self.beginning, &ending, alone));
         PhaseReadings {
             wall_ns: self.nanoseconds_to(ending.at),
             phase: self.name,
@@ -81,10 +84,7 @@ impl Phase {
                 .mappings
                 .zip(self.mappings_at_peak)
                 .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
-            process_count: Some(ProcessCount {
-                count: ending.adopted.saturating_sub(self.beginning.ended_before),
-                source: if alone { Source::Exact } else { Source::LowerBound },
-            }),
+            process_count,
             processes,
             timeline: self.timeline.into_points(),
         }
@@ -154,6 +154,16 @@ impl Phase {
     }
 }
 
+fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> ProcessCount {
+    match ending.born.zip(beginning.ended_exactly) {
+        Some((born, ended)) => ProcessCount { count: born.saturating_sub(ended), source: Source::Exact },
+        None => ProcessCount {
+            count: ending.adopted.saturating_sub(beginning.ended_before),
+            source: if alone { Source::Exact } else { Source::LowerBound },
+        },
+    }
+}
+
 /// The tree's peak: the kernel's own mark where the tree was one process, else the largest sum that was sampled, which
 /// cannot be less than the largest mark of any one process.
 fn peak_rss(sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
@@ -182,7 +192,6 @@ mod tests {
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::options::SwapScope;
     use crate::meter::pass::{Pass, ProcessSample};
-    use crate::meter::phase::Beginning;
     use crate::meter::population::PROCESSES;
     use crate::meter::process::{ProcessId, ProcessMemory};
     use crate::meter::smaps::SmapsPass;
@@ -212,6 +221,7 @@ mod tests {
             reset: None,
             reaped_faults: Some(0),
             ended_before: 0,
+            ended_exactly: None,
             from_nothing: false,
             cgroup: CgroupMark::Absent,
             mappings: None,
@@ -255,6 +265,7 @@ mod tests {
             counters: Counters::default(),
             reaped_faults: Some(faults),
             adopted: 1,
+            born: None,
             reset_since: false,
             cgroup: None,
         })

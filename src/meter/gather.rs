@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::fd::BorrowedFd;
 
 use super::activity::{ActivityScope, Counters, TreeUsage};
+use super::births::Births;
 use super::cgroup::{CgroupMark, CgroupReader};
 use super::children::NewestId;
 use super::error::MeterError;
@@ -46,6 +47,8 @@ pub(crate) struct Gatherer {
     resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
+    /// Absent where nobody asked, or the kernel does not tell.
+    births: Option<Births>,
     passes: Throttle,
     discovery: Throttle,
     newest: NewestId,
@@ -87,8 +90,10 @@ impl Gatherer {
             resets_root: options.resets_root,
             tree,
             usage: TreeUsage::new(options.root),
-            passes: Throttle::new(PASS_PARTS, Duration::ZERO),
-            discovery: Throttle::new(DISCOVERY_PARTS, Duration::ZERO),
+            // One that has yet to execute its program has no children.
+            births: if options.before_exec { Births::watch(options.root) } else { None },
+            passes: Throttle::new(options.parts.unwrap_or(PASS_PARTS), Duration::ZERO),
+            discovery: Throttle::new(options.parts.unwrap_or(DISCOVERY_PARTS).max(DISCOVERY_PARTS), Duration::ZERO),
             newest: NewestId::open(),
             found_up_to: None,
             found_at: Instant::now(),
@@ -119,6 +124,7 @@ impl Gatherer {
 
     pub(crate) fn begin_phase(&mut self, name: &str) {
         self.end_phase();
+        self.take_births();
         // The counters of usage are read over the processes that there are.
         self.discover(Instant::now(), true);
         let beginning = Beginning {
@@ -130,6 +136,7 @@ impl Gatherer {
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             ended_before: self.tree.adopted() - self.tree.living(),
+            ended_exactly: self.births.as_ref().and_then(Births::counts).map(|(_, ended)| ended),
             reset: self.reset_mark(),
             cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
@@ -166,6 +173,7 @@ impl Gatherer {
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             adopted: self.tree.adopted(),
+            born: self.births.as_ref().and_then(Births::counts).map(|(born, _)| born),
             reset_since: self.tree.node(std::process::id()).is_some() && own_mark_resets() != self.resets,
             cgroup: self.cgroup.as_ref().ok(),
         }
@@ -251,9 +259,15 @@ impl Gatherer {
         self.passes.is_due(now)
     }
 
+    /// Empties the socket in which the kernel tells of processes, before it runs over.
+    pub(crate) fn take_births(&mut self) {
+        self.births.iter_mut().for_each(Births::take);
+    }
+
     /// Reads tree and system once. `edge` tells that a phase begins or ends here, where nothing is spared.
     pub(crate) fn pass(&mut self, edge: bool) {
         let (now, before) = (Instant::now(), thread_time());
+        self.take_births();
         self.discover(now, edge);
         self.tree.read(now);
         let system = self.system.read(&mut self.text).map_err(|error| error.to_string());

@@ -28,6 +28,7 @@
 //! - `VmSwap` counts anonymous memory alone: shared memory that is swapped belongs to no process.
 
 mod activity;
+mod births;
 mod cgroup;
 mod children;
 mod error;

@@ -43,6 +43,9 @@ pub struct MeterOptions {
     pub cgroup: Option<Cgroup>,
     /// Why there is no group of the tree's own, where one was wanted: then no other is read in its place.
     pub no_cgroup: Option<String>,
+    /// One part in so many of a processor's time may go into samples, and as much into finding new processes, in place of 20
+    /// and 100: the larger a tree, the seldomer it is sampled.
+    pub parts: Option<u32>,
     /// Limits to look at in every sample.
     pub watches: Vec<Watch>,
     /// Whether the root was forked and is to execute its program yet: until then its memory is that of its parent and is
@@ -68,6 +71,7 @@ impl Default for MeterOptions {
             gpu: false,
             cgroup: None,
             no_cgroup: None,
+            parts: None,
             watches: Vec::new(),
             before_exec: false,
             adopts: false,

@@ -39,6 +39,8 @@ pub(crate) struct Beginning {
     pub(crate) reaped_faults: Option<u64>,
     /// How many processes had ended before.
     pub(crate) ended_before: u64,
+    /// The same by the kernel's own word.
+    pub(crate) ended_exactly: Option<u64>,
     /// The mark of the control group.
     pub(crate) cgroup: CgroupMark,
     /// What mappings held before, where that is known.

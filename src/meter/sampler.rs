@@ -176,6 +176,8 @@ fn sample(shared: &Shared, interval: Duration) {
         }
         if gatherer.is_due(now) {
             gatherer.pass(false);
+        } else {
+            gatherer.take_births();
         }
         // A sample that is late is not made up for.
         next = (next + interval).max(Instant::now());

@@ -129,3 +129,14 @@ fn the_example_of_the_documentation_marks() {
     let record: Record = serde_json::from_str(&json).unwrap();
     assert_eq!(names(&record), ["run", "load"]);
 }
+
+#[test]
+fn every_short_process_is_counted_where_the_kernel_tells_and_else_it_is_a_lower_bound() {
+    let (code, _, report, record) = phases(&[], "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done");
+    assert_eq!(code, 0, "{report}");
+    let count = record.phases[0].process_count.unwrap();
+    match count.source {
+        plimsoll::meter::Source::Exact => assert_eq!(count.count, 201, "{report}"),
+        _ => assert!(report.contains("at least "), "{report}"),
+    }
+}

@@ -17,6 +17,9 @@ use super::keep::Keeper;
 use super::phases::Phases;
 use crate::guardian;
 
+/// One part in so many of a processor's time goes into samples, however large the tree is.
+const SAMPLING_PARTS: u32 = 200;
+
 /// What was run.
 pub struct Made {
     /// The runs that are recorded; at least one.
@@ -99,6 +102,10 @@ fn start(
         .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);
+    // A watchdog that looks seldom stops late.
+    if !arguments.enforce {
+        metered = metered.cost(SAMPLING_PARTS);
+    }
     if let Some(timeout) = arguments.timeout {
         metered = metered.timeout(timeout);
     }

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Peaks of process trees whose truth is known, by `plimsoll run`, GNU time and BenchExec, in one run; and what metering costs.
+
+usage: benches/peers/run.py [--plimsoll PROGRAM] [--runexec PROGRAM] [--torchrun PROGRAM] [--only truth|overhead]
+                            [--seconds 60] [--rounds 5] [--starts 200]
+
+Every program of the truth table holds its buffers all at once for half a second, so that `taken` is what its processes
+hold together, apart from what a Python takes to begin with, of which `base` is one. BenchExec (`pip install benchexec`) needs the
+right to make control groups; what is not there is left out, and said. Rounds of the overhead are interleaved, so that a
+busy machine slows all alike, and each ratio is the median of the rounds' own. Use a release build.
+"""
+import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile, time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+MIB = 1 << 20
+HOLD = "import sys, time\ndata = bytearray(b'\\1') * (int(sys.argv[1]) << 20)\ntime.sleep(0.5)\n"
+POOL = """import multiprocessing, time
+def hold(barrier, mib):
+    data = bytearray(b'\\1') * (mib << 20)
+    barrier.wait()
+    time.sleep(0.5)
+if __name__ == '__main__':
+    multiprocessing.set_start_method('fork')
+    barrier = multiprocessing.Barrier(2)
+    workers = [multiprocessing.Process(target=hold, args=(barrier, 96)) for _ in range(2)]
+    [worker.start() for worker in workers]
+    [worker.join() for worker in workers]
+"""
+RANK = """import os, time
+import torch, torch.distributed as dist
+dist.init_process_group('gloo')
+data = torch.ones(96 << 20, dtype=torch.uint8)
+dist.barrier()
+time.sleep(0.5)
+dist.destroy_process_group()
+"""
+WORK = """import sys, time
+end = time.perf_counter() + float(sys.argv[1])
+done = 0
+while time.perf_counter() < end or not done:
+    table = {key: str(key) for key in range(50_000)}
+    data = bytearray(b'\\1') * (16 << 20)
+    done += 1
+    if len(sys.argv) > 2 and done == int(sys.argv[2]):
+        break
+print(done)
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plimsoll", default=TARGET / "release" / "plimsoll")
+    parser.add_argument("--runexec", default=shutil.which("runexec"))
+    parser.add_argument("--torchrun", default=shutil.which("torchrun"))
+    parser.add_argument("--only", choices=["truth", "overhead"])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--starts", type=int, default=200)
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        if args.only != "overhead":
+            truth(args, folder)
+        if args.only != "truth":
+            overhead(args, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def programs(args, folder):
+    for name, text in {"hold.py": HOLD, "pool.py": POOL, "rank.py": RANK}.items():
+        (folder / name).write_text(text)
+    python, hold = sys.executable, f"{sys.executable} {folder}/hold.py"
+    (folder / "Makefile").write_text(f"all: a b\na:\n\t{hold} 96\nb:\n\t{hold} 96\n")
+    yield "python, base", 0, [python, folder / "hold.py", "0"]
+    yield "python", 192, [python, folder / "hold.py", "192"]
+    yield "two in a row, by a shell", 192, ["sh", "-c", f"{hold} 96; {hold} 192; :"]
+    yield "two at once, by make -j2", 192, ["make", "-s", "-j2", "-C", folder]
+    yield "two at once, by multiprocessing", 192, [python, folder / "pool.py"]
+    yield "a daemon, left by a shell", 192, ["sh", "-c", f"(setsid {hold} 192 &); sleep 1.2"]
+    if args.torchrun:
+        torchrun = [args.torchrun, "--nproc-per-node", "2", "--master-port", "29555", folder / "rank.py"]
+        yield "two ranks, by torchrun", 192, torchrun
+    else:
+        print("torchrun is not there: that row is left out", file=sys.stderr)
+
+
+def truth(args, folder):
+    rows = []
+    for name, taken, command in programs(args, folder):
+        command = [str(word) for word in command]
+        phase = plimsoll(args, folder, command)
+        readings = phase["readings"]
+        cell = lambda metric: mebibytes(readings[metric]["bytes"]) + mark(readings[metric]) if metric in readings else "n/a"
+        count = phase.get("process_count") or {}
+        rows.append([
+            name, str(taken), cell("peak_rss"), cell("peak_anon"), cell("peak_pss"), cell("peak_cgroup"),
+            f"{count.get('count', 'n/a')}{'' if count.get('source', {}).get('kind') == 'exact' else '≥'}",
+            gnu_time(command), runexec(args, command),
+        ])
+    title = ["MiB", "taken", "peak RSS", "peak anon", "peak PSS", "cgroup", "processes", "GNU time", "BenchExec"]
+    table(title, rows)
+    print("\n`~` sampled, `≥` a lower bound, no mark the kernel's own counter\n")
+
+
+def plimsoll(args, folder, command):
+    record = folder / "record.json"
+    done = subprocess.run([args.plimsoll, "run", "--pss", "--cgroup", "--record", record, "--", *command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{command}: {done.stderr}")
+    return json.loads(record.read_text())["phases"][0]
+
+
+def gnu_time(command):
+    program = shutil.which("time")
+    if not program:
+        return "not there"
+    done = subprocess.run([program, "-f", "%M", *command], capture_output=True, text=True)
+    return mebibytes(int(done.stderr.split()[-1]) << 10)
+
+
+def runexec(args, command):
+    if not args.runexec:
+        return "not there"
+    output = Path(tempfile.mkstemp()[1])
+    # Without a container, as the others run.
+    done = subprocess.run([args.runexec, "--no-container", "--output", output, "--", *command], capture_output=True, text=True)
+    output.unlink()
+    found = re.search(r"^memory=(\d+)B?$", done.stdout, re.MULTILINE)
+    if not found:
+        print(f"BenchExec: {(done.stdout + done.stderr).strip()[:300]}", file=sys.stderr)
+        return "n/a"
+    return mebibytes(int(found[1]))
+
+
+def overhead(args, folder):
+    bare, metered = [], []
+    for _ in range(args.starts):
+        bare.append(seconds(["true"]))
+        metered.append(seconds([args.plimsoll, "run", "--", "true"]))
+    more = statistics.median(metered) - statistics.median(bare)
+    script = folder / "work.py"
+    script.write_text(WORK)
+    # As much work as takes so long here.
+    count = subprocess.run([sys.executable, script, str(args.seconds)], capture_output=True, text=True, check=True).stdout.strip()
+    work = [sys.executable, str(script), "1e9", count]
+    pairs = [(seconds(work), seconds([args.plimsoll, "run", "--", *work])) for _ in range(args.rounds)]
+    slower = statistics.median(metered / bare for bare, metered in pairs) - 1
+    own = own_memory(args)
+    table(["what", "measured", "of"], [
+        ["`run -- true` over `true`", f"{more * 1e3:.2f} ms more", f"{statistics.median(bare) * 1e3:.2f} ms"],
+        [f"a Python that computes and allocates for {args.seconds:.0f} s", f"{slower * 100:+.2f} %", f"{pairs[0][0]:.1f} s"],
+        ["resident in the guardian and the meter", f"{own['rss'] / MIB:.1f} MiB", f"proportional {own['pss'] / MIB:.1f} MiB"],
+    ])
+
+
+def seconds(command):
+    begun = time.perf_counter()
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begun
+
+
+def own_memory(args):
+    """Marks of both processes while a command runs, summed, and their proportional sets."""
+    guardian = subprocess.Popen([args.plimsoll, "run", "--", "sleep", "3"], stderr=subprocess.DEVNULL)
+    time.sleep(2)
+    meter = Path(f"/proc/{guardian.pid}/task/{guardian.pid}/children").read_text().split()[0]
+    of = lambda pid, file, field: int(re.search(rf"^{field}:\s+(\d+) kB", Path(f"/proc/{pid}/{file}").read_text(), re.MULTILINE)[1]) << 10
+    both = (guardian.pid, meter)
+    own = {"rss": sum(of(pid, "status", "VmHWM") for pid in both), "pss": sum(of(pid, "smaps_rollup", "Pss") for pid in both)}
+    guardian.wait()
+    return own
+
+
+def mebibytes(count):
+    return f"{count / MIB:.1f}"
+
+
+def mark(reading):
+    return {"exact": "", "sampled": "~", "lower_bound": "≥"}[reading["source"]["kind"]]
+
+
+def table(title, rows):
+    widths = [max(len(row[at]) for row in [title, *rows]) for at in range(len(title))]
+    line = lambda row: "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |"
+    print(line(title))
+    print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    for row in rows:
+        print(line(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+//! [`Births`]: every process of a tree, counted by the kernel's own word of each fork and exit (the process connector,
+//! netlink).
+//!
+//! The kernel tells it only to a process with CAP_NET_ADMIN in the first name spaces of users and processes, and not in most
+//! containers. Its messages wait in the socket until they are read, so that none is missed between two samples unless the
+//! socket runs over, which the kernel tells as well.
+
+use std::collections::HashSet;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt,
+};
+
+/// `CN_IDX_PROC` and `CN_VAL_PROC` of linux/connector.h.
+const PROC: u32 = 1;
+/// `PROC_CN_MCAST_LISTEN` of linux/cn_proc.h.
+const LISTEN: u32 = 1;
+/// The kinds of events, in `what`.
+const ACKNOWLEDGED: u32 = 0;
+const FORK: u32 = 1;
+const EXIT: u32 = 0x8000_0000;
+/// Where an event begins behind the headers of netlink and of the connector, and its data behind its own head.
+const EVENT: usize = 16 + 20;
+const DATA: usize = EVENT + 16;
+/// Room for what comes between two samples: some five thousand events.
+const ROOM: usize = 4 << 20;
+
+/// Counts the processes of a tree.
+#[derive(Debug)]
+pub(crate) struct Births {
+    socket: OwnedFd,
+    living: HashSet<u32>,
+    born: u64,
+    /// Whether the kernel has said that it tells.
+    told: bool,
+    /// Whether events were lost.
+    lost: bool,
+}
+
+impl Births {
+    /// From now on, for the tree below `root`, which has no children yet; `None` where the kernel does not tell.
+    pub(crate) fn watch(root: u32) -> Option<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).ok()?;
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, ROOM);
+        bind(&socket, &SocketAddrNetlink::new(0, PROC)).ok()?;
+        send(&socket, &listen(), SendFlags::empty()).ok()?;
+        Some(Self { socket, living: HashSet::from([root]), born: 1, told: false, lost: false })
+    }
+
+    /// Takes what the kernel has told since.
+    pub(crate) fn take(&mut self) {
+        let mut bytes = [0; 512];
+        loop {
+            match recv(&self.socket, &mut bytes, RecvFlags::empty()) {
+                Ok((_, length)) => self.event(&bytes[..length.min(bytes.len())]),
+                Err(Errno::INTR) => {}
+                Err(Errno::NOBUFS) => self.lost = true,
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn event(&mut self, message: &[u8]) {
+        let number = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
+        match number(EVENT) {
+            Some(ACKNOWLEDGED) => self.told |= number(DATA) == Some(0),
+            Some(FORK) => {
+                let (Some(parent), Some(thread), Some(process)) =
+                    (number(DATA + 4), number(DATA + 8), number(DATA + 12))
+                else {
+                    return;
+                };
+                // A new thread is of a process that is there.
+                if thread == process && self.living.contains(&parent) && self.living.insert(process) {
+                    self.born += 1;
+                }
+            }
+            Some(EXIT) if number(DATA) == number(DATA + 4) => {
+                number(DATA).map(|process| self.living.remove(&process));
+            }
+            _ => {}
+        }
+    }
+
+    /// How many processes there ever were, and how many of them have ended; `None` where some may have been missed.
+    pub(crate) fn counts(&self) -> Option<(u64, u64)> {
+        (self.told && !self.lost).then(|| (self.born, self.born.saturating_sub(self.living.len() as u64)))
+    }
+}
+
+/// The request to be told, in the headers of netlink and of the connector.
+fn listen() -> Vec<u8> {
+    /// `NLMSG_DONE`, and no flags in the other half.
+    const DONE: u32 = if cfg!(target_endian = "little") { 3 } else { 3 << 16 };
+    let length = (EVENT + 4) as u32;
+    // Length; kind and flags; sequence; port. Then index, value, sequence, acknowledgement.
+    let words = [length, DONE, 0, 0, PROC, PROC, 0, 0];
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    // The length of what follows, and flags.
+    [4u16, 0].iter().for_each(|half| bytes.extend(half.to_ne_bytes()));
+    bytes.extend(LISTEN.to_ne_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn births() -> Births {
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, None).unwrap();
+        Births { socket, living: HashSet::from([10]), born: 1, told: false, lost: false }
+    }
+
+    fn message(what: u32, data: &[u32]) -> Vec<u8> {
+        let mut bytes = vec![0; EVENT];
+        [&[what, 0, 0, 0], data].concat().iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn forks_of_the_tree_count_and_threads_and_strangers_do_not() {
+        let mut births = births();
+        assert_eq!(births.counts(), None, "the kernel has not said that it tells");
+        for (what, data) in [
+            (ACKNOWLEDGED, &[0][..]),
+            (FORK, &[10, 10, 11, 11]),
+            // A thread of 11, which forks.
+            (FORK, &[11, 11, 12, 11]),
+            (FORK, &[12, 11, 13, 13]),
+            (FORK, &[77, 77, 78, 78]),
+            (EXIT, &[12, 11, 0, 0]),
+            (EXIT, &[13, 13, 0, 0]),
+        ] {
+            births.event(&message(what, data));
+        }
+        assert_eq!(births.counts(), Some((3, 1)));
+        births.lost = true;
+        assert_eq!(births.counts(), None);
+    }
+
+    #[test]
+    fn a_refusal_is_no_leave() {
+        let mut births = births();
+        births.event(&message(ACKNOWLEDGED, &[1]));
+        assert_eq!(births.counts(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            births().event(&bytes);
+        }
+    }
+}
