@@ -12,13 +12,13 @@ import sys
 import traceback
 from collections.abc import Mapping
 
+import plimsoll_memory as memory
 import torch
 
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
-OWN_FILES = ("plimsoll_torch.py", "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_memory.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory")
 
@@ -85,12 +85,17 @@ def is_own(file):
 
 
 class Inputs:
-    """Values of one call. Each file is mapped once, copy-on-write: a kernel that writes its inputs changes no file."""
+    """Values of one call. Each file is mapped once, copy-on-write: a kernel that writes its inputs changes no file.
+    In an arena, the files of the call before are gone."""
 
-    def __init__(self, call):
+    def __init__(self, call, arena=None):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
+        self.call = call
+        self.arena = arena
         self.maps = {}
+        if arena:
+            arena.begin(sum(end - start for start, end in map(self.extent, {place["path"] for place in self.places})))
         self.args = [self.value(value) for value in call["args"]]
 
     def value(self, value):
@@ -148,25 +153,55 @@ class Inputs:
                 self.storages[index] = data.untyped_storage()
         return self.storages[index]
 
+    def extent(self, path):
+        """The whole pages that the call needs of a file, from the first to the last."""
+        places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
+        if not places:
+            return 0, 0
+        start = min(place["offset"] for place in places)
+        end = max(place["offset"] + place["bytes"] for place in places)
+        return start - start % mmap.PAGESIZE, end + -end % mmap.PAGESIZE
+
     def map(self, path):
         """A mapping of what the call needs of a file, and the offset in the file at which it starts."""
         if path not in self.maps:
-            places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
-            start = min(place["offset"] for place in places)
-            start -= start % mmap.ALLOCATIONGRANULARITY
-            end = max(place["offset"] + place["bytes"] for place in places)
+            start = self.extent(path)[0]
+            end = max(place["offset"] + place["bytes"] for place in self.places if place["path"] == path)
             try:
                 with open(path, "rb") as file:
                     size = os.fstat(file.fileno()).st_size
                     if size < end:
                         text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
                         raise Refusal("input", text)
-                    # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
-                    self.maps[path] = mmap.mmap(file.fileno(), end - start, flags=mmap.MAP_PRIVATE | MAP_NORESERVE,
-                                                prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start), start
+                    place = self.arena.map if self.arena else memory.map_anywhere
+                    self.maps[path] = place(file.fileno(), end - start, start), start
             except OSError as error:
                 raise Refusal("input", f"{path} cannot be mapped: {error}") from None
         return self.maps[path]
+
+    def mutated(self):
+        """The names of the arguments whose bytes the kernel has changed."""
+        changed = set()
+        for path, (mapping, start) in self.maps.items():
+            for first, end in memory.changed(mapping, path, start):
+                for index, place in enumerate(self.places):
+                    if place["path"] == path and place["offset"] < end and first < place["offset"] + place["bytes"]:
+                        changed.add(index)
+        named = zip(self.call["params"], self.call["args"])
+        return [name for name, value in named if changed.intersection(storages_of(value))]
+
+
+def storages_of(value):
+    """The storages under the tensors of a value, as it stands in a message."""
+    if isinstance(value, dict):
+        if "tensor" in value:
+            yield value["tensor"]["storage"]
+        else:
+            for item in value.values():
+                yield from storages_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from storages_of(item)
 
 
 def dtype_named(name):

@@ -1,5 +1,6 @@
 //! The `plimsoll` command from outside.
 
+mod adversaries;
 mod bench_gate;
 mod calibrate;
 mod capture;
