@@ -6,11 +6,13 @@ cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"
 
 venv="$target/torch-venv"
-if ! "$venv/bin/python" -c 'import torch, ninja, tvm_ffi, blake3; assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null; then
+if ! "$venv/bin/python" -c 'import torch, ninja, tvm_ffi, blake3, pytest, xdist, maturin
+assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null; then
     echo "+ setting up torch 2.11.0 in $venv"
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir torch==2.11.0 numpy ninja setuptools blake3 apache-tvm-ffi==0.1.15.post2
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir torch==2.11.0 numpy ninja setuptools blake3 apache-tvm-ffi==0.1.15.post2 \
+        pytest pytest-xdist maturin
 fi
 PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
 export PLIMSOLL_TORCH_PYTHON
@@ -22,5 +24,6 @@ run() { echo "+ $*"; "$@"; }
 run cargo fmt --all --check
 run cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" run cargo doc --workspace --no-deps --all-features --locked
+run cargo build --workspace --all-features --locked
 run "$PLIMSOLL_TORCH_PYTHON" -m unittest discover --start-directory tests/python
 run cargo test --workspace --all-features --locked

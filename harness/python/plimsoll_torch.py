@@ -84,18 +84,43 @@ def is_own(file):
     return os.path.basename(file) in OWN_FILES or file.startswith("<frozen ")
 
 
-class Inputs:
-    """Values of one call. Each file is mapped once, copy-on-write: a kernel that writes its inputs changes no file.
-    In an arena, the files of the call before are gone."""
+class Maps:
+    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file.
+    In an arena, they lie where those of the call before did."""
 
-    def __init__(self, call, arena=None):
+
+    def __init__(self, arena=None):
+        self.maps, self.place = {}, arena.map if arena else memory.map_anywhere
+
+    def part(self, path, start, end):
+        """A mapping of a file from `start`, the start of a page, to `end`."""
+        key = path, start, end
+        if key not in self.maps:
+            try:
+                with open(path, "rb") as file:
+                    size = os.fstat(file.fileno()).st_size
+                    if size < end:
+                        text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
+                        raise Refusal("input", text)
+                    self.maps[key] = self.place(file.fileno(), end - start, start)
+            except OSError as error:
+                raise Refusal("input", f"{path} cannot be mapped: {error}") from None
+        return self.maps[key]
+
+
+class Inputs:
+    """Values of one call, over files that are mapped. Calls of a batch share `maps`; without, the call is alone in `arena`."""
+
+    def __init__(self, call, maps=None, arena=None):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
         self.call = call
-        self.arena = arena
+        if maps is None:
+            extents = map(self.extent, {place["path"] for place in self.places})
+            arena.begin(sum(-(-(end - start) // mmap.PAGESIZE) * mmap.PAGESIZE for start, end in extents))
+            maps = Maps(arena)
+        self.shared = maps
         self.maps = {}
-        if arena:
-            arena.begin(sum(end - start for start, end in map(self.extent, {place["path"] for place in self.places})))
         self.args = [self.value(value) for value in call["args"]]
 
     def value(self, value):
@@ -154,29 +179,18 @@ class Inputs:
         return self.storages[index]
 
     def extent(self, path):
-        """The whole pages that the call needs of a file, from the first to the last."""
+        """What the call needs of a file, from the start of the page of its first byte."""
         places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
         if not places:
             return 0, 0
         start = min(place["offset"] for place in places)
-        end = max(place["offset"] + place["bytes"] for place in places)
-        return start - start % mmap.PAGESIZE, end + -end % mmap.PAGESIZE
+        return start - start % mmap.PAGESIZE, max(place["offset"] + place["bytes"] for place in places)
 
     def map(self, path):
         """A mapping of what the call needs of a file, and the offset in the file at which it starts."""
         if path not in self.maps:
-            start = self.extent(path)[0]
-            end = max(place["offset"] + place["bytes"] for place in self.places if place["path"] == path)
-            try:
-                with open(path, "rb") as file:
-                    size = os.fstat(file.fileno()).st_size
-                    if size < end:
-                        text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
-                        raise Refusal("input", text)
-                    place = self.arena.map if self.arena else memory.map_anywhere
-                    self.maps[path] = place(file.fileno(), end - start, start), start
-            except OSError as error:
-                raise Refusal("input", f"{path} cannot be mapped: {error}") from None
+            start, end = self.extent(path)
+            self.maps[path] = self.shared.part(path, start, end), start
         return self.maps[path]
 
     def mutated(self):
@@ -189,6 +203,11 @@ class Inputs:
                         changed.add(index)
         named = zip(self.call["params"], self.call["args"])
         return [name for name, value in named if changed.intersection(storages_of(value))]
+
+    def drop(self):
+        """Takes the pages out of memory, and back what a kernel wrote to them: calls of a batch share maps."""
+        for mapping, _ in self.maps.values():
+            mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def storages_of(value):

@@ -189,7 +189,7 @@ class Worker:
 
     def outcome(self, call):
         """What one launch gives, its arguments where those of the call before were."""
-        inputs = self.backend.Inputs(call, self.arena)
+        inputs = self.backend.Inputs(call, arena=self.arena)
         start = perf_counter_ns()
         output = self.kernel(*inputs.args)
         elapsed = perf_counter_ns() - start
@@ -198,21 +198,23 @@ class Worker:
 
     def profile(self, id, calls, protocol):
         """All calls are made resident, then each is timed by itself, and launched once more on other addresses."""
-        batch = []
+        batch, maps = [], self.backend.Maps()
         for call in calls:
             try:
-                batch.append(self.backend.Inputs(call))
+                batch.append(self.backend.Inputs(call, maps))
             except BaseException as error:
                 batch.append(error)
         for index, inputs in enumerate(batch):
             try:
                 if isinstance(inputs, BaseException):
                     raise inputs
-                self.warm_up(inputs.args, protocol["warmup"])
-                launches, durations = self.timed(inputs.args, protocol)
-                mutated = inputs.mutated()
-                # Two maps of the same pages would count twice in the resident memory.
-                batch[index] = inputs = None
+                try:
+                    self.warm_up(inputs.args, protocol["warmup"])
+                    launches, durations = self.timed(inputs.args, protocol)
+                    mutated = inputs.mutated()
+                finally:
+                    # Two maps of the same pages would count twice in the resident memory.
+                    inputs.drop()
                 again = self.outcome(calls[index])
                 again["mutated"] = sorted({*again["mutated"], *mutated})
             except BaseException as error:

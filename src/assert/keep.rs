@@ -30,9 +30,20 @@ fn file_name(semantics: &Semantics) -> String {
         Semantics::Capture(_) | Semantics::Command(_) => None,
     };
     let name: Vec<&str> = suite.into_iter().chain([semantics.subject()]).collect();
-    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '-' };
-    format!("{}.json", name.join(".").replace("::", ".").chars().map(plain).collect::<String>())
+    let name = name.join(".");
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let plain: String = name.replace("::", ".").chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    // Names of parameters may differ in signs alone, and be longer than those of files.
+    let parameters = name.split_once('[').map_or("", |(_, parameters)| parameters.trim_end_matches(']'));
+    let end = (0..=LONGEST.min(plain.len())).rev().find(|&end| plain.is_char_boundary(end)).unwrap_or(0);
+    if end == plain.len() && parameters.chars().all(is_plain) {
+        return format!("{plain}.json");
+    }
+    format!("{}-{}.json", &plain[..end], &blake3::hash(name.as_bytes()).to_hex()[..8])
 }
+
+/// Names are cut to so many bytes: a file's may have 255, and writing it beside itself takes some.
+const LONGEST: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -47,5 +58,10 @@ mod tests {
         };
         assert_eq!(name(Some("reading"), "tests::opens"), "reading.tests.opens.json");
         assert_eq!(name(None, "assert_memory! at a/b.rs:12"), "assert_memory--at-a-b.rs-12.json");
+        assert_eq!(name(Some("tests/test_a.py"), "TestB::test_c[1.5]"), "tests-test_a.py.TestB.test_c-1.5-.json");
+        let [slash, blank] = ["a/b", "a b"].map(|text| name(Some("t.py"), &format!("test[{text}]")));
+        assert!(slash.starts_with("t.py.test-a-b--") && blank.starts_with("t.py.test-a-b--") && slash != blank);
+        let [long, longer] = [300, 301].map(|length| name(None, &"\u{e9}".repeat(length)));
+        assert!(long.len() < 220 && long != longer, "{long}");
     }
 }

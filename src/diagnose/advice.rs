@@ -40,7 +40,7 @@ pub struct Advice {
 /// Without a ladder of the model every rung that applies is listed, the ones that the phase calls for first. With one the
 /// rungs stand in its own order, as each counts on those before it, and the list ends at the first that fits.
 pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Advice> {
-    let mut list: Vec<Advice> = remedy::first(event).into_iter().map(Advice::from).collect();
+    let mut list: Vec<Advice> = remedy::first(event, work).into_iter().map(Advice::from).collect();
     let mut rungs = rungs(event, work).to_vec();
     if ladder.is_some() {
         rungs.sort_unstable();
@@ -91,7 +91,9 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
         _ if in_phase(Verdict::OptimizerStep) => &[Optimizer8bit, Sharding, Offload, Adapter],
         // One tensor: what makes that tensor smaller. Weights and optimizer are not at fault.
         Verdict::SingleHugeRequest => &[MicroBatch, Bf16, Sdpa, ShorterSequence],
-        _ if work == Work::Inference => &[MicroBatch, Bf16, Sdpa, ShorterSequence, Sharding, Offload],
+        _ if matches!(work, Work::Inference | Work::Serving) => {
+            &[MicroBatch, Bf16, Sdpa, ShorterSequence, Sharding, Offload]
+        }
         // Gradients meet cached activations: those go first.
         _ if in_phase(Verdict::FirstBackward) => {
             &[Checkpointing, MicroBatch, Bf16, Sdpa, ShorterSequence, Optimizer8bit, Sharding, Offload, Adapter]
@@ -136,7 +138,7 @@ fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advic
 
 /// A rung in words; inference has no optimizer and no accumulation.
 fn words(rung: Rung, work: Work) -> String {
-    if work != Work::Inference {
+    if !matches!(work, Work::Inference | Work::Serving) {
         return format!("{}: {}", rung.title(), rung.advice());
     }
     match rung {

@@ -214,6 +214,8 @@ fn weight(event: &Event) -> u8 {
         _ if event.kind == Kind::Report => 0,
         Verdict::SigkillUnattributed => 1,
         Verdict::DataloaderWorkerKill => 2,
+        // A report of the kernel that ends before its kill does not tell whose limit it was.
+        Verdict::HostKill if event.backend.as_deref() == Some("linux") && event.pid.is_none() => 2,
         _ => 3,
     }
 }
@@ -231,6 +233,10 @@ fn whole(events: &[Event]) -> (Kind, Verdict) {
     if heavy.iter().any(|event| event.kind != kind) {
         return (kind, Verdict::Mixed);
     }
+    // A message that tells of the device it filled decides before one that was cut or never told.
+    let told = |event: &&&Event| event.numbers.capacity.is_some() || event.numbers.allowed.is_some();
+    let decided: Vec<&Event> = heavy.iter().filter(told).copied().collect();
+    let heavy = if decided.is_empty() { heavy } else { decided };
     let count = |verdict| heavy.iter().filter(|event| event.verdict == verdict).count();
     // The first of those that are as frequent as any.
     let most = heavy.iter().map(|event| count(event.verdict)).max().unwrap_or(0);

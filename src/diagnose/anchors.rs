@@ -8,12 +8,12 @@ use super::telemetry::needles;
 
 /// Each is as rare in logs as it can be and still stands in every wording of its family. Where a wording may be wrapped
 /// in the middle, another anchor lies on the other side.
-const ANCHORS: [&str; 92] = [
+const ANCHORS: [&str; 96] = [
     // Devices and allocators.
     "ut of memory",
     "ut Of Memory",
     "ut of Memory",
-    "UT_OF_MEMORY",
+    "UT_OF_ME",
     "UT_OF_DEVICE_MEMORY",
     "ried to alloc",
     "an out of mem",
@@ -21,8 +21,10 @@ const ANCHORS: [&str; 92] = [
     "llocation on device",
     "ALLOC_FAILED",
     "ErrorMemoryAllocation",
-    "ErrorOutOfMemory",
+    "OutOfMemory",
     "OOM when alloc",
+    "hile trying to alloc",
+    "ttempting to reserve",
     "hbm capacity",
     "nvalid buffer size",
     "for the cache blocks",
@@ -57,7 +59,9 @@ const ANCHORS: [&str; 92] = [
     "low on resource",
     "low memory!",
     "ending SIGTERM to",
+    "ttempting to kill",
     "emory limit",
+    "emory resource limit",
     "MEMLIMIT",
     "exceeded limit",
     "NT DUE TO",

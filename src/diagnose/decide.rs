@@ -81,12 +81,18 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
         }
     }
     let Some(tried) = tried else {
+        if let Some(allowed) = numbers.allowed {
+            let text = format!("The process may use {allowed}; the message ends before what was requested.");
+            return decision(Verdict::ProcessCap, text);
+        }
         let text = "The message ends before its numbers: the device could not hold what the work needs.".to_owned();
         return decision(Verdict::Capacity, text);
     };
     let Some(total) = total else {
         return if tried >= BEYOND_ANY_DEVICE {
             decision(Verdict::SingleHugeRequest, format!("One request of {} is larger than any device.", show(tried)))
+        } else if let Some(free) = free {
+            decision(Verdict::Capacity, format!("{} more did not fit: {} were free.", show(tried), show(free)))
         } else {
             decision(Verdict::Capacity, format!("{} more did not fit; the message does not tell of what.", show(tried)))
         };

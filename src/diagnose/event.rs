@@ -4,6 +4,7 @@ use super::advice::advice;
 use super::decide::{decide, identify};
 use super::findings::{Event, KnownBatch};
 use super::incident::{Class, Incident};
+use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::bytes::{ByteSize, GIB};
 use crate::estimate::Ladder;
@@ -18,7 +19,11 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
     let (kind, verdict, explanation) = match class {
         Class::Device => {
             identify(&mut numbers, &sighting.processes);
-            let decision = decide(&numbers);
+            let mut decision = decide(&numbers);
+            if sighting.work == Work::Serving && numbers.tried.is_none() {
+                decision.explanation =
+                    "What the weights and the rest leave of the device does not hold the server's KV cache.".to_owned();
+            }
             (Kind::VramOom, decision.verdict, decision.explanation)
         }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),

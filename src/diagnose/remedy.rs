@@ -1,6 +1,7 @@
 //! [`Remedy`]: what to do beside the ladder, by verdict.
 
 use super::findings::Event;
+use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Mark;
 
@@ -29,7 +30,7 @@ const HOST: [Remedy; 3] = [
 ];
 
 /// What comes before the ladder.
-pub(super) fn first(event: &Event) -> Vec<Remedy> {
+pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
     let mut list = match event.verdict {
         Verdict::Fragmentation => Vec::new(),
         Verdict::OtherProcess => vec![
@@ -38,6 +39,10 @@ pub(super) fn first(event: &Event) -> Vec<Remedy> {
         Verdict::UnattributedMemory => vec![
             keeps("find the holder: nvidia-smi, then `fuser -v /dev/nvidia*` on the host; a killed run may have left workers behind"),
             keeps("take another device (CUDA_VISIBLE_DEVICES), or have the device's processes ended by its owner"),
+        ],
+        Verdict::Capacity if work == Work::Serving => vec![
+            keeps("give the server more of the device, if nothing else needs it: gpu_memory_utilization (vLLM), mem-fraction-static (SGLang) up"),
+            keeps("ask for less cache: max_model_len to what requests need, max_num_seqs down, kv_cache_dtype=\"fp8\"; enforce_eager=True spares the CUDA graphs"),
         ],
         Verdict::ProcessCap => vec![keeps(
             "the limit is set, not physical: set_per_process_memory_fraction, gpu_memory_utilization or PYTORCH_MPS_HIGH_WATERMARK_RATIO, if the device can spare more",

@@ -46,6 +46,8 @@ pub(super) enum Work {
     Unknown,
     Training,
     Inference,
+    /// A server that found at its start that the device leaves no room for its cache.
+    Serving,
 }
 
 /// One line, or one message of several lines.

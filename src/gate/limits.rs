@@ -16,7 +16,8 @@ use super::allowance::{Allowance, AllowanceError};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// `None` where it is for every name.
+    /// The pattern as it was written; `None` where it is for every name.
+    name: Option<String>,
     pattern: Option<Regex>,
     allowance: Allowance,
 }
@@ -30,6 +31,16 @@ impl Limit {
     /// The allowance.
     pub fn allowance(&self) -> Allowance {
         self.allowance
+    }
+
+    /// The pattern as it was written; `None` where it is for every name.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The name that it is for, where it is for one alone.
+    fn single(&self) -> Option<&str> {
+        self.name().filter(|name| !name.contains(['*', '?']))
     }
 }
 
@@ -57,7 +68,7 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // The name of a benchmark may hold a `=`, an allowance never does.
         let Some((pattern, allowance)) = text.rsplit_once('=') else {
-            return Ok(Self { pattern: None, allowance: text.parse()? });
+            return Ok(Self { name: None, pattern: None, allowance: text.parse()? });
         };
         let error = || LimitError::Pattern { pattern: pattern.to_owned() };
         let pattern = pattern.trim();
@@ -65,8 +76,9 @@ impl FromStr for Limit {
             return Err(error());
         }
         let expression = regex::escape(pattern).replace(r"\*", ".*").replace(r"\?", ".");
+        let name = Some(pattern.to_owned());
         let pattern = Regex::new(&format!("^(?s:{expression})$")).map_err(|_| error())?;
-        Ok(Self { pattern: Some(pattern), allowance: allowance.parse()? })
+        Ok(Self { name, pattern: Some(pattern), allowance: allowance.parse()? })
     }
 }
 
@@ -87,6 +99,21 @@ impl Limits {
     pub fn of(&self, name: &str) -> Allowance {
         self.limits.iter().rev().find(|limit| limit.matches(name)).map_or(self.default, Limit::allowance)
     }
+
+    /// Whether one of them is for the figure `name`, and not for every one.
+    pub fn name(&self, name: &str) -> bool {
+        self.limits.iter().any(|limit| limit.name.is_some() && limit.matches(name))
+    }
+
+    /// Whether they are for figures that none of them names as well: where there is none, or one without a name.
+    pub fn are_general(&self) -> bool {
+        self.limits.is_empty() || self.limits.iter().any(|limit| limit.name.is_none())
+    }
+
+    /// The figures that are named one by one, without a wildcard.
+    pub fn singles(&self) -> impl Iterator<Item = &str> {
+        self.limits.iter().filter_map(Limit::single)
+    }
 }
 
 #[cfg(test)]
@@ -104,7 +131,11 @@ mod tests {
         {
             assert_eq!(limits.of(name).to_string(), allowance, "{name}");
         }
-        assert_eq!(Limits::new(Vec::new(), "50%".parse().unwrap()).of("x").to_string(), "50%");
+        assert!(limits.name("peak_anon") && !limits.name("wall") && limits.are_general());
+        assert_eq!(limits.singles().collect::<Vec<_>>(), ["peak_rss/n=4"]);
+        let none = Limits::new(Vec::new(), "50%".parse().unwrap());
+        assert_eq!((none.of("x").to_string().as_str(), none.are_general()), ("50%", true));
+        assert!(!Limits::new(vec!["a=5%".parse().unwrap()], "50%".parse().unwrap()).are_general());
     }
 
     #[test]

@@ -15,19 +15,30 @@
 //!   both no change and a regression beyond the allowance it is inconclusive, never passed.
 
 mod allowance;
+mod baseline;
 pub mod bench;
 pub mod calibration;
+mod conditions;
+mod evaluate;
 mod interval;
 mod judge;
 mod limits;
 mod propose;
 mod rank;
 pub mod ratchet;
+pub mod report;
+mod runs;
 #[cfg(test)]
 mod simulation;
+mod subject;
 
 pub use allowance::{Allowance, AllowanceError};
+pub use baseline::{BaselineError, BaselineSource, DEFAULT_FOLDER, distilled, write_baseline};
 pub use calibration::Calibration;
+pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError, condition_changes};
+#[cfg(test)]
+pub(crate) use evaluate::tests::sample as sample_gate;
+pub use evaluate::{Baseline, Rules, evaluate};
 pub use interval::{Interval, Method};
 pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, judge};
 pub use limits::{Limit, LimitError, Limits};
@@ -37,5 +48,7 @@ pub use propose::{Proposal, ProposedCeiling, Unavailable, propose};
 #[cfg(test)]
 pub(crate) use ratchet::tests::run as sample_test_run;
 pub use ratchet::{Lowering, Ratchet, ratchet};
+pub use report::{BaselineRuns, FigureVerdict, GateReport, SubjectVerdict};
+pub use subject::{Subject, SubjectKind};
 
 pub use crate::record::{Direction, Unit};

@@ -1,6 +1,7 @@
 //! [`Environment`]: where a run took place.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct Environment {
     /// The versions that the worker reported, such as `torch` and `python`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
+    /// The variables that choose an allocator or tune it, such as `LD_PRELOAD` and `MALLOC_ARENA_MAX`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocator: BTreeMap<String, String>,
     /// The name of the machine, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
@@ -28,8 +32,34 @@ pub struct Environment {
 impl Environment {
     /// The machine that `system` describes, with the versions that a worker reported.
     pub fn of(system: SystemInfo, versions: BTreeMap<String, String>) -> Self {
-        Self { system: Some(system), versions, ..Self::default() }
+        Self { system: Some(system), versions, allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
     }
+
+    /// This machine as it is now. What cannot be read of it is absent.
+    pub fn here() -> Self {
+        Self { system: SystemInfo::read().ok(), allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
+    }
+}
+
+/// Those of `variables` that choose an allocator or tune it: of the dynamic linker, glibc, jemalloc,
+/// mimalloc, tcmalloc and scudo, Python and PyTorch.
+fn allocator_variables(variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+    const NAMES: [&str; 9] = [
+        "LD_PRELOAD",
+        "GLIBC_TUNABLES",
+        "MALLOC_CONF",
+        "_RJEM_MALLOC_CONF",
+        "SCUDO_OPTIONS",
+        "PYTHONMALLOC",
+        "PYTORCH_ALLOC_CONF",
+        "PYTORCH_CUDA_ALLOC_CONF",
+        "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    ];
+    const PREFIXES: [&str; 3] = ["MALLOC_", "MIMALLOC_", "TCMALLOC_"];
+    let text = |word: OsString| word.to_string_lossy().into_owned();
+    let variables = variables.map(|(name, value)| (text(name), text(value)));
+    let chooses = |name: &str| NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    variables.filter(|(name, value)| chooses(name) && !value.is_empty()).collect()
 }
 
 /// A GPU.
@@ -43,4 +73,25 @@ pub struct Gpu {
     /// The version of its driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chooses_an_allocator_is_kept_and_nothing_else() {
+        let variables = [
+            ("LD_PRELOAD", "/usr/lib/libjemalloc.so.2"),
+            ("MALLOC_ARENA_MAX", "2"),
+            ("PYTHONMALLOC", "malloc"),
+            ("MALLOC_PERTURB_", ""),
+            ("PATH", "/bin"),
+            ("TOKEN", "secret"),
+        ];
+        let found = allocator_variables(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, ["LD_PRELOAD", "MALLOC_ARENA_MAX", "PYTHONMALLOC"]);
+        assert_eq!(found["MALLOC_ARENA_MAX"], "2");
+    }
 }

@@ -79,11 +79,24 @@ struct Value {
 ///
 /// What was not measured has no figure.
 pub fn figures(record: &Record) -> Vec<Figure> {
+    figures_of([record])
+}
+
+/// The figures of several records of one subject, whose runs are repeats of each other, in this order. A record of
+/// several runs gives the values of each.
+pub fn figures_of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Figure> {
     let mut gathered = Gathered::default();
-    gathered.run(&record.phases, record.wall_ns);
-    if let Some(timing) = record.results.timing {
-        for (name, value) in [("timing.mean", timing.mean_ns), ("timing.median", timing.median_ns)] {
-            gathered.add(name.to_owned(), None, Value::counted(Unit::Nanoseconds, value));
+    for record in records {
+        if record.runs.is_empty() {
+            gathered.run(&record.phases, record.wall_ns);
+        }
+        for run in &record.runs {
+            gathered.run(&run.phases, run.wall_ns);
+        }
+        if let Some(timing) = record.results.timing {
+            for (name, value) in [("timing.mean", timing.mean_ns), ("timing.median", timing.median_ns)] {
+                gathered.add(name.to_owned(), None, Value::counted(Unit::Nanoseconds, value));
+            }
         }
     }
     gathered.figures
@@ -275,16 +288,18 @@ mod tests {
 
     #[test]
     fn repeats_give_a_value_each_and_the_weakest_source() {
-        let record = sample::command();
-        let mut gathered = Gathered::default();
-        let mut phases = record.phases.clone();
-        gathered.run(&phases, 1000);
-        let reading = phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
+        let mut other = sample::command();
+        let reading = other.phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
         (reading.bytes, reading.source) = (ByteSize::mib(50), Source::LowerBound);
-        gathered.run(&phases, 2000);
-        let figures = gathered.figures;
+        other.wall_ns = 2000;
+        let figures = figures_of([&sample::command(), &other]);
         assert_eq!(named(&figures, "peak_rss").values, [48.0 * MIB, 50.0 * MIB]);
         assert_eq!(named(&figures, "peak_rss").source, Some(Source::LowerBound));
-        assert_eq!(named(&figures, "wall").values, [1000.0, 2000.0]);
+        assert_eq!(named(&figures, "wall").values, [731e6, 2000.0]);
+        let repeated = sample::repeated();
+        let figures = super::figures(&repeated);
+        let walls: Vec<f64> = repeated.runs.iter().map(|run| run.wall_ns as f64).collect();
+        assert_eq!(named(&figures, "wall").values, walls, "the time of the record is of all runs");
+        assert_eq!(named(&figures, "peak_rss").values.len(), walls.len());
     }
 }

@@ -39,7 +39,7 @@ pub use document::{Record, RunState, timestamp};
 pub use environment::{Environment, Gpu};
 pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
-pub use figures::{Direction, Figure, Unit, figures};
+pub use figures::{Direction, Figure, Unit, figures, figures_of};
 pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use policy::{
     Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, Repetition,

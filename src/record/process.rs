@@ -11,7 +11,7 @@ use super::results::Results;
 use super::semantics::Semantics;
 use super::verdict::Verdict;
 use crate::command::ProcessEnd;
-use crate::meter::{PhaseReadings, SystemInfo};
+use crate::meter::PhaseReadings;
 
 /// What a run of a test or a command gave.
 #[derive(Clone, Debug)]
@@ -53,8 +53,7 @@ impl From<ProcessRun> for Record {
             semantics_digest: run.semantics.digest(),
             semantics: run.semantics,
             policy: Policy::Process(run.policy),
-            // What cannot be read of a machine is absent.
-            environment: Environment { system: SystemInfo::read().ok(), ..Environment::default() },
+            environment: Environment::here(),
             phases: run.phases,
             end: run.end,
             runs: run.runs,

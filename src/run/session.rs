@@ -87,6 +87,7 @@ pub fn run(
         launcher.recycle(ReleaseReason::Finished);
     }
     let phases = meter.finish();
+    verifier.remember();
     let releases = launcher.releases();
 
     let mut verdicts = Vec::new();

@@ -128,6 +128,50 @@ fn a_run_from_the_store_means_the_same_as_one_from_the_folder() {
 }
 
 #[test]
+fn a_store_remembers_what_runs_have_verified() {
+    let scene = Scene::new(2);
+    let store = pack(&scene);
+    let validate = |verify: &str| {
+        let mut command = plimsoll();
+        command.arg("validate").arg(&store).args(["--kernel", "builtin:embedding", "--no-record", "--verify", verify]);
+        run(&mut command)
+    };
+    // An object is remembered when it was written a while ago.
+    let remembered = store.join("verified-1");
+    for verify in ["always", "never"] {
+        assert_eq!(validate(verify).0, 0);
+    }
+    for _ in 0..200 {
+        assert!(!remembered.exists() || std::fs::metadata(&remembered).unwrap().is_file());
+        assert_eq!(validate("once").0, 0);
+        if remembered.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let text = std::fs::read_to_string(&remembered).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("plimsoll.verified/1", 2), "the table alone is worth it: {text}");
+    assert_eq!(validate("once").0, 0);
+    assert_eq!(std::fs::read_to_string(&remembered).unwrap(), text);
+
+    let table = &lines[1][..64];
+    let path = store.join("objects").join(&table[..2]).join(table);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[5] ^= 1;
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    let (code, out, _) = validate("once");
+    assert!(code == 1 && out.contains(table), "{out}");
+    assert_eq!(std::fs::read_to_string(&remembered).unwrap(), text, "what is damaged is not remembered");
+    let (code, out, err) = run(plimsoll().args(["store", "gc"]).arg(&store));
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert_eq!(run(plimsoll().arg("verify").arg(&store)).0, 1);
+}
+
+#[test]
 fn python_kernels_run_from_a_store_and_cannot_change_it() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(3);
@@ -239,6 +283,10 @@ fn a_full_disk_and_a_read_only_one_end_clean() {
     assert_eq!(code, 2);
     assert!(err.contains("Read-only file system"), "{err}");
     ok(&[Path::new("verify"), &store]);
+    let mut command = plimsoll();
+    let (code, out, err) =
+        run(command.arg("validate").arg(&store).args(["--kernel", "builtin:embedding", "--no-record"]));
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
     ok(&[Path::new("unpack"), &store, Path::new("--out"), &scene.path("out")]);
     same(&scene.capture(), &scene.path("out"));
 }

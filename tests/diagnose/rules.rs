@@ -195,3 +195,15 @@ fn kernelforge_76_a_worker_that_holds_a_capture_is_a_matter_of_the_host() {
     assert_eq!(event.numbers.this_process.unwrap().bytes(), 53_938_168 << 10);
     assert!(event.advice.iter().any(|advice| advice.what.contains("stream")));
 }
+
+/// The message of a server is whole, and what helps first are settings of the server.
+#[test]
+fn a_server_without_room_for_its_cache_is_told_of_its_own_settings() {
+    let event = only(
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n",
+    );
+    assert_eq!(event.verdict, Verdict::Capacity);
+    assert!(event.explanation.contains("KV cache"), "{}", event.explanation);
+    assert!(event.advice[0].what.contains("gpu_memory_utilization"), "{:?}", event.advice[0]);
+    assert!(!event.advice.iter().any(|advice| advice.what.contains("gradient_checkpointing")));
+}

@@ -239,6 +239,41 @@ class WorkerTest(unittest.TestCase):
             for id in (1, 2):
                 self.assert_right(worker, worker.ask(type="launch", id=id, call=self.call))
 
+    def test_calls_of_a_batch_that_share_a_file_map_it_once_and_see_it_unchanged(self):
+        weight = torch.arange(1, 1 + (2 << 20), dtype=torch.float32)
+        table = self.file("object", raw(weight))
+        places = [{"path": table, "offset": 0, "bytes": weight.nbytes},
+                  {"path": self.file("own", b"\1" * 8), "offset": 0, "bytes": 8}]
+        args = [tensor(0, "float32", list(weight.shape), [1]), tensor(1, "int64", [1], [1])]
+        call = {"params": ["weight", "own"], "args": args, "storages": places}
+        log = os.path.join(self.folder, "log")
+        source = f"""
+            import json, re
+            def launch(weight, own):
+                total = weight[0].item(), weight[-1].item(), own.item()
+                resident = 0
+                for block in re.split("(?m)^(?=[0-9a-f]+-)", open("/proc/self/smaps").read()):
+                    if {table!r} in block:
+                        resident += int(re.search("Rss: +([0-9]+)", block)[1])
+                with open({log!r}, "a") as file:
+                    file.write(json.dumps([weight.data_ptr(), total, resident]) + "\\n")
+                weight.add_(1)
+                own.add_(1)
+                if len(open({log!r}).readlines()) == 2:
+                    raise ValueError("after it wrote")
+        """
+        source = "\n".join(line[12:] for line in source.splitlines())
+        with Supervisor(self.kernel(source)) as worker:
+            worker.send(type="profile", id=9, calls=[call] * 10, protocol={"name": "samples", "warmup": 0, "launches": 1})
+            kinds = [worker.receive()["type"] for _ in range(11)]
+            self.assertEqual(kinds, ["timed", "error"] + ["timed"] * 8 + ["profiled"])
+        with open(log) as file:
+            pointers, totals, resident = zip(*map(json.loads, file))
+        self.assertEqual(len(set(pointers)), 1, "ten calls, one mapping")
+        first = [1.0, weight[-1].item(), 0x0101010101010101]
+        self.assertEqual(list(totals), [first] * 10)
+        self.assertLessEqual(max(resident) * 1024, weight.nbytes)
+
     def test_a_kernel_of_cpp_is_launched_as_it_is(self):
         with Supervisor("inline_embedding") as worker:
             self.assertEqual(worker.hello["type"], "hello", worker.hello)

@@ -96,7 +96,7 @@ fn progress(number: u32, runs: u32, ended: &Ended) {
 }
 
 fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option<&Path>) -> String {
-    let words: Vec<_> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    let words: Vec<_> = command.iter().map(|word| super::quoted(&word.to_string_lossy())).collect();
     let mut text = terminal::proposal(proposal, &super::screen());
     let flags = flags(&proposal.ceilings());
     text += &format!("\nplimsoll run {flags}-- {}\n", words.join(" "));
@@ -106,16 +106,6 @@ fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option
         text += &format!("\n[ceilings.{label}] is in {}\n", file.display());
     }
     text
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// The ceilings as flags of `run`, those that it has, each with a blank behind it.

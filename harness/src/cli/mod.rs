@@ -8,14 +8,17 @@ mod check;
 mod compare;
 mod diagnose;
 mod estimate;
+mod gate;
 mod generate;
 mod inspect;
+mod isolate;
 mod ledger;
 mod matrix;
 mod model;
 mod output;
 mod pack;
 mod ratchet;
+mod records;
 mod report;
 mod run;
 mod schema;
@@ -58,11 +61,13 @@ pub fn main() -> ExitCode {
         Command::Ledger(ledger) => ledger::run(&ledger),
         Command::Matrix(matrix) => matrix::run(matrix),
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
+        Command::Gate(gate) => gate::run(&gate),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
+        Command::Isolate(isolate) => isolate::run(&isolate),
         Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
     };
     match result {
@@ -79,6 +84,16 @@ pub fn main() -> ExitCode {
 fn screen() -> Screen {
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
     Screen::new(width, Palette::colour())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// Prints an error and what caused it, once each.

@@ -21,6 +21,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Ratchet => gate::ratchet::schema(),
         Document::Calibration => gate::calibration::schema(),
         Document::Matrix => matrix::schema::matrix(),
+        Document::Gate => gate::report::schema(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;

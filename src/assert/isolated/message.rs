@@ -28,6 +28,11 @@ pub(super) enum Message {
         /// What it allocated, or why that is not known.
         heap: Result<HeapReadings, String>,
     },
+    /// How the body ended turned out to be other than was told, or it does not begin: its runner knows more.
+    Outcome {
+        /// How it ended.
+        outcome: Outcome,
+    },
 }
 
 /// How a body ended.
@@ -43,4 +48,16 @@ pub(super) enum Outcome {
         /// The message, where it was a text.
         message: String,
     },
+    /// It raised an exception, which its runner shows.
+    Raised {
+        /// The exception in a line.
+        message: String,
+    },
+    /// It failed as its runner was told that it would, which is no failure.
+    ExpectedFailure {
+        /// Why it is expected to fail.
+        message: String,
+    },
+    /// It was skipped: there is nothing to judge.
+    Skipped,
 }

@@ -16,7 +16,12 @@
 //! ```
 //!
 //! So the readings are those of the body alone, and of one process they are exact to its end.
+//!
+//! A test that is no Rust has its process started by [`Isolated::judge_command`], from a process that does nothing else;
+//! it tells the same, and may add `{"kind":"outcome","outcome":..}` where its runner changes its mind on how the body
+//! ended. That is how the pytest plugin has its tests judged.
 
+mod argument;
 mod calibrate;
 mod child;
 mod message;
@@ -25,7 +30,8 @@ mod parent;
 mod verdict;
 
 use std::future::Future;
-use std::process::Termination;
+use std::os::fd::BorrowedFd;
+use std::process::{Command, Termination};
 use std::time::{Duration, SystemTime};
 
 use super::counted::{HeapCounter, HeapLimit};
@@ -33,7 +39,9 @@ use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::meter::Metric;
 use child::Child;
-use verdict::Judgement;
+
+pub use argument::ArgumentError;
+pub use verdict::Judgement;
 
 /// A test whose body is to run in a process of its own; `#[plimsoll::test]` builds it.
 #[derive(Clone, Debug)]
@@ -47,6 +55,8 @@ pub struct Isolated {
     timeout: Option<Duration>,
     sample_interval: Duration,
     should_panic: bool,
+    /// Whether this process runs nothing but the test.
+    alone: bool,
 }
 
 impl Isolated {
@@ -63,6 +73,7 @@ impl Isolated {
             timeout: None,
             sample_interval: Duration::from_millis(10),
             should_panic: false,
+            alone: false,
         }
     }
 
@@ -142,8 +153,22 @@ impl Isolated {
         }
     }
 
+    /// Runs `command`, a process that runs the body of this test and tells of it at its standard input as the
+    /// [module](self) says; its standard output and error are its own. Where `cancel` can be read from, it is given up.
+    ///
+    /// For a process that starts nothing else: it becomes a subreaper, so that nothing of the test is left behind.
+    pub fn judge_command(mut self, command: Command, cancel: Option<BorrowedFd<'_>>) -> Judgement {
+        self.alone = true;
+        let started = SystemTime::now();
+        self.judgement(parent::supervise_command(&self, command, cancel), started)
+    }
+
     fn once(&self, started: SystemTime) -> Judgement {
-        match parent::supervise(self) {
+        self.judgement(parent::supervise(self), started)
+    }
+
+    fn judgement(&self, finished: Result<parent::Finished, parent::IsolationError>, started: SystemTime) -> Judgement {
+        match finished {
             Ok(finished) => verdict::judge(self, finished, started),
             Err(error) => Judgement::Failed(format!("{}: {error}", self.name)),
         }

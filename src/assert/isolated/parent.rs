@@ -1,9 +1,11 @@
 //! The parent: it starts the process of a test, meters it, prints what it prints, and answers it.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Isolated;
 use super::message::{CHILD, LONGEST_PANIC, Message, Outcome};
@@ -38,17 +40,26 @@ pub(super) struct Finished {
     pub(super) prelude: String,
 }
 
-/// Runs the process of `test` to its end.
+/// Runs `test` of this test binary in a second process of it.
 pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
-    let (ours, theirs) = UnixStream::pair().map_err(IsolationError::Start)?;
-    ours.set_nonblocking(true).map_err(IsolationError::Start)?;
     let mut command = Command::new(std::env::current_exe().map_err(IsolationError::Start)?);
     command
         .args([&test.name, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(CHILD, &test.name)
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    supervise_command(test, command, None)
+}
+
+/// Runs `command`, which is the process of `test`, to its end, or until `cancel` can be read from.
+pub(super) fn supervise_command(
+    test: &Isolated,
+    mut command: Command,
+    cancel: Option<BorrowedFd<'_>>,
+) -> Result<Finished, IsolationError> {
+    let (ours, theirs) = UnixStream::pair().map_err(IsolationError::Start)?;
+    ours.set_nonblocking(true).map_err(IsolationError::Start)?;
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
     let mut metered = Metered::new(command)
         .first_phase(None)
         .name(test.name.rsplit("::").next().unwrap_or(&test.name))
@@ -60,6 +71,7 @@ pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
         .gpu([Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| test.ceilings.get(*metric).is_some()))
         .mappings(true)
         .resets_mark(true)
+        .subreaper(test.alone)
         .dies_with_thread(true);
     if let Some(timeout) = test.timeout {
         metered = metered.timeout(timeout);
@@ -78,7 +90,7 @@ pub(super) fn supervise(test: &Isolated) -> Result<Finished, IsolationError> {
         report: None,
         prelude: String::new(),
     };
-    while supervision.step()? {}
+    while supervision.step(cancel)? {}
     supervision.finish()
 }
 
@@ -95,10 +107,14 @@ struct Supervision {
 
 impl Supervision {
     /// Whether the process still runs.
-    fn step(&mut self) -> Result<bool, CommandError> {
+    fn step(&mut self, cancel: Option<BorrowedFd<'_>>) -> Result<bool, CommandError> {
         let channel = self.channel.as_ref().map(AsFd::as_fd);
-        let fds: Vec<_> = self.outputs.iter().filter_map(Output::fd).chain(channel).collect();
+        let fds: Vec<_> = self.outputs.iter().filter_map(Output::fd).chain(channel).chain(cancel).collect();
         let step = self.running.step(&fds)?;
+        if cancel.is_some_and(can_be_read) {
+            self.running.cancel();
+            return Ok(false);
+        }
         self.listen();
         self.forward();
         Ok(step == Step::Ready)
@@ -158,6 +174,13 @@ impl Supervision {
                 self.running.finish_phases();
                 self.report = Some((outcome, heap));
             }
+            Message::Outcome { outcome } => {
+                let heap = match self.report.take() {
+                    Some((_, heap)) => heap,
+                    None => Err("the body did not run".to_owned()),
+                };
+                self.report = Some((outcome, heap));
+            }
         }
         // Where the process has gone, its end tells.
         let _ = self.channel.as_mut().map(|channel| channel.write_all(b"\n"));
@@ -176,4 +199,9 @@ impl Supervision {
         }
         Ok(Finished { ended, begun, report, prelude })
     }
+}
+
+fn can_be_read(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }

@@ -20,11 +20,12 @@ const OF_HEAP: [Metric; 2] = [Metric::PeakHeap, Metric::RetainedHeap];
 
 /// What becomes of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub enum Judgement {
+    /// Its body returned and every ceiling holds; or it was skipped.
     Passed,
-    /// Its body panicked with this message, and nothing else is wrong.
+    /// Its body panicked, or raised an exception, with this message, and nothing else is wrong.
     Panicked(String),
-    /// Whatever it was meant to do, it fails.
+    /// Whatever it was meant to do, it fails, for the reason in this message.
     Failed(String),
 }
 
@@ -48,10 +49,14 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         Some((outcome, heap)) => (Some(outcome), heap),
         None => (None, Err("the process ended before it could tell".to_owned())),
     };
+    if outcome == Some(Outcome::Skipped) {
+        return Judgement::Passed;
+    }
     let unfinished = match &outcome {
-        None => Some(unfinished(&ended, begun, told, &prelude)),
+        Some(Outcome::Raised { message }) if !begun => Some(format!("it raised before its body began: {message}")),
+        None => Some(unfinished(&ended, begun, told, &prelude, test.alone)),
         Some(Outcome::Failed) => Some("the test returned an error".to_owned()),
-        Some(Outcome::Returned | Outcome::Panicked { .. }) => None,
+        Some(_) => None,
     };
     let mut verdicts = ended.verdicts.clone();
     let of_heap = test.some_ceilings(|metric| OF_HEAP.contains(&metric));
@@ -60,24 +65,31 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
     let statuses = verdicts.iter().map(|verdict| verdict.status);
     let holds = statuses.chain(heap_verdicts.iter().map(|v| v.status)).all(|status| status == CeilingStatus::Holds);
     let panic = match &outcome {
-        Some(Outcome::Panicked { message }) => Some(message.as_str()),
+        Some(Outcome::Panicked { message }) => Some(("panicked", message.as_str())),
+        Some(Outcome::Raised { message }) => Some(("raised", message.as_str())),
         _ => None,
     };
     // A process that ended early is not known to have stayed within its ceilings, which is no failure of theirs.
     let judgement = match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
         (true, None, None) => Some(Judgement::Passed),
-        (true, None, Some(message)) => Some(Judgement::Panicked(message.to_owned())),
+        (true, None, Some((_, message))) => Some(Judgement::Panicked(message.to_owned())),
         _ => None,
     };
     let kept = keep_record(|| {
         let test_verdict = match (&unfinished, panic, test.should_panic) {
             (Some(what), ..) => Verdict::new("test", VerdictStatus::Fail, what),
-            (None, Some(message), false) => {
-                Verdict::new("test", VerdictStatus::Fail, format!("it panicked: {message}"))
+            (None, Some((did, message)), false) => {
+                Verdict::new("test", VerdictStatus::Fail, format!("it {did}: {message}"))
             }
             (None, None, true) => Verdict::new("test", VerdictStatus::Fail, "it did not panic"),
             (None, Some(_), true) => Verdict::new("test", VerdictStatus::Pass, "it panicked, as it should"),
-            (None, None, false) => Verdict::new("test", VerdictStatus::Pass, "its body returned"),
+            (None, None, false) => {
+                let did = match &outcome {
+                    Some(Outcome::ExpectedFailure { message }) => format!("it failed, as is expected of it: {message}"),
+                    _ => "its body returned".to_owned(),
+                };
+                Verdict::new("test", VerdictStatus::Pass, did)
+            }
         };
         test.record(&ended, started, test_verdict, &verdicts, &heap_verdicts)
     });
@@ -98,7 +110,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
     if let Some(enforcement) = &ended.enforcement {
         notes.push(format!("ceilings were enforced by {enforcement}"));
     }
-    let panicked = panic.map(|message| format!("and the test panicked: {message}"));
+    let panicked = panic.map(|(did, message)| format!("and the test {did}: {message}"));
     let details = |name: &str| {
         failure(&Failure {
             name,
@@ -111,7 +123,8 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         })
     };
     Judgement::Failed(match unfinished {
-        Some(what) if verdicts.is_empty() && heap_verdicts.is_empty() => format!("{}: {what}", test.name),
+        // Before the body there is nothing to show of it.
+        Some(what) if !begun || (verdicts.is_empty() && heap_verdicts.is_empty()) => format!("{}: {what}", test.name),
         Some(what) => format!("{}: {what}\n{}", test.name, details("until then")),
         None => details(&test.name),
     })
@@ -169,14 +182,15 @@ fn any_broken(verdicts: &[CeilingVerdict]) -> bool {
 }
 
 /// What ended the process before its body was over.
-fn unfinished(ended: &Ended, begun: bool, told: bool, prelude: &str) -> String {
+fn unfinished(ended: &Ended, begun: bool, told: bool, prelude: &str, alone: bool) -> String {
     let when = match (begun, told) {
         (false, _) => "before its body began",
         (true, false) => "before its body was over",
         (true, true) => "when its body was over",
     };
     let hint = match ended.end.cause {
-        EndCause::Exited if begun && !told => ": did the test call `std::process::exit`?",
+        EndCause::Exited if begun && !told && !alone => ": did the test call `std::process::exit`?",
+        EndCause::Exited if begun && !told => ": did the test end its process?",
         _ => "",
     };
     let said = match prelude.trim() {

@@ -22,6 +22,7 @@ mod payloads;
 pub(super) mod places;
 mod recipe;
 pub(super) mod reference;
+mod remembered;
 mod selection;
 mod share;
 mod survey;

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::error::PackedError;
 use super::object_id::ObjectId;
@@ -24,8 +25,29 @@ pub struct Object {
     pub compressed: bool,
 }
 
-/// What tells a file that was checked from another one.
-pub type Stamp = (u64, u64, u64, i64, i64);
+/// What tells a file that was verified from another one, and from itself after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp {
+    pub device: u64,
+    pub inode: u64,
+    pub bytes: u64,
+    /// Seconds since 1970, and nanoseconds.
+    pub modified: (i64, i64),
+    /// The time of the last change of whatever kind, which no program can set.
+    pub changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Whether the last change was at least `span` before `time`, as far as the clocks are the same.
+    pub fn changed_before(&self, time: SystemTime, span: Duration) -> bool {
+        let (seconds, nanoseconds) = self.changed;
+        let changed = match (u64::try_from(seconds), u32::try_from(nanoseconds)) {
+            (Ok(seconds), Ok(nanoseconds)) => UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds)),
+            _ => Some(UNIX_EPOCH),
+        };
+        changed.and_then(|changed| changed.checked_add(span)).is_some_and(|settled| settled <= time)
+    }
+}
 
 impl Object {
     /// The object `id`, plain or compressed.
@@ -78,9 +100,7 @@ impl Object {
 
     /// Its file.
     pub fn open(&self) -> io::Result<File> {
-        // Without O_NONBLOCK a named pipe would be waited for, for ever.
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+        open_regular(&self.path)
     }
 
     /// Its content from the front.
@@ -107,16 +127,29 @@ impl Object {
         Ok(reader)
     }
 
-    /// What tells its file from another, or from itself after a change.
+    /// What its file looks like.
     pub fn stamp(&self) -> io::Result<Stamp> {
         let found = fs::metadata(&self.path)?;
-        Ok((found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+        Ok(Stamp {
+            device: found.dev(),
+            inode: found.ino(),
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
     }
 
     /// An error of reading it.
     pub fn failed(&self, source: io::Error) -> PackedError {
         failed(self.id, source)
     }
+}
+
+/// Opens a file of a store, which is a regular one.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Without O_NONBLOCK a named pipe would be waited for, for ever.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 
 fn failed(id: ObjectId, source: io::Error) -> PackedError {

@@ -12,7 +12,7 @@ const MARKER: &str = "plimsoll-store.json";
 const CAPTURES: &str = "captures";
 
 /// The paths of a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Places {
     root: PathBuf,
 }
@@ -41,6 +41,11 @@ impl Places {
         (captures.file_name() == Some(OsStr::new(CAPTURES)) && Self::are_at(root)).then(|| Self::new(root))
     }
 
+    /// Those of the store that has an object at `path`.
+    pub fn of_object(path: &Path) -> Option<Self> {
+        path.ancestors().nth(3).map(Self::new)
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -55,6 +60,11 @@ impl Places {
 
     pub fn incoming(&self) -> PathBuf {
         self.root.join("tmp")
+    }
+
+    /// What was verified.
+    pub fn verified(&self) -> PathBuf {
+        self.root.join("verified-1")
     }
 
     pub fn captures(&self) -> PathBuf {

@@ -1,7 +1,8 @@
 //! [`ObjectVerifier`]: the bytes that kernels are given are those that were packed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::time::SystemTime;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use super::super::error::{CaptureError, PackedError};
 use super::super::map::MappedFile;
 use super::super::source::SourceFile;
 use super::object::{Object, Stamp};
+use super::object_id::ObjectId;
+use super::places::Places;
+use super::remembered::Remembered;
 use super::whole::WINDOW;
 
 /// How often the objects of a store are verified before kernels are given their bytes.
@@ -19,7 +23,9 @@ use super::whole::WINDOW;
 pub enum VerifyObjects {
     /// Before every use.
     Always,
-    /// Once a run, and again where its file is another: by inode, size and modification time.
+    /// Once, and again where its file is another or was written to: by device, inode, size, and the times of modification
+    /// and change. The store remembers it for later runs, which then see neither a disk that lost bits nor a writer
+    /// beside the file system.
     #[default]
     Once,
     /// Not at all: damage shows as an output that does not match, or not.
@@ -40,13 +46,16 @@ impl fmt::Display for VerifyObjects {
 #[derive(Debug, Default)]
 pub struct ObjectVerifier {
     mode: VerifyObjects,
-    verified: HashSet<(super::ObjectId, Stamp)>,
+    /// In this run.
+    verified: HashSet<(ObjectId, Stamp)>,
+    /// In this run and earlier ones, by store.
+    remembered: BTreeMap<Places, Remembered>,
 }
 
 impl ObjectVerifier {
     /// One that verifies as often as `mode` says.
     pub fn new(mode: VerifyObjects) -> Self {
-        Self { mode, verified: HashSet::new() }
+        Self { mode, ..Self::default() }
     }
 
     /// Verifies the objects of `entry`'s storages by their digests. An entry that lies in no store has none. Objects are
@@ -58,15 +67,36 @@ impl ObjectVerifier {
         if self.mode == VerifyObjects::Never {
             return Ok(());
         }
-        for object in entry.objects() {
-            let fail = |error: PackedError| CaptureError::new(&entry.path().into(), error);
-            let known = (object.id, object.stamp().map_err(|error| fail(object.failed(error)))?);
-            if self.mode == VerifyObjects::Always || !self.verified.contains(&known) {
-                object.compare(digest(object).map_err(fail)?).map_err(fail)?;
-                self.verified.insert(known);
-            }
+        let objects = entry.objects();
+        objects
+            .iter()
+            .try_for_each(|object| self.object(object))
+            .map_err(|e| CaptureError::new(&entry.path().into(), e))
+    }
+
+    fn object(&mut self, object: &Object) -> Result<(), PackedError> {
+        let stamp = || object.stamp().map_err(|error| object.failed(error));
+        let (began, before) = (SystemTime::now(), stamp()?);
+        let known = (object.id, before);
+        if self.mode == VerifyObjects::Always {
+            return object.compare(digest(object)?);
+        }
+        let places = Places::of_object(&object.path).expect("objects lie in a folder of a store's");
+        let remembered = self.remembered.entry(places).or_insert_with_key(Remembered::read);
+        if self.verified.contains(&known) || remembered.has(object.id, &before) {
+            return Ok(());
+        }
+        object.compare(digest(object)?)?;
+        if stamp()? == before {
+            self.verified.insert(known);
+            remembered.add(object.id, before, began);
         }
         Ok(())
+    }
+
+    /// Leaves what was verified in the stores, for later runs. A store that cannot be written stays as it is.
+    pub fn remember(&mut self) {
+        self.remembered.iter_mut().for_each(|(places, remembered)| remembered.write(places));
     }
 }
 

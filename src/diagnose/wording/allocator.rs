@@ -25,6 +25,11 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         caching(lines, at, found);
     } else if regex!(r"Allocation on device\b").is_match(text) {
         found.extend(asynchronous(lines, at));
+    } else if text.contains("MPS backend out of memory (MPS allocated") {
+        // The request stands on the next line, where its anchor is told, or was cut off.
+        if !lines.after(at).next().is_some_and(|next| next.message().contains("ried to alloc")) {
+            found.extend(limited(lines, at));
+        }
     } else if regex!(r"\bout of mem\w*\W*(?:Tried(?: to)?)?\W*$").is_match(text) {
         // The line was wrapped here. Where the next one holds the anchor, the message is told there.
         let next = lines.after(at).next().map_or("", |next| next.message());
@@ -131,6 +136,11 @@ fn message(lines: &Lines, at: usize, text: &str, start: usize, tried: usize, end
         regex!(r"\b(GPU|NPU|XPU|HPU|MLU|GCU|SUPA|MUSA|DCU|PPU) ?(\d+|[\x00-\x1f])?\s*(?:;| has\b|\))").captures(body);
     sighting.device = device.as_ref().and_then(|device| index(device.get(2)?.as_str()));
     let named = device.map(|device| device[1].to_owned()).filter(|name| name != "GPU");
+    // Words that were glued to the name are not part of it: `whyCUDA out of memory`.
+    let name = name.map(|name| {
+        let glued = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        if glued.len() > 1 && glued.len() < name.len() { glued.to_owned() } else { name }
+    });
     sighting.backend = Some(name.or(named).unwrap_or_else(|| "cuda".to_owned()).to_ascii_lowercase());
     sighting.numbers = numbers;
     sighting.processes = processes(body);
@@ -183,6 +193,18 @@ fn processes(body: &str) -> Vec<(u64, u64)> {
             Some((pid, size::bytes(&found[1])?.bytes()))
         })
         .collect()
+}
+
+/// Metal's message, cut before its request.
+fn limited(lines: &Lines, at: usize) -> Option<Sighting> {
+    let line = &lines[at];
+    let start = line.message().find("MPS backend out")?;
+    if let Position::Talk(reason) = position(line.message(), start) {
+        return Some(Sighting::new(Cause::Dismissed(reason), line));
+    }
+    let mut sighting = Sighting::new(Cause::Device, line).backend("mps");
+    sighting.numbers = metal(&line.message()[start..], "");
+    Some(sighting)
 }
 
 /// The numbers of Metal's message, whose clauses stand before `Tried`.

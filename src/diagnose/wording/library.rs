@@ -1,8 +1,8 @@
 //! Devices outside PyTorch's allocators: drivers, libraries, other frameworks. Mostly without numbers.
 
 use super::super::findings::Numbers;
-use super::super::sighting::{Cause, Sighting};
-use super::super::window::Lines;
+use super::super::sighting::{Cause, Sighting, Work};
+use super::super::window::{Line, Lines};
 use super::joined::joined;
 use super::position::{Position, position};
 use super::{regex, size};
@@ -21,11 +21,21 @@ macro_rules! wording {
     };
 }
 
-static WORDINGS: [Wording; 13] = [
+static WORDINGS: [Wording; 15] = [
     wording!(
         "hip",
         false,
-        r"HIP error: out of memory|hipErrorOutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
+        r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((\d+) bytes\) )?from device: (?:HIP_ERROR_OutOfMemory|hipError_t\(1002\))"
+    ),
+    wording!(
+        "cuda",
+        false,
+        r"Cuda Error in [\w:]*allocate: 2 \(out of memory\)|Error Code 1: Cuda Runtime \(out of memory\)|Error Code 2: OutOfMemory \((?:Requested size was (\d+) bytes)?"
+    ),
+    wording!(
+        "hip",
+        false,
+        r"HIP error: out of memory|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
     ),
     wording!("xpu", false, r"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_DEVICE_MEMORY"),
     wording!(
@@ -42,10 +52,15 @@ static WORDINGS: [Wording; 13] = [
     wording!(
         "cuda",
         true,
-        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory"
+        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory|(?:parallel_for|for_each|transform|reduce|scan|sort|copy|\w+_if|\w+_by_key) failed(?: on \S+ \w+)?: out of memory"
     ),
     wording!("cuda", false, r"Out of memory allocating ([\d,]+) bytes \(allocated so far: [\d,]+ bytes"),
-    wording!("cuda", false, r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)"),
+    wording!("cuda", false, r"\bout of memory to allocate ([\d,]+) bytes \(total [\d,]+ bytes\)"),
+    wording!(
+        "cuda",
+        false,
+        r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)|std::bad_alloc: RMM failure at|RMM_ERROR_OUT_OF_MEMORY"
+    ),
     wording!("onnxruntime", false, r"Failed to allocate memory for requested buffer of size (\d+)"),
     wording!(
         "cuda",
@@ -53,14 +68,13 @@ static WORDINGS: [Wording; 13] = [
         r"[Cc]uda failure (?:2 )?'out of memory'|Failed to CUDA (?:calloc async|malloc|host calloc) (\d+(?: bytes)?)"
     ),
     wording!("npu", false, r"NPU error[^\n]{0,60}out of memory|aclrtMalloc[^\n]{0,80}(?:out of memory|207001)"),
-    wording!("paddle", false, r"Out of memory error on GPU \d+\. Cannot allocate ([\d.]+ ?[KMG]i?B)"),
     wording!("mps", false, r"Invalid buffer size: ([\d.]+ [KMG]i?B)"),
 ];
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];
     let text = line.message();
-    if let Some(sighting) = compiled(lines, at).or_else(|| served(lines, at)) {
+    if let Some(sighting) = compiled(lines, at).or_else(|| paddle(lines, at)).or_else(|| served(lines, at)) {
         found.push(sighting);
         return;
     }
@@ -139,6 +153,23 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
             return Some(sighting);
         }
     }
+    // The message was wrapped within its first words, or is told in several lines.
+    let broken = text.starts_with("of memory while trying to allocate ")
+        && lines.before(at).next().is_some_and(|line| line.message().trim_end().ends_with("Out"));
+    let reserve = regex!(
+        r"^Attempting to reserve ([\d.]+[KMGT]?) at the bottom of memory\. That was not possible\.(?: There are ([\d.]+[KMGT]?) free)?"
+    );
+    if broken {
+        let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
+        sighting.numbers.tried = amount(regex!(r"allocate ([\d.]+ ?(?:bytes|[KMGT]i?B?))\b").captures(text));
+        return Some(sighting);
+    }
+    if let Some(matched) = reserve.captures(text) {
+        let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
+        sighting.numbers.free = matched.get(2).and_then(|free| size::bytes(free.as_str()));
+        sighting.numbers.tried = amount(Some(matched));
+        return Some(sighting);
+    }
     let tensor = regex!(r"OOM when allocating tensor");
     if let Some(matched) = tensor.find(text) {
         if let Position::Talk(reason) = position(text, matched.start()) {
@@ -157,13 +188,35 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
     Some(sighting)
 }
 
+/// Paddle's allocator, whose message tells what is free and, since 2.0, what it holds.
+fn paddle(lines: &Lines, at: usize) -> Option<Sighting> {
+    let line = &lines[at];
+    let head = regex!(r"Out of memory error on GPU (\d+)\. Cannot allocate ").find(line.message())?;
+    if let Position::Talk(reason) = position(line.message(), head.start()) {
+        return Some(Sighting::new(Cause::Dismissed(reason), line));
+    }
+    let text = joined(lines, at, " ", |text| regex!(r"available memory is only [\d.]+[KMGT]?i?B").is_match(text));
+    let amount = |regex: &regex::Regex| size::bytes(&regex.captures(&text)?[1]);
+    let mut sighting = Sighting::new(Cause::Device, line).backend("paddle");
+    sighting.device = regex!(r"error on GPU (\d+)").captures(&text).and_then(|device| device[1].parse().ok());
+    sighting.numbers = Numbers {
+        tried: amount(regex!(r"Cannot allocate ([\d.]+ ?[KMGT]?i?B)\b")),
+        free: amount(regex!(r"available memory is only ([\d.]+ ?[KMGT]?i?B)\b")),
+        allocated: amount(regex!(r"\b([\d.]+ ?[KMGT]?i?B) memory has been allocated")),
+        ..Numbers::default()
+    };
+    Some(sighting)
+}
+
 /// Servers that find, before anything runs, that the device leaves no room.
 fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     let line = &lines[at];
     let text = line.message();
-    let cache = regex!(
+    let words = regex!(
         r"No available memory for the cache blocks|CUDA out of memory occurred when|larger than the maximum number of tokens that can be stored in KV cache|Not enough memory\. Please try to increase --mem-fraction-static"
-    ).find(text);
+    );
+    // The last one: a pasted title may hold the line of code before what it raised.
+    let cache = words.find_iter(text).last();
     let short = regex!(
         r"([\d.]+ [KMG]i?B) KV cache is needed, which is larger than the available KV cache memory \(([\d.]+ [KMG]i?B)\)"
     );
@@ -174,16 +227,16 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
         if let Position::Talk(reason) = position(text, matched.start()) {
             return Some(Sighting::new(Cause::Dismissed(reason), line));
         }
-        return Some(Sighting::new(Cause::Device, line).backend("cuda"));
+        return Some(serving(line));
     }
     if let Some(matched) = short.captures(text) {
-        let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+        let mut sighting = serving(line);
         sighting.numbers.tried = size::bytes(&matched[1]);
         sighting.numbers.free = size::bytes(&matched[2]);
         return Some(sighting);
     }
     let matched = start.captures(text)?;
-    let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+    let mut sighting = serving(line);
     let gib = |text: &str| size::bytes(&format!("{text} GiB"));
     let (free, capacity) = (gib(&matched[1]), gib(&matched[2]));
     sighting.numbers.free = free;
@@ -192,4 +245,10 @@ fn served(lines: &Lines, at: usize) -> Option<Sighting> {
     // At start the process itself holds nothing yet: what is taken is held by others.
     sighting.numbers.other_processes = free.zip(capacity).map(|(free, capacity)| capacity.saturating_sub(free));
     Some(sighting)
+}
+
+fn serving(line: &Line) -> Sighting {
+    let mut sighting = Sighting::new(Cause::Device, line).backend("cuda");
+    sighting.work = Work::Serving;
+    sighting
 }

@@ -90,7 +90,9 @@ fn batch(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     if let Some(matched) = regex!(r"TERM_MEMLIMIT|job killed after reaching LSF memory usage limit").find(text) {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("lsf")));
     }
-    let pbs = regex!(r"job killed: (?:v?mem|pv?mem|resources_used\.mem) (\d+ ?[kmg]?b) exceeded limit (\d+ ?[kmg]?b)");
+    let pbs = regex!(
+        r"job killed: (?:v?mem|pv?mem|resources_used\.mem)(?: job total)? (\d+ ?[kmg]?b) exceeded limit (\d+ ?[kmg]?b)"
+    );
     if let Some(matched) = pbs.captures(text) {
         let mut sighting = Sighting::new(Cause::Limit, line).backend("pbs");
         sighting.numbers.this_process = size::bytes(&matched[1]);
@@ -98,7 +100,7 @@ fn batch(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return Some((matched.get(0)?.start(), sighting));
     }
     let others = regex!(
-        r"Cgroup mem(?:ory)? limit exceeded|job \d+\S* (?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22h_(?:vmem|rss)\x22|has gone over (?:memory|cgroup memory) limit|Docker container [^\n]* memory limit exceeded"
+        r"Job exceeded a memory resource limit|Cgroup mem(?:ory)? limit exceeded|job \d+\S* (?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22h_(?:vmem|rss)\x22|has gone over (?:memory|cgroup memory) limit|Docker container [^\n]* memory limit exceeded"
     );
     let matched = others.find(text)?;
     Some((matched.start(), Sighting::new(Cause::Limit, line).backend("batch")))
@@ -155,7 +157,7 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("linux")));
     }
     let oomd = regex!(
-        r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process"
+        r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process|oomd attempting to kill \d+ with KILL"
     );
     if let Some(matched) = oomd.captures(text) {
         let mut sighting = Sighting::new(Cause::Machine, line).backend("systemd-oomd");
@@ -205,7 +207,12 @@ fn ray(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         sighting.numbers.this_process =
             regex!(r"memory used=([\d.]+ ?GB)").captures(&text).and_then(|used| size::bytes(&used[1]));
     }
-    sighting.pid = number(&text, regex!(r"task ID: \w+, [^)]*\bpid=(\d+)")).or(sighting.pid);
+    if let Some(used) = regex!(r"is used \(([\d.]+) / ([\d.]+) GB\)").captures(&text) {
+        let gigabytes = |at: usize| size::bytes(&format!("{} GB", &used[at]));
+        sighting.numbers.allocated = gigabytes(1);
+        sighting.numbers.capacity = gigabytes(2);
+    }
+    sighting.pid = number(&text, regex!(r"(?:task|actor|lease) ID: \w+, [^)]*\bpid=(\d+)")).or(sighting.pid);
     let node = regex!(r"IP:? (\d+\.\d+\.\d+\.\d+)").captures(&text).map(|node| node[1].to_owned());
     sighting.host = node.or(sighting.host);
     sighting.victim = regex!(r"\bname=([^,)]+)").captures(&text).map(|name| name[1].to_owned());

@@ -35,7 +35,12 @@ pub(super) fn position(message: &str, start: usize) -> Position {
             | [Rr]eason"?\ ?[:=] | [Mm]essage\**"?\ ?[:=]\** | "?msg"?\ ?[:=] | [Ee]xception:? | [Cc]aught:? | [Ff]atal:? | [Aa]borted?:? | error=| err=
             | [Tt]raceback:? | log"?: | stderr"?: | RPC:? | '\w*Error'?:? | 报错[:：]? | 错误[:：]? | status: | \d\ ?:)$"#
     );
+    // Errors that were wrapped on their way up: `Error: the runner has ended: CUDA error: out of memory`.
+    let wrapped = regex!(
+        r"(?:^|[\s\x22'(\[])(?:[\w.]*(?:Error|Exception)|error|ERROR|[Ff]atal|FATAL|[Pp]anic): [^.?!]{1,160}: $"
+    );
     if trimmed.is_empty()
+        || wrapped.is_match(before)
         || raised.is_match(before.trim_end_matches([' ', '*', '_', '`', '"', '\'', '(', '[', '“', '{', '\\']))
     {
         return Position::Message;
@@ -63,7 +68,16 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
         return Some("a line of a test run");
     }
     let quoted = before.contains(['"', '\'']);
+    // A title that was pasted from a traceback holds the line of code and, behind it, what that line raised.
+    let closed = |mark: char| before.matches(mark).count().is_multiple_of(2);
+    let raised = regex!(r"(?:^|\s)[\w.]*(?:Error|Exception): $").is_match(before) && closed('"') && closed('\'');
+    let heading = regex!(r"^#+ (?:[\w.]+ )?(?:ERROR|[\w.]*(?:Error|Exception))\b").is_match(message);
+    // A structured log quotes its message and goes on with fields.
+    let structured = regex!(r#"^"[^"]*" \w+="#).is_match(message);
     if code.is_match(message)
+        && !structured
+        && !raised
+        && !heading
         && (quoted || regex!(r#"["'`)\]]"#).is_match(after) || before.trim_start().starts_with(['#', '/', '*']))
     {
         return Some("a line of code");
@@ -87,7 +101,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
 /// Why the words are about such events in general, if they are.
 fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend|handl)\w*|\bhint:|\btip:|\bnote:|\busage:|\bdocs?\b:?|\bdocumentation\b)[^.;]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b)[^.;]{0,60}$"
     );
     if advice.is_match(before) {
         return Some("advice or documentation about such errors");
@@ -98,6 +112,12 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
     let not_then = regex!(
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
+    let explained = regex!(
+        r"(?i)^[\w <>.:]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|(?:typ+ically|usually) (?:means|indicates))\b"
+    );
+    if explained.is_match(after) {
+        return Some("advice or documentation about such errors");
+    }
     // What could not be done is what happened.
     let happened = regex!(r"(?i)\b(?:could|can) ?not \w*alloc").is_match(before);
     ((denied.is_match(before) && !happened) || not_then.is_match(after)).then_some("the text denies it")

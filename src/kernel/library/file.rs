@@ -249,9 +249,9 @@ mod tests {
         let wrong = |bytes: &[u8]| LibraryFile::parse(Path::new("k"), bytes).unwrap_err().to_string();
         assert!(wrong(b"").contains("no ELF file"));
         assert!(wrong(b"MZ, a program of another system").contains("no ELF file"));
-        assert!(wrong(b"\x7fELF\x02\x01\x01").contains("damaged"), "{}", wrong(b"\x7fELF\x02\x01\x01"));
         let mut header = [0u8; 64];
         header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        assert!(wrong(&header[..32]).contains("damaged"), "{}", wrong(&header[..32]));
         header[16] = 3;
         header[18] = 243;
         assert!(wrong(&header).contains("built for machine 243"), "{}", wrong(&header));

@@ -159,7 +159,7 @@ pub enum DigestMode {
 pub enum VerifyMode {
     /// Before every use
     Always,
-    /// Once a run, and again where its file is another
+    /// Once, and again where its file is another; the store remembers it across runs
     Once,
     /// Not at all
     Never,

@@ -1,4 +1,4 @@
-//! The arguments of `bench-gate`, `calibrate` and `ratchet`.
+//! The arguments of `gate`, `bench-gate`, `calibrate` and `ratchet`.
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -6,10 +6,52 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use plimsoll::gate::{Allowance, DEFAULT_CONFIDENCE, Limit};
+use plimsoll::gate::{Allowance, BaselineSource, Conditions, DEFAULT_CONFIDENCE, Limit};
 use plimsoll::meter::Metric;
 
 use super::duration;
+use super::run::CeilingFlags;
+
+#[derive(Args)]
+#[command(
+    after_help = "A figure fails where it got worse by more than every part of its limit, and the interval of the change \
+    excludes no change; that takes five runs a side. Exit codes: 0 everything holds; 1 a ceiling is broken, a figure got \
+    worse or a run failed; 2 bad usage or unreadable; 3 it cannot be told: too few runs, no baseline, other conditions."
+)]
+pub struct Gate {
+    /// Records, or folders of them; those of the same label are runs of one
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    /// What figures are held against: a record, a folder of them, or git:REVISION[:PATH] for those of a commit
+    #[arg(long, value_name = "BASELINE", env = "PLIMSOLL_BASELINE")]
+    pub baseline: Option<BaselineSource>,
+
+    /// Make the records the baseline, after they were judged; not where one failed or broke a ceiling
+    #[arg(long, env = "PLIMSOLL_UPDATE_BASELINE")]
+    pub update_baseline: bool,
+
+    /// What a figure may get worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is any text),
+    /// which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was run]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", default_value_t = DEFAULT_CONFIDENCE, value_parser = confidence)]
+    pub confidence: f64,
+
+    /// Compare although this differs: semantics, kernel, transparent_huge_pages, allocator, cgroup ..; machine stands for
+    /// memory, cpus and cpu
+    #[arg(long, value_name = "CONDITION", env = "PLIMSOLL_ALLOW", value_delimiter = ',')]
+    pub allow: Vec<Conditions>,
+
+    #[command(flatten)]
+    pub ceilings: CeilingFlags,
+
+    /// Print the judgement as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 #[derive(Args)]
 #[command(

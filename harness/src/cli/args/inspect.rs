@@ -72,6 +72,8 @@ pub enum Document {
     Ledger,
     /// Configurations beside a baseline, `plimsoll.matrix/1`
     Matrix,
+    /// Records, judged, `plimsoll.gate/1`
+    Gate,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`
     BenchGate,
     /// Ceilings that are proposed, `plimsoll.calibration/1`

@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::estimate::Estimate;
+use super::isolate::Isolate;
 use super::ledger::Ledger;
 use super::matrix::Matrix;
 use super::pack::Pack;
@@ -23,7 +24,7 @@ use super::verify::Verify;
 
 pub use check::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 pub use diagnose::Diagnose;
-pub use gate::{BenchGate, Calibrate, Ratchet};
+pub use gate::{BenchGate, Calibrate, Gate, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
 pub use report::{Report, ReportFlags};
@@ -71,6 +72,8 @@ pub enum Command {
     Ledger(Box<Ledger>),
     /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
     Matrix(Matrix),
+    /// Judge records by ceilings and against a baseline; exit 1 where one fails
+    Gate(Gate),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
     /// Run a command several times and propose ceilings for it
@@ -86,6 +89,9 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Judge a test of another runner (started by the pytest plugin)
+    #[command(hide = true)]
+    Isolate(Isolate),
     /// Serve a supervisor (started by `check`, `validate` and `profile`)
     #[command(hide = true)]
     Worker,

@@ -6,24 +6,17 @@
 
 mod source;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use plimsoll::gate::{Lowering, ratchet};
-use plimsoll::record::Record;
 use plimsoll::report::terminal;
 
 use super::args::Ratchet;
-use super::{Failed, output};
+use super::{Failed, output, records};
 use crate::replace::replace;
 use source::{Edit, Search};
 
 /// Lowers ceilings, or tells of them: with --check 1 where one could be lowered; 3 where no record has one.
 pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
-    let mut records = Vec::new();
-    for path in &arguments.records {
-        read(path, &mut records)?;
-    }
+    let records = records::read(&arguments.records)?;
     let mut found = ratchet(&records, arguments.headroom);
     let nothing = found.lowerings.is_empty() && found.kept == 0;
     if !nothing {
@@ -49,23 +42,6 @@ pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
         (_, true) => 1,
         _ => 0,
     })
-}
-
-/// A record, or all that end in `.json` in a folder.
-fn read(path: &Path, records: &mut Vec<Record>) -> Result<(), Failed> {
-    let mut files = vec![path.to_owned()];
-    if path.is_dir() {
-        let failed = |error| format!("cannot read {}: {error}", path.display());
-        files = fs::read_dir(path)
-            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-            .map_err(failed)?;
-        files.retain(|file: &PathBuf| file.extension().is_some_and(|extension| extension == "json"));
-        files.sort();
-    }
-    for file in files {
-        records.push(Record::read(&file)?);
-    }
-    Ok(())
 }
 
 /// Where the ceiling stands, and how to change it; else the lowering says why it is left to its user.

@@ -1,5 +1,8 @@
 //! Stores that are damaged, forged, or at work.
 
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
 use super::super::super::{Capture, Entry, TorchFile};
 use super::*;
 
@@ -54,6 +57,53 @@ fn kernels_are_not_given_damaged_objects() {
     fs::remove_file(&largest.path).unwrap();
     let error = Entry::open(entry.path()).unwrap_err().to_string();
     assert!(error.contains("is missing"), "{error}");
+}
+
+#[test]
+fn what_was_verified_is_remembered_and_believed_only_of_the_same_file() {
+    let (_dir, folder, store) = scene(2);
+    pack(&store, &folder, &PackOptions::default());
+    let entry = Capture::open(store.path()).unwrap().entry(0).unwrap();
+    let table = entry.objects().iter().max_by_key(|object| object.stored).unwrap().clone();
+    let mut verifier = ObjectVerifier::new(VerifyObjects::Once);
+    verifier.verify(&entry).unwrap();
+    verifier.remember();
+    let file = store.places.verified();
+    assert!(!file.exists(), "the objects were written a moment ago, and may change within the tick of a clock");
+
+    // Whoever says that a damaged object was verified is believed: the file is trusted as the objects are.
+    flip(&table.path, 1000);
+    let remember = || {
+        let mut remembered = remembered::Remembered::default();
+        remembered.add(table.id, table.stamp().unwrap(), SystemTime::now() + Duration::from_secs(60));
+        remembered.write(&store.places);
+        assert!(file.exists());
+    };
+    let verify = |mode| ObjectVerifier::new(mode).verify(&entry);
+    remember();
+    verify(VerifyObjects::Once).unwrap();
+    assert!(verify(VerifyObjects::Always).is_err());
+    // A change that puts the bytes' own time back is seen by the time of the change.
+    let modified = table.path.metadata().unwrap().modified().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    File::open(&table.path).unwrap().set_modified(modified).unwrap();
+    assert!(verify(VerifyObjects::Once).is_err());
+
+    // What is no such file, or cannot be written, costs time alone.
+    let good = fs::read_to_string(&file).unwrap();
+    for content in ["", "plimsoll.verified/2\n", &good[..good.len() - 2], "\u{0}"] {
+        fs::write(&file, content).unwrap();
+        assert!(verify(VerifyObjects::Once).is_err());
+    }
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(verify(VerifyObjects::Once).is_err());
+    ObjectVerifier::new(VerifyObjects::Once).remember();
+    fs::remove_dir(&file).unwrap();
+    remember();
+    fs::remove_dir_all(store.path().join("captures/embedding")).unwrap();
+    store.collect_garbage().unwrap();
+    assert!(Store::open(store.path()).is_ok() && store.verify(&VerifyOptions::default()).unwrap().holds());
 }
 
 #[test]

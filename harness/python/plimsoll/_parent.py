@@ -1,0 +1,280 @@
+"""The parent of a marked test: it has `plimsoll isolate` run the test's process, and gives what became of it to pytest."""
+
+import datetime
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import warnings
+
+import pytest
+
+# The name of the plugin by which a process knows that it is the test's own.
+CHILD = "plimsoll_child"
+# The environment variable that names the test that a process was started for.
+RUNS = "PLIMSOLL_PYTEST"
+PHASES = ("setup", "call", "teardown")
+TIMES = ("timeout", "sample_interval")
+
+
+class CeilingBroken(pytest.fail.Exception):
+    """A ceiling of a test is broken, or could not be measured."""
+
+    # As pytest's own outcomes are shown: by the bare name.
+    __module__ = "builtins"
+
+
+class ProcessDied(pytest.fail.Exception):
+    """The process of a test did not come to its end."""
+
+    __module__ = "builtins"
+
+
+class MarkError(pytest.fail.Exception):
+    """A mark is wrong, which is no failure that a test may be expected to have."""
+
+    __module__ = "builtins"
+
+    def __init__(self, item, errors):
+        super().__init__(f"@pytest.mark.plimsoll of {item.nodeid}: {'; '.join(errors)}", pytrace=False)
+
+
+class Run:
+    """One test on its way."""
+
+    def __init__(self, item, marks):
+        self.item = item
+        self.marks = marks
+        self.reports = {}
+        self.others = []
+        self.answer = None
+
+    def setup(self):
+        """Runs the process of the test, from its own setup to its teardown."""
+        # Whatever another plugin makes of the process of a test, it must not start itself again and again.
+        if os.environ.get(RUNS) == self._identity():
+            raise MarkError(self.item, ["it runs in a process of its own already, which another plugin has shared out"])
+        arguments = self._arguments()
+        with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+            output = None if self.item.config.option.capture == "no" else _Output(folder)
+            lines = self._run(arguments, folder, output)
+            self._take(lines, output)
+        if self.answer is None:
+            raise ProcessDied(f"{self.item.name}: `plimsoll isolate` gave no answer{self._said()}", pytrace=False)
+        if self.answer["judgement"] == "refused":
+            raise MarkError(self.item, self.answer["errors"])
+        self._demand("setup")
+
+    def call(self):
+        """Fails the test where its process died in it, or a ceiling is broken."""
+        self._demand("call")
+        if self.answer["judgement"] == "failed" and "teardown" in self.reports:
+            raise CeilingBroken(self.answer["message"], pytrace=False)
+
+    def teardown(self):
+        """Fails the teardown where the process died in it."""
+        # What died before has said so.
+        if "setup" in self.reports and ("call" in self.reports or not self.reports["setup"].passed):
+            self._demand("teardown")
+
+    def report(self, call, own):
+        """The report of a phase: the process's own, unless something was raised here."""
+        for report in self.others if own.when == "call" else ():
+            self.item.ihook.pytest_runtest_logreport(report=report)
+        if call.excinfo is not None and isinstance(call.excinfo.value, MarkError):
+            own.outcome = "failed"
+            vars(own).pop("wasxfail", None)
+        theirs = self.reports.get(own.when)
+        if theirs is None:
+            own.sections.extend(self.sections.get(own.when, []) if own.failed and self.answer else [])
+            return own
+        if call.excinfo is None:
+            return theirs
+        if isinstance(call.excinfo.value, CeilingBroken):
+            own.sections, own.duration = theirs.sections, theirs.duration
+            own.user_properties = theirs.user_properties
+            if theirs.failed:
+                own.longrepr = _both(theirs.longrepr, self.answer["message"])
+        return own
+
+    def _identity(self):
+        return f"{self.item.config.rootpath}::{self.item.nodeid}"
+
+    def _arguments(self):
+        """What limits the test: its own mark, then those of its class and module, then the ini file."""
+        arguments = {}
+        for mark in self.marks:
+            if mark.args:
+                given = repr(mark.args[0])
+                raise MarkError(self.item, [f"write {given} with the name of what it limits, such as peak_rss={given}"])
+            for name, value in mark.kwargs.items():
+                arguments.setdefault(name, _text(name, value))
+        for line in self.item.config.getini("plimsoll"):
+            name, found, value = line.partition("=")
+            if not found:
+                where = f"the option `plimsoll` of {self.item.config.inipath}"
+                raise MarkError(self.item, [f"`{line}` in {where} is no limit: write NAME = VALUE"])
+            arguments.setdefault(name.strip(), value.strip().strip("\"'"))
+        return arguments
+
+    def _run(self, arguments, folder, output):
+        """Runs the process; gives the lines that it has left."""
+        config = self.item.config
+        files = {name: os.path.join(folder, name) for name in ("request", "reports", "answer")}
+        with open(files["request"], "w", encoding="utf-8") as file:
+            json.dump(self._request(files["reports"], folder), file, default=repr)
+        suite, _, name = self.item.nodeid.partition("::")
+        command = [
+            _program(), "isolate", "--package", config.rootpath.name, "--suite", suite, "--name", name or suite,
+            "--answer", files["answer"], *(f"--argument={name}={value}" for name, value in arguments.items()), "--",
+            sys.executable, *subprocess._args_from_interpreter_flags(),
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child.py"), files["request"]]
+        environment = {**os.environ, RUNS: self._identity()}
+        streams = {} if output is None else {"stdout": output.files[0], "stderr": output.files[1]}
+        process = subprocess.Popen(
+            command, cwd=config.invocation_params.dir, env=environment, stdin=subprocess.DEVNULL, **streams)
+        try:
+            process.wait()
+        finally:
+            # Interrupted, or stopped by a plugin's timeout: the test is given up with all its processes.
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+        if os.path.exists(files["answer"]):
+            with open(files["answer"], encoding="utf-8") as file:
+                self.answer = json.load(file)
+        if not os.path.exists(files["reports"]):
+            return []
+        with open(files["reports"], encoding="utf-8") as file:
+            # A process that died may have left half a line.
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def _request(self, reports, folder):
+        config = self.item.config
+        arguments = [str(argument) for argument in config.invocation_params.args]
+        ours = ["--capture=no", f"--basetemp={os.path.join(folder, 'tmp')}"]
+        # Memory is not what it is where every line is traced, and the file of the results is the parent's.
+        ours += ["--no-cov"] if hasattr(config.option, "no_cov") else []
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        # A plugin that keeps files of results leaves that to the process that has no `workerinput`.
+        worker = getattr(config, "workerinput", {"workerid": "master", "workercount": 1, "testrunuid": "plimsoll"})
+        return {
+            "arguments": arguments[:end] + ours + arguments[end:], "path": str(self.item.path),
+            "nodeid": self.item.nodeid, "sys_path": sys.path, "reports": reports, "workerinput": worker}
+
+    def _take(self, lines, output):
+        """Sorts what the process has told."""
+        config, begun, at, told = self.item.config, {}, 0, []
+        self.sections = {}
+        for line in lines:
+            if "begin" in line:
+                at = line["begin"]
+            elif "warning" in line:
+                _warn(self.item, line["warning"])
+            elif "interrupted" in line:
+                _interrupt(line["interrupted"])
+            else:
+                report = config.hook.pytest_report_from_serializable(config=config, data=_tuples(line["report"]))
+                if type(report) is not pytest.TestReport or report.outcome not in ("passed", "failed", "skipped"):
+                    self.others.append(report)
+                    continue
+                begun[report.when] = (at, line["end"])
+                at = line["end"]
+                self.reports[report.when] = report
+        if output is None:
+            return
+        for when in PHASES:
+            start, end = begun.get(when, (at, None))
+            told = told + output.sections(when, start, end)
+            if when in self.reports:
+                self.reports[when].sections[:0] = told
+            else:
+                self.sections[when] = told
+                break
+
+    def _demand(self, when):
+        """Raises where the process did not come to the end of a phase."""
+        if when not in self.reports:
+            message = self.answer.get("message", f"{self.item.name}: its process has told nothing of its {when}")
+            raise ProcessDied(message, pytrace=False)
+
+    def _said(self):
+        said = [text for _, text in self.sections.get("setup", [])]
+        return "".join(f"\n{text}" for text in said)
+
+
+class _Output:
+    """What the process prints, in files: it is there whatever becomes of the process."""
+
+    def __init__(self, folder):
+        self.files = [open(os.path.join(folder, name), "w+b") for name in ("stdout", "stderr")]
+
+    def sections(self, when, start, end):
+        """What was printed in a phase, as the sections of a report."""
+        sections = []
+        for at, (name, file) in enumerate(zip(("stdout", "stderr"), self.files)):
+            first, last = (0, None) if start == 0 else (start[at], None if end is None else end[at])
+            file.seek(first)
+            text = file.read(-1 if last is None else last - first).decode("utf-8", "replace")
+            if text:
+                sections.append((f"Captured {name} {when}", text))
+        return sections
+
+
+def _both(longrepr, message):
+    """The failure of a test that also broke a ceiling."""
+    if hasattr(longrepr, "addsection"):
+        longrepr.addsection("plimsoll", message)
+        return longrepr
+    return f"{longrepr}\n{message}"
+
+
+def _text(name, value):
+    """A value of a mark as `plimsoll` reads it; a time is a text, a number of seconds, or a timedelta."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime.timedelta):
+        value = value.total_seconds()
+    if name in TIMES and isinstance(value, (int, float)) and math.isfinite(value):
+        return f"{round(value * 1e9)}ns"
+    return str(value)
+
+
+def _program():
+    """The `plimsoll` program: the one that was installed with this plugin, else that of the path."""
+    beside = os.path.join(sysconfig.get_path("scripts"), "plimsoll")
+    program = os.environ.get("PLIMSOLL") or (beside if os.access(beside, os.X_OK) else shutil.which("plimsoll"))
+    if program is None:
+        raise pytest.UsageError(f"there is no program `plimsoll`, neither as {beside} nor on the path")
+    return program
+
+
+def _tuples(data):
+    """The report as pytest made it, where JSON knows lists alone."""
+    data["location"] = tuple(data["location"])
+    data["sections"] = [tuple(section) for section in data["sections"]]
+    data["user_properties"] = [tuple(pair) for pair in data["user_properties"]]
+    if isinstance(data["longrepr"], list):
+        data["longrepr"] = tuple(data["longrepr"])
+    return data
+
+
+def _warn(item, told):
+    """Hands on a warning of the process, so that it stands in the summary."""
+    category = getattr(sys.modules.get(told["module"]), told["category"], Warning)
+    if not (isinstance(category, type) and issubclass(category, Warning)):
+        category = Warning
+    message = warnings.WarningMessage(Warning(told["message"]), category, told["filename"], told["lineno"])
+    location = told["location"] and tuple(told["location"])
+    item.config.hook.pytest_warning_recorded.call_historic(
+        kwargs={"warning_message": message, "when": "runtest", "nodeid": item.nodeid, "location": location})
+
+
+def _interrupt(told):
+    if told["exit"]:
+        raise pytest.exit.Exception(told["message"], told["returncode"])
+    raise KeyboardInterrupt

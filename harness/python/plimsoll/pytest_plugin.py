@@ -1,0 +1,59 @@
+"""`@pytest.mark.plimsoll(peak_rss="2 GiB")`: each marked test runs in a process of its own, held to ceilings on memory.
+
+The parent, which is the pytest that was started (or a worker of xdist), goes through setup, call and teardown of a marked
+test as of any other, so that skips, -x, reruns and reports are pytest's own. In the setup it runs the test's process; what
+that process reported of its three phases then takes the place of the parent's own reports. Only where a ceiling is broken
+or the process did not come to its end does the parent raise something itself.
+"""
+
+import pytest
+
+from plimsoll import _parent
+
+MARK = "plimsoll"
+RUN = pytest.StashKey()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("plimsoll", "ceilings on memory")
+    group.addoption(
+        "--plimsoll-off", action="store_true",
+        help="Run tests marked with plimsoll in this process, without measuring them")
+    parser.addini(
+        "plimsoll", "Ceilings of every test marked with plimsoll that does not give its own: NAME = VALUE, one a line",
+        type="linelist", default=[])
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "plimsoll(peak_rss=\"2 GiB\", swap_growth=\"0 B\", timeout=\"60 s\", enforce=True, ..): "
+        "run the test in a process of its own and fail it where a ceiling on its memory is broken")
+
+
+def pytest_report_header(config):
+    if _is_off(config):
+        return "plimsoll: off, no test is measured"
+    return None
+
+
+def _is_off(config):
+    # A debugger needs the test in the process that has the terminal.
+    return any(config.getoption(name, False) for name in ("plimsoll_off", "usepdb", "trace"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    marks = list(item.iter_markers(MARK))
+    if not marks or _is_off(item.config) or item.config.pluginmanager.hasplugin(_parent.CHILD):
+        return
+    run = item.stash[RUN] = _parent.Run(item, marks)
+    # Its fixtures are for its own process.
+    item.setup, item.runtest, item.teardown = run.setup, run.call, run.teardown
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    run = item.stash.get(RUN, None)
+    if run is not None:
+        outcome.force_result(run.report(call, outcome.get_result()))

@@ -1,0 +1,84 @@
+//! `isolate`: a test of another runner in a process of its own. The pytest plugin starts it, once a test.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::Args;
+use plimsoll::assert::isolated::{Isolated, Judgement};
+use serde::Serialize;
+
+use super::{Failed, USAGE};
+use crate::replace::replace;
+use crate::signals::Cancel;
+
+#[derive(Args)]
+pub struct Isolate {
+    /// The project that the test belongs to
+    #[arg(long)]
+    package: String,
+
+    /// The file or module that holds the test
+    #[arg(long)]
+    suite: String,
+
+    /// The test, as its runner names it within the suite
+    #[arg(long)]
+    name: String,
+
+    /// A ceiling, or `enforce`, `timeout`, `sample_interval`: NAME=VALUE
+    #[arg(long, value_name = "NAME=VALUE")]
+    argument: Vec<String>,
+
+    /// Where the judgement goes
+    #[arg(long, value_name = "FILE")]
+    answer: PathBuf,
+
+    /// The command that runs the test and tells of it at its standard input
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What the runner is told.
+#[derive(Serialize)]
+#[serde(tag = "judgement", rename_all = "snake_case")]
+enum Answer {
+    /// Every ceiling holds and the body returned; or it was skipped.
+    Passed,
+    /// Every ceiling holds, and the body raised an exception.
+    Raised,
+    /// A ceiling is broken, or the process did not come to its end.
+    Failed { message: String },
+    /// The arguments are wrong; nothing was run.
+    Refused { errors: Vec<String> },
+}
+
+/// Runs the test and writes the judgement; 1 where it fails.
+pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
+    // Whoever waits for the judgement may be killed: then the test is given up with all its processes.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+    let cancel = Cancel::install()?;
+    let mut test = Isolated::new(&arguments.package, &arguments.suite, &arguments.name);
+    // Every wrong argument is told in one go.
+    let errors: Vec<String> = arguments.argument.iter().filter_map(|argument| take(&mut test, argument)).collect();
+    let (answer, code) = if errors.is_empty() {
+        let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
+        let mut command = Command::new(program);
+        command.args(rest);
+        match test.judge_command(command, Some(cancel.fd())) {
+            Judgement::Passed => (Answer::Passed, 0),
+            Judgement::Panicked(_) => (Answer::Raised, 1),
+            Judgement::Failed(message) => (Answer::Failed { message }, 1),
+        }
+    } else {
+        (Answer::Refused { errors }, USAGE)
+    };
+    replace(&arguments.answer, &serde_json::to_vec(&answer)?)?;
+    Ok(code)
+}
+
+/// What is wrong with an argument.
+fn take(test: &mut Isolated, argument: &str) -> Option<String> {
+    let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+    test.argument(name, value).err().map(|error| error.to_string())
+}

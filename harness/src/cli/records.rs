@@ -1,0 +1,31 @@
+//! Records that a command is given.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll::record::Record;
+
+use super::Failed;
+
+/// The records at `paths`: files, and of a folder all that end in `.json`.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
+    let mut records = Vec::new();
+    for path in paths {
+        for file in files(path)? {
+            records.push(Record::read(&file)?);
+        }
+    }
+    Ok(records)
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, Failed> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let failed = |error| format!("cannot read {}: {error}", path.display());
+    let entries = fs::read_dir(path).and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+    let mut files: Vec<PathBuf> = entries.map_err(failed)?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    Ok(files)
+}

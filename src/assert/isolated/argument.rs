@@ -1,0 +1,160 @@
+//! [`Isolated::argument`]: what limits a test, by name and text, as a runner of another language hands it over.
+
+use std::time::Duration;
+
+use super::Isolated;
+use crate::assert::HeapCounter;
+use crate::bytes::ByteSize;
+use crate::ceiling::{Ceiling, CeilingError};
+use crate::meter::Metric;
+
+/// The arguments that are no ceilings.
+const OTHERS: [&str; 3] = ["enforce", "timeout", "sample_interval"];
+
+/// Names that are less alike than this, by Jaro and Winkler, are not meant for each other.
+const ALIKE: f64 = 0.8;
+
+/// Why an argument is none.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgumentError {
+    /// Nothing has this name.
+    #[error("`{name}` is no argument: {}", meant(.name))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// Only the allocator of a Rust program counts it.
+    #[error("{name} is what the allocator of a Rust program counts: limit peak_anon or peak_anon_growth")]
+    Heap {
+        /// What was to be limited.
+        name: String,
+    },
+    /// The limit is none, or given twice.
+    #[error(transparent)]
+    Ceiling(#[from] CeilingError),
+    /// It is neither `true` nor `false`.
+    #[error("{name}: `{value}` is neither true nor false")]
+    Bool {
+        /// The argument.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// It is no time.
+    #[error("{name}: `{value}` is no time: write a number and a unit, such as `10 ms`, `60 s` or `5 min`")]
+    Time {
+        /// The argument.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl Isolated {
+    /// Takes an argument of `#[plimsoll::test]` by its name: `peak_rss` and `256 MiB`, `timeout` and `60 s`, `enforce` and
+    /// `true`. What the allocator counts is none of a test of another language.
+    ///
+    /// # Errors
+    /// [`ArgumentError`] where there is no such argument, it takes no such value, or a metric is limited twice.
+    pub fn argument(&mut self, name: &str, value: &str) -> Result<(), ArgumentError> {
+        let owned = || (name.to_owned(), value.to_owned());
+        match name {
+            "enforce" => {
+                self.enforce = value.parse().map_err(|_| {
+                    let (name, value) = owned();
+                    ArgumentError::Bool { name, value }
+                })?;
+            }
+            "timeout" | "sample_interval" => {
+                let time = humantime::parse_duration(value).ok().filter(|time| *time > Duration::ZERO);
+                let time = time.ok_or_else(|| {
+                    let (name, value) = owned();
+                    ArgumentError::Time { name, value }
+                })?;
+                if name == "timeout" {
+                    self.timeout = Some(time);
+                } else {
+                    self.sample_interval = time;
+                }
+            }
+            _ => self.limit(name, value)?,
+        }
+        Ok(())
+    }
+
+    fn limit(&mut self, name: &str, value: &str) -> Result<(), ArgumentError> {
+        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+        let counted = name.parse::<HeapCounter>().is_ok();
+        match metric {
+            Some(Metric::PeakHeap | Metric::RetainedHeap) => Err(ArgumentError::Heap { name: name.to_owned() }),
+            None if counted => Err(ArgumentError::Heap { name: name.to_owned() }),
+            None => Err(ArgumentError::Unknown { name: name.to_owned() }),
+            Some(metric) => {
+                let limit: Result<ByteSize, _> = value.parse();
+                let limit = limit.map_err(|source| CeilingError::Limit { metric, source })?;
+                Ok(self.ceilings.add(Ceiling { metric, limit })?)
+            }
+        }
+    }
+}
+
+/// The argument that may have been meant, or all of them.
+fn meant(name: &str) -> String {
+    let heap = [Metric::PeakHeap, Metric::RetainedHeap];
+    let metrics = Metric::ALL.into_iter().filter(|metric| !heap.contains(metric)).map(Metric::name);
+    let known: Vec<&str> = metrics.chain(OTHERS).collect();
+    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), known), *known));
+    match alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, known)) => format!("did you mean `{known}`?"),
+        None => format!("there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test() -> Isolated {
+        Isolated::new("package", "suite", "name")
+    }
+
+    #[test]
+    fn arguments_are_taken_by_name() {
+        let mut test = test();
+        for (name, value) in [
+            ("peak_rss", "256 MiB"),
+            ("swap_growth", "0 B"),
+            ("enforce", "true"),
+            ("timeout", "60 s"),
+            ("sample_interval", "1ms"),
+        ] {
+            test.argument(name, value).unwrap();
+        }
+        assert_eq!(test.ceilings, "peak_rss = 256 MiB, swap_growth = 0 B".parse().unwrap());
+        assert!(test.enforce);
+        assert_eq!(test.timeout, Some(Duration::from_secs(60)));
+        assert_eq!(test.sample_interval, Duration::from_millis(1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (name, value, says) in [
+            ("peek_rss", "1 MiB", "`peek_rss` is no argument: did you mean `peak_rss`?"),
+            ("memory", "1 MiB", "`memory` is no argument: there are peak_rss, peak_rss_growth, "),
+            ("peak_heap", "1 MiB", "peak_heap is what the allocator of a Rust program counts: limit peak_anon"),
+            ("allocations", "10", "allocations is what the allocator of a Rust program counts: limit peak_anon"),
+            ("peak_rss", "1 XiB", "the limit of peak_rss: `1 XiB` is not an amount of bytes"),
+            ("enforce", "1", "enforce: `1` is neither true nor false"),
+            ("timeout", "soon", "timeout: `soon` is no time: write a number and a unit, such as"),
+            ("sample_interval", "0 s", "sample_interval: `0 s` is no time"),
+        ] {
+            let error = test().argument(name, value).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
+        let mut test = test();
+        test.argument("peak_rss", "1 MiB").unwrap();
+        let error = test.argument("peak_rss", "2 MiB").unwrap_err().to_string();
+        assert!(error.starts_with("peak_rss is limited twice"), "{error}");
+    }
+}

@@ -1,0 +1,41 @@
+//! A record, or a folder of them, on the disk.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::error::BaselineError;
+use crate::record::Record;
+
+/// More files are no baseline.
+pub(super) const MOST: usize = 10_000;
+
+/// The records at `path`, in the order of their names; none where nothing is there.
+pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
+    let folder = |source| BaselineError::Folder { what: "read", path: path.to_owned(), source };
+    let metadata = match std::fs::metadata(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        metadata => metadata.map_err(folder)?,
+    };
+    let files = if metadata.is_dir() { records(path)? } else { vec![path.to_owned()] };
+    files.into_iter().map(|file| Ok((file.display().to_string(), Record::read(&file)?))).collect()
+}
+
+/// The files of a folder that may be records: those called `.json`, by name.
+fn records(path: &Path) -> Result<Vec<PathBuf>, BaselineError> {
+    let folder = |source| BaselineError::Folder { what: "read", path: path.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(folder)? {
+        let entry = entry.map_err(folder)?;
+        // A file that is being written beside begins with a dot.
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        let file = entry.path();
+        if !hidden && file.extension().is_some_and(|extension| extension == "json") && file.is_file() {
+            files.push(file);
+        }
+        if files.len() > MOST {
+            return Err(BaselineError::TooMany { path: path.to_owned(), limit: MOST });
+        }
+    }
+    files.sort();
+    Ok(files)
+}

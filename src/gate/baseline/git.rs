@@ -1,0 +1,123 @@
+//! A record, or a folder of them, as a revision of git has it.
+
+use std::io::{Read as _, Seek as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::error::BaselineError;
+use super::folder::MOST;
+use crate::record::{MAX_RECORD, Record, RecordError};
+
+/// The records at `path` in `revision`, in the order of their names; none where nothing is there.
+pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
+    let commit = commit(revision)?;
+    let text = path.to_string_lossy();
+    let text = text.trim_end_matches('/');
+    let mut entries = list(revision, &commit, text)?;
+    if let [entry] = &entries[..]
+        && entry.is_folder
+    {
+        entries = list(revision, &commit, &format!("{text}/"))?;
+        entries.retain(|entry| entry.name.ends_with(".json"));
+    }
+    entries.retain(|entry| !entry.is_folder);
+    if entries.len() > MOST {
+        return Err(BaselineError::TooMany { path: path.to_owned(), limit: MOST });
+    }
+    let read = |entry: Entry| {
+        let origin = format!("git:{revision}:{}", entry.name);
+        let bytes = blob(revision, &entry)?;
+        let record = Record::from_json(Path::new(&origin), &bytes)?;
+        Ok((origin, record))
+    };
+    entries.into_iter().map(read).collect()
+}
+
+/// A file or a folder of a tree.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    object: String,
+    is_folder: bool,
+}
+
+/// The commit that `revision` stands for.
+fn commit(revision: &str) -> Result<String, BaselineError> {
+    let name = format!("{revision}^{{commit}}");
+    let output = git(revision, &["rev-parse", "--verify", "--end-of-options", &name])?;
+    if !output.success {
+        return Err(BaselineError::UnknownRevision { revision: revision.to_owned(), message: output.said() });
+    }
+    Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
+}
+
+/// What `commit` has at `path`: the entry itself, and of a folder that ends in `/` what is in it.
+fn list(revision: &str, commit: &str, path: &str) -> Result<Vec<Entry>, BaselineError> {
+    let output = git(revision, &["--literal-pathspecs", "ls-tree", "-z", commit, "--", path])?;
+    if !output.success {
+        let what = format!("list {path} of {revision}");
+        return Err(BaselineError::Git { what, message: output.said() });
+    }
+    let text = String::from_utf8_lossy(&output.out);
+    let entry = |line: &str| {
+        let (head, name) = line.split_once('\t')?;
+        let mut words = head.split(' ');
+        let (mode, _, object) = (words.next()?, words.next()?, words.next()?);
+        // Links and submodules are neither records nor folders of them.
+        let is_folder = mode == "040000";
+        let known = is_folder || mode.starts_with("100");
+        known.then(|| Entry { name: name.to_owned(), object: object.to_owned(), is_folder })
+    };
+    Ok(text.split('\0').filter_map(entry).collect())
+}
+
+/// The contents of a file.
+fn blob(revision: &str, entry: &Entry) -> Result<Vec<u8>, BaselineError> {
+    let output = git(revision, &["cat-file", "blob", &entry.object])?;
+    if output.out.len() as u64 > MAX_RECORD.bytes() {
+        return Err(RecordError::TooLarge { path: entry.name.clone().into(), limit: MAX_RECORD }.into());
+    }
+    if !output.success {
+        let what = format!("read {} of {revision}", entry.name);
+        return Err(BaselineError::Git { what, message: output.said() });
+    }
+    Ok(output.out)
+}
+
+struct Output {
+    success: bool,
+    out: Vec<u8>,
+    error: Vec<u8>,
+}
+
+impl Output {
+    /// The first line of what git said.
+    fn said(&self) -> String {
+        let text = String::from_utf8_lossy(&self.error);
+        text.lines().next().unwrap_or("it said nothing").to_owned()
+    }
+}
+
+/// Runs git in the working directory; its output is read up to the size of a record and a byte.
+fn git(revision: &str, arguments: &[&str]) -> Result<Output, BaselineError> {
+    let failed = |source| BaselineError::NoGit { revision: revision.to_owned(), source };
+    let mut error = tempfile::tempfile().map_err(failed)?;
+    let mut child = Command::new("git")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(error.try_clone().map_err(failed)?)
+        .env("LC_ALL", "C")
+        .spawn()
+        .map_err(failed)?;
+    let mut out = Vec::new();
+    let pipe = child.stdout.take().expect("standard output is a pipe");
+    let read = pipe.take(MAX_RECORD.bytes() + 1).read_to_end(&mut out);
+    let status = child.wait().map_err(failed)?;
+    read.map_err(failed)?;
+    let mut text = Vec::new();
+    error.rewind().and_then(|()| error.take(4096).read_to_end(&mut text)).map_err(failed)?;
+    // A pipe that is closed before its end ends git by a signal, which is no failure of it.
+    let success = status.success() || out.len() as u64 > MAX_RECORD.bytes();
+    Ok(Output { success, out, error: text })
+}

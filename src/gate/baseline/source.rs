@@ -1,0 +1,132 @@
+//! [`BaselineSource`]: where a baseline is.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::error::BaselineError;
+use super::{folder, git};
+use crate::record::Record;
+
+/// The folder of baselines where none is named.
+pub const DEFAULT_FOLDER: &str = "plimsoll-baselines";
+
+/// Where a baseline is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaselineSource {
+    /// A record, or a folder of them.
+    Path(PathBuf),
+    /// A record or a folder as a revision of git has it.
+    Git {
+        /// The revision: a branch, a tag, a commit.
+        revision: String,
+        /// The path below the working directory; absent where it is that of the configuration.
+        path: Option<PathBuf>,
+    },
+}
+
+impl FromStr for BaselineSource {
+    type Err = BaselineError;
+
+    /// Takes `FILE`, `DIR`, `git:REVISION` and `git:REVISION:PATH`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some(rest) = text.strip_prefix("git:") else {
+            if text.is_empty() {
+                return Err(BaselineError::Empty);
+            }
+            return Ok(Self::Path(PathBuf::from(text)));
+        };
+        let (revision, path) = match rest.split_once(':') {
+            Some((revision, path)) if !path.is_empty() => (revision, Some(PathBuf::from(path))),
+            Some((revision, _)) => (revision, None),
+            None => (rest, None),
+        };
+        // What begins with a dash would be an option of git.
+        if revision.is_empty() || revision.starts_with('-') {
+            return Err(BaselineError::Revision { revision: revision.to_owned() });
+        }
+        if let Some(path) = path.as_deref().filter(|path| path.is_absolute()) {
+            return Err(BaselineError::AbsolutePath { path: path.to_owned() });
+        }
+        Ok(Self::Git { revision: revision.to_owned(), path })
+    }
+}
+
+impl fmt::Display for BaselineSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Git { revision, path: None } => write!(f, "git:{revision}"),
+            Self::Git { revision, path: Some(path) } => write!(f, "git:{revision}:{}", path.display()),
+        }
+    }
+}
+
+impl BaselineSource {
+    /// The same with `folder` where it names no path.
+    pub fn or_folder(self, folder: &Path) -> Self {
+        match self {
+            Self::Git { revision, path: None } => Self::Git { revision, path: Some(folder.to_owned()) },
+            whole => whole,
+        }
+    }
+
+    /// The records in it, each with where it was read, in the order of their names; none where nothing is there.
+    ///
+    /// # Errors
+    /// [`BaselineError`] where there is something that cannot be read, or is no record.
+    pub fn read(&self) -> Result<Vec<(String, Record)>, BaselineError> {
+        match self {
+            Self::Path(path) => folder::read(path),
+            Self::Git { revision, path } => git::read(revision, path.as_deref().unwrap_or(Path::new(DEFAULT_FOLDER))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_source_is_read_as_it_is_written() {
+        let git = |revision: &str, path: Option<&str>| BaselineSource::Git {
+            revision: revision.to_owned(),
+            path: path.map(PathBuf::from),
+        };
+        for (text, source) in [
+            ("main.json", BaselineSource::Path("main.json".into())),
+            ("git:main", git("main", None)),
+            ("git:v1.2^{commit}", git("v1.2^{commit}", None)),
+            ("git:origin/main:perf/base lines", git("origin/main", Some("perf/base lines"))),
+        ] {
+            assert_eq!(text.parse::<BaselineSource>().unwrap(), source);
+            assert_eq!(source.to_string(), text);
+        }
+        assert_eq!(git("main", None).or_folder(Path::new("perf")), git("main", Some("perf")));
+        assert_eq!(git("main", Some("a")).or_folder(Path::new("perf")), git("main", Some("a")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, says) in [
+            ("", "a baseline is a record, a folder of them, or git:REVISION"),
+            ("git:", "`` is no revision of git"),
+            ("git:--output=x", "`--output=x` is no revision of git"),
+            ("git:main:/etc/passwd", "/etc/passwd: a path of a revision is relative"),
+        ] {
+            let error = text.parse::<BaselineSource>().unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(git:|:|-|main|/|\\.|é| ){0,8}") {
+            if let Ok(source) = text.parse::<BaselineSource>() {
+                prop_assert_eq!(source.to_string().parse::<BaselineSource>().unwrap(), source);
+            }
+        }
+    }
+}

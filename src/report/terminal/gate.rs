@@ -1,0 +1,144 @@
+//! The judgement of records as a terminal document.
+
+use std::fmt::Write as _;
+
+use super::judged::{change, dependence, figure, methods, outcome_mark, outcome_word, range};
+use super::style::{Palette, Screen};
+use super::table::{Align, Cell, Column, fitted};
+use super::text::{clean, counted, cut, labelled, short, styled};
+use crate::gate::{Condition, FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use crate::record::VerdictStatus;
+
+/// The document of `report`: of each subject its ceilings, its figures against the baseline and what there is to say,
+/// then the verdict.
+pub fn gate(report: &GateReport, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let mut text = String::new();
+    if let Some(baseline) = &report.baseline {
+        text.push_str(&labelled("baseline", palette.heading, baseline, 12, screen));
+    }
+    let comparisons = report.subjects.iter().flat_map(|subject| &subject.figures);
+    for method in methods(comparisons.filter_map(|figure| figure.comparison.as_ref())) {
+        text.push_str(&labelled("interval", palette.heading, &method, 12, screen));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    for subject in &report.subjects {
+        text.push_str(&of_subject(subject, screen));
+        text.push('\n');
+    }
+    let (word, style) = outcome_word(report.outcome, palette);
+    text.push_str(&labelled(word, style, &format!("{} (exit {})", report.message, report.exit_code()), 7, screen));
+    text
+}
+
+fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let runs = |runs: u64| counted(runs as usize, "run", "runs");
+    let against = match &subject.baseline {
+        Some(baseline) => format!(" against {} of {}", runs(baseline.runs), baseline.started),
+        None => String::new(),
+    };
+    let name = clean(&subject.subject.to_string());
+    let rest = format!("  {}{against}", runs(subject.runs));
+    let mut text = format!(" {}", styled(&cut(&name, screen.width() - 1), palette.heading));
+    if name.chars().count() + rest.chars().count() < screen.width() {
+        text.push_str(&styled(&rest, palette.dim));
+    }
+    text.push('\n');
+    for change in &subject.conditions {
+        let of = |value: &str| if change.condition == Condition::Semantics { short(value) } else { value.to_owned() };
+        let allowed = if change.allowed { ", allowed" } else { "" };
+        let words = format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after));
+        let (_, style) = outcome_mark(if change.allowed { Outcome::Pass } else { Outcome::NotComparable }, palette);
+        text.push_str(&labelled("≠", style, &words, 2, screen));
+    }
+    if !subject.figures.is_empty() {
+        let rows: Vec<Vec<Cell>> = subject.figures.iter().map(|figure| row(figure, palette)).collect();
+        text.push_str(&fitted(columns(), &rows, screen));
+    }
+    for verdict in &subject.verdicts {
+        let (mark, style) = match verdict.status {
+            VerdictStatus::Pass => ("✓", palette.good),
+            VerdictStatus::Fail => ("✗", palette.bad),
+            VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => ("?", palette.warn),
+        };
+        text.push_str(&labelled(mark, style, &verdict.message, 2, screen));
+    }
+    for figure in &subject.figures {
+        text.push_str(&remark(figure, screen));
+    }
+    if let Some(note) = &subject.note {
+        let (mark, style) = outcome_mark(subject.outcome, palette);
+        text.push_str(&labelled(mark, style, note, 2, screen));
+    }
+    text
+}
+
+fn columns() -> Vec<Column> {
+    [
+        ("figure", Align::Left, 0),
+        ("before", Align::Right, 3),
+        ("now", Align::Right, 1),
+        ("change", Align::Right, 0),
+        ("interval", Align::Right, 2),
+        ("allowed", Align::Right, 4),
+        ("verdict", Align::Left, 0),
+    ]
+    .map(|(title, align, expendable)| Column::new(title, align, expendable))
+    .to_vec()
+}
+
+fn row(judged: &FigureVerdict, palette: &Palette) -> Vec<Cell> {
+    let (mark, style) = outcome_mark(judged.outcome, palette);
+    let verdict = Cell::new(format!("{mark} {}", judged.outcome), style);
+    let say = |amount| figure(amount, judged.unit);
+    let none = || Cell::new("-", palette.dim);
+    let name = Cell::plain(clean(&judged.name));
+    let now = judged.current.map_or_else(none, |current| Cell::plain(say(current.median)));
+    let Some(comparison) = &judged.comparison else {
+        return vec![name, none(), now, none(), none(), none(), verdict];
+    };
+    let before = comparison.baseline.map(|baseline| baseline.median);
+    let at = before.unwrap_or(0.0);
+    vec![
+        name,
+        before.map_or_else(none, |before| Cell::plain(say(before))),
+        now,
+        Cell::new(change(comparison, at), style),
+        comparison.interval.map_or_else(none, |interval| Cell::new(range(interval, at, judged.unit), palette.dim)),
+        Cell::new(comparison.allowance.to_string(), palette.dim),
+        verdict,
+    ]
+}
+
+/// What there is to say of a figure that did not simply pass.
+fn remark(judged: &FigureVerdict, screen: &Screen) -> String {
+    if judged.outcome == Outcome::Pass {
+        return String::new();
+    }
+    let (_, style) = outcome_mark(judged.outcome, &screen.palette);
+    let message = judged.comparison.as_ref().map(|comparison| comparison.message.clone());
+    let dependent = judged.comparison.as_ref().and_then(dependence);
+    let parts = [message, dependent, judged.note.clone()];
+    let words = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let mut text = String::new();
+    let _ = writeln!(text, " {}", styled(&cut(&clean(&judged.name), screen.width() - 1), style));
+    text.push_str(&labelled("  ", screen.palette.dim, &words, 3, screen));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::sample_gate as sample;
+    use crate::record::sample::assert_snapshot;
+
+    #[test]
+    fn subjects_of_every_outcome() {
+        for (name, width) in [("terminal_gate", 120), ("terminal_gate_narrow", 72)] {
+            assert_snapshot(name, &gate(&sample(), &Screen::new(width, Palette::plain())));
+        }
+    }
+}
