@@ -38,8 +38,11 @@ impl<'a> Honesty<'a> {
         if others.is_empty() {
             return Ok(());
         }
-        let flags: Vec<String> =
-            mutated.iter().filter(|name| !self.mutates.contains(name)).map(|name| format!("--mutates {name}")).collect();
+        let flags: Vec<String> = mutated
+            .iter()
+            .filter(|name| !self.mutates.contains(name))
+            .map(|name| format!("--mutates {name}"))
+            .collect();
         let (what, how) = (others.join(", "), flags.join(" "));
         let message = format!("the kernel wrote to its input {what}: a kernel that is meant to is declared with {how}");
         Err(Failure::new(FailureKind::MutatedInput, message))

@@ -64,12 +64,7 @@ impl<K: Kernel> Launcher for InProcess<K> {
         done.map(|((), launched)| launched)
     }
 
-    fn profile(
-        &mut self,
-        batch: &[Job<'_>],
-        protocol: Protocol,
-        each: &mut dyn FnMut(usize, Result<Timed, Failure>),
-    ) {
+    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
         for (index, job) in batch.iter().enumerate() {
             let timed = self.with_call(*job, |call, outputs| {
                 let samples = {

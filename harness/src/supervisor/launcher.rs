@@ -205,12 +205,7 @@ impl Launcher for WorkerLauncher<'_> {
         }
     }
 
-    fn profile(
-        &mut self,
-        batch: &[Job<'_>],
-        protocol: Protocol,
-        each: &mut dyn FnMut(usize, Result<Timed, Failure>),
-    ) {
+    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
         let mut calls = Vec::new();
         for (index, job) in batch.iter().enumerate() {
             match CallBuilder::new(*job) {

@@ -119,7 +119,8 @@ impl Launches {
         let inputs = Inputs::private(call, Some(&mut self.arena))?;
         let mut again = self.launched(call, &inputs, outputs)?;
         drop(inputs);
-        let bytes = again.outputs.iter().filter_map(|leaf| leaf.tensor.as_ref()).map(|tensor| tensor.offset + tensor.bytes);
+        let bytes =
+            again.outputs.iter().filter_map(|leaf| leaf.tensor.as_ref()).map(|tensor| tensor.offset + tensor.bytes);
         let written = outputs.memory(bytes.max().unwrap_or(0) as usize);
         if idle && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON)) {
             return Err(CallError::Idle);
@@ -145,7 +146,8 @@ impl Launches {
         }
         buffers.iter_mut().for_each(OutputBuffer::poison);
         self.kernel.bind(bound, &mut buffers)?()?;
-        let untouched = |buffer: &mut OutputBuffer<'_>| buffer.bytes_mut().iter().all(|&byte| byte == OutputBuffer::POISON);
+        let untouched =
+            |buffer: &mut OutputBuffer<'_>| buffer.bytes_mut().iter().all(|&byte| byte == OutputBuffer::POISON);
         let idle = placement.bytes > 0 && buffers.iter_mut().all(untouched);
         Ok((samples, idle))
     }
