@@ -3,7 +3,6 @@
 `plimsoll_worker.py` has the protocol, and imports this once the channel stands, so that it can tell of a missing torch.
 """
 
-import ctypes
 import importlib.util
 import json
 import math
@@ -13,13 +12,13 @@ import sys
 import traceback
 from collections.abc import Mapping
 
+import plimsoll_memory as memory
 import torch
 
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
-OWN_FILES = ("plimsoll_torch.py", "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_memory.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory")
 
@@ -86,10 +85,12 @@ def is_own(file):
 
 
 class Maps:
-    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file."""
+    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file.
+    In an arena, they lie where those of the call before did."""
 
-    def __init__(self):
-        self.maps, self.calls = {}, {}
+
+    def __init__(self, arena=None):
+        self.maps, self.place = {}, arena.map if arena else memory.map_anywhere
 
     def part(self, path, start, end):
         """A mapping of a file from `start`, the start of a page, to `end`."""
@@ -101,45 +102,24 @@ class Maps:
                     if size < end:
                         text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
                         raise Refusal("input", text)
-                    # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
-                    self.maps[key] = mmap.mmap(file.fileno(), end - start, flags=mmap.MAP_PRIVATE | MAP_NORESERVE,
-                                               prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+                    self.maps[key] = self.place(file.fileno(), end - start, start)
             except OSError as error:
                 raise Refusal("input", f"{path} cannot be mapped: {error}") from None
-        self.calls[key] = self.calls.get(key, 0) + 1
         return self.maps[key]
-
-    def restore(self):
-        """Takes back what a kernel wrote to parts that other calls of the batch are given as well."""
-        shared = [self.maps[key] for key, calls in self.calls.items() if calls > 1]
-        written = written_ranges() if shared else []
-        for mapping in shared:
-            start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
-            if any(first < start + len(mapping) and start < last for first, last in written):
-                # The pages of a private mapping that were written to are dropped, and read from the file again.
-                mapping.madvise(mmap.MADV_DONTNEED)
-
-
-def written_ranges():
-    """The mappings of this process that have pages of their own, and not the file's alone."""
-    ranges, current = [], None
-    with open("/proc/self/smaps", "rb") as file:
-        for line in file:
-            name, value = line.split(b" ", 1)
-            if not name.endswith(b":"):
-                current = tuple(int(address, 16) for address in name.split(b"-"))
-            elif name == b"Anonymous:" and int(value.split()[0]):
-                ranges.append(current)
-    return ranges
 
 
 class Inputs:
-    """Values of one call, over files that are mapped. Calls of a batch share `maps`."""
+    """Values of one call, over files that are mapped. Calls of a batch share `maps`; without, the call is alone in `arena`."""
 
-    def __init__(self, call, maps=None):
+    def __init__(self, call, maps=None, arena=None):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
-        self.shared = Maps() if maps is None else maps
+        self.call = call
+        if maps is None:
+            extents = map(self.extent, {place["path"] for place in self.places})
+            arena.begin(sum(-(-(end - start) // mmap.PAGESIZE) * mmap.PAGESIZE for start, end in extents))
+            maps = Maps(arena)
+        self.shared = maps
         self.maps = {}
         self.args = [self.value(value) for value in call["args"]]
 
@@ -198,15 +178,49 @@ class Inputs:
                 self.storages[index] = data.untyped_storage()
         return self.storages[index]
 
+    def extent(self, path):
+        """What the call needs of a file, from the start of the page of its first byte."""
+        places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
+        if not places:
+            return 0, 0
+        start = min(place["offset"] for place in places)
+        return start - start % mmap.PAGESIZE, max(place["offset"] + place["bytes"] for place in places)
+
     def map(self, path):
         """A mapping of what the call needs of a file, and the offset in the file at which it starts."""
         if path not in self.maps:
-            places = [place for place in self.places if place["path"] == path and place["bytes"] > 0]
-            start = min(place["offset"] for place in places)
-            start -= start % mmap.ALLOCATIONGRANULARITY
-            end = max(place["offset"] + place["bytes"] for place in places)
+            start, end = self.extent(path)
             self.maps[path] = self.shared.part(path, start, end), start
         return self.maps[path]
+
+    def mutated(self):
+        """The names of the arguments whose bytes the kernel has changed."""
+        changed = set()
+        for path, (mapping, start) in self.maps.items():
+            for first, end in memory.changed(mapping, path, start):
+                for index, place in enumerate(self.places):
+                    if place["path"] == path and place["offset"] < end and first < place["offset"] + place["bytes"]:
+                        changed.add(index)
+        named = zip(self.call["params"], self.call["args"])
+        return [name for name, value in named if changed.intersection(storages_of(value))]
+
+    def drop(self):
+        """Takes the pages out of memory, and back what a kernel wrote to them: calls of a batch share maps."""
+        for mapping, _ in self.maps.values():
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def storages_of(value):
+    """The storages under the tensors of a value, as it stands in a message."""
+    if isinstance(value, dict):
+        if "tensor" in value:
+            yield value["tensor"]["storage"]
+        else:
+            for item in value.values():
+                yield from storages_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from storages_of(item)
 
 
 def dtype_named(name):

@@ -11,12 +11,14 @@ supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
+    {"type":"next"}         after each timed: its outputs are judged, go on with the next call
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
     {"type":"bye"}          exit with 0; the end of the stream is the same
 worker -> supervisor
     {"type":"hello","protocol":2,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"}}
-    {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..]}
-    {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6]}      one a call, in order
+    {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}      arguments that were changed
+    {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6],
+     "again":{"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}}      one a call, in order; again is one more launch
     {"type":"profiled","id":9}
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
@@ -146,9 +148,11 @@ class Channel:
 class Worker:
     """The kernel, and what it has been asked for."""
 
-    def __init__(self, process, channel, backend, launch):
+    def __init__(self, process, channel, messages, backend, launch):
         self.process = process
         self.channel = channel
+        self.messages = messages
+        self.arena = backend.memory.Arena()
         self.backend = backend
         self.kernel = launch
         self.outputs = backend.Outputs(process.outputs)
@@ -160,6 +164,8 @@ class Worker:
             self.launch(message["id"], message["call"])
         elif kind == "profile":
             self.profile(message["id"], message["calls"], message["protocol"])
+        elif kind == "next":
+            pass
         elif kind == "release":
             self.release()
         elif kind == "bye":
@@ -174,38 +180,51 @@ class Worker:
     def launch(self, id, call):
         """One launch, its outputs copied to the memfd."""
         try:
-            args = self.backend.Inputs(call).args
-            start = perf_counter_ns()
-            output = self.kernel(*args)
-            elapsed = perf_counter_ns() - start
-            self.process.check()
-            leaves = self.outputs.write(output)
+            outcome = self.outcome(call)
         except BaseException as error:
             self.error(error, id=id)
         else:
             self.process.flush()
-            self.channel.send("launched", id=id, elapsed_ns=elapsed, outputs=leaves)
+            self.channel.send("launched", id=id, **outcome)
+
+    def outcome(self, call):
+        """What one launch gives, its arguments where those of the call before were."""
+        inputs = self.backend.Inputs(call, arena=self.arena)
+        start = perf_counter_ns()
+        output = self.kernel(*inputs.args)
+        elapsed = perf_counter_ns() - start
+        self.process.check()
+        return {"elapsed_ns": elapsed, "outputs": self.outputs.write(output), "mutated": inputs.mutated()}
 
     def profile(self, id, calls, protocol):
-        """All calls are made resident, then each is timed by itself."""
+        """All calls are made resident, then each is timed by itself, and launched once more on other addresses."""
         batch, maps = [], self.backend.Maps()
         for call in calls:
             try:
-                batch.append((self.backend.Inputs(call, maps).args, None))
+                batch.append(self.backend.Inputs(call, maps))
             except BaseException as error:
-                batch.append((None, error))
-        for index, (args, error) in enumerate(batch):
+                batch.append(error)
+        for index, inputs in enumerate(batch):
             try:
-                if error:
-                    raise error
-                if index:
-                    maps.restore()
-                self.warm_up(args, protocol["warmup"])
-                launches, durations = self.timed(args, protocol)
+                if isinstance(inputs, BaseException):
+                    raise inputs
+                try:
+                    self.warm_up(inputs.args, protocol["warmup"])
+                    launches, durations = self.timed(inputs.args, protocol)
+                    mutated = inputs.mutated()
+                finally:
+                    # Two maps of the same pages would count twice in the resident memory.
+                    inputs.drop()
+                again = self.outcome(calls[index])
+                again["mutated"] = sorted({*again["mutated"], *mutated})
             except BaseException as error:
                 self.error(error, id=id, index=index)
             else:
-                self.channel.send("timed", id=id, index=index, launches_per_sample=launches, durations_ns=durations)
+                self.process.flush()
+                self.channel.send("timed", id=id, index=index, launches_per_sample=launches, durations_ns=durations,
+                                  again=again)
+                # Until it is judged, what the launch gave stays where it is.
+                next(self.messages)
         self.process.flush()
         self.channel.send("profiled", id=id)
 
@@ -271,7 +290,7 @@ def main():
         process.end(1)
     versions = {"python": platform.python_version(), "torch": str(backend.torch.__version__)}
     channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions)
-    worker = Worker(process, channel, backend, launch)
+    worker = Worker(process, channel, messages, backend, launch)
     with backend.torch.no_grad():
         for message in messages:
             worker.answer(message)

@@ -3,9 +3,6 @@
 use super::error::KernelError;
 use crate::capture::{Layout, TensorSpec, TensorView};
 
-/// The byte that poison consists of: NaN in every floating-point dtype that has one, -1 or the largest value in every integer.
-const POISON: u8 = 0xff;
-
 /// Memory for one output of a kernel: a contiguous row-major tensor that the caller owns. Elements are little-endian.
 #[derive(Debug)]
 pub struct OutputBuffer<'a> {
@@ -14,6 +11,10 @@ pub struct OutputBuffer<'a> {
 }
 
 impl<'a> OutputBuffer<'a> {
+    /// The byte that poison consists of: NaN in every floating-point dtype that has one, -1 or the largest value in every
+    /// integer.
+    pub const POISON: u8 = 0xff;
+
     /// A buffer for `spec` over `bytes`.
     ///
     /// # Errors
@@ -44,7 +45,7 @@ impl<'a> OutputBuffer<'a> {
     /// Fills the memory with bytes of 0xFF, so that an element that a launch leaves unwritten is NaN, -1 or the largest
     /// value, and not what the launch before has left there.
     pub fn poison(&mut self) {
-        self.bytes.fill(POISON);
+        self.bytes.fill(Self::POISON);
     }
 }
 

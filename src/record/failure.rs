@@ -23,6 +23,12 @@ pub enum FailureKind {
     OomKill,
     /// The worker was killed at a ceiling that was set for it.
     Ceiling,
+    /// The kernel wrote to an argument that it was not declared to change.
+    MutatedInput,
+    /// The kernel gave what was not made from its arguments: an earlier result, or none on buffers that it had seen.
+    StaleOutput,
+    /// The output changed after the launch had returned.
+    LateWrite,
     /// The kernel does not take such a call.
     Unsupported,
     /// The entry could not be read, or changed during the run.
@@ -35,7 +41,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Timeout,
         Self::Signal,
         Self::Exit,
@@ -44,6 +50,9 @@ impl FailureKind {
         Self::DeviceOom,
         Self::OomKill,
         Self::Ceiling,
+        Self::MutatedInput,
+        Self::StaleOutput,
+        Self::LateWrite,
         Self::Unsupported,
         Self::Input,
         Self::ChannelClosed,
@@ -61,6 +70,9 @@ impl FailureKind {
             Self::DeviceOom => "device-oom",
             Self::OomKill => "oom-kill",
             Self::Ceiling => "ceiling",
+            Self::MutatedInput => "mutated-input",
+            Self::StaleOutput => "stale-output",
+            Self::LateWrite => "late-write",
             Self::Unsupported => "unsupported",
             Self::Input => "input",
             Self::ChannelClosed => "channel-closed",

@@ -59,6 +59,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
+        mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
     })
@@ -416,7 +417,7 @@ pub(crate) fn failing() -> Record {
         phase.readings.remove(&Metric::PeakPss);
         phase.unavailable.insert(Metric::PeakPss, "/proc/4242/smaps_rollup: Permission denied".to_owned());
     }
-    let counts = "1 of 16 entries match, 2 do not, 12 failed, 1 was not run";
+    let counts = "1 of 19 entries match, 2 do not, 15 failed, 1 was not run";
     record.verdicts = verdicts(
         [
             Verdict::new("validation", VerdictStatus::Fail, counts),
@@ -439,6 +440,9 @@ fn message_of(kind: FailureKind) -> &'static str {
         FailureKind::DeviceOom => "CUDA out of memory: tried to allocate 2.00 GiB",
         FailureKind::OomKill => "worker 1 was killed by the kernel for memory",
         FailureKind::Ceiling => "worker 1 was killed at peak_rss 768.00 MiB",
+        FailureKind::MutatedInput => "the kernel wrote to its input `weight`",
+        FailureKind::StaleOutput => "the output is that of the entry before it",
+        FailureKind::LateWrite => "the output changed after the launch had returned",
         FailureKind::Unsupported => "padding_idx is not supported",
         FailureKind::Input => "entry_000009.pt was truncated during the run",
         FailureKind::ChannelClosed => "worker 1 closed its channel",

@@ -1,15 +1,15 @@
 //! [`InProcess`]: a kernel launched in this process, for the library and for tests.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bytes::ByteSize;
 use crate::capture::MappedEntry;
 use crate::kernel::{Call, CapturedOutput, Kernel, KernelError, KernelIdentity, OutputBuffer};
 use crate::record::{Failure, FailureKind, Release, ReleaseReason};
-use crate::timing::{CpuClock, MeasureError, Protocol, Samples, measure};
+use crate::timing::{CpuClock, MeasureError, Protocol, measure};
 
-use super::launcher::{Job, Launched, Launcher, OutputValue};
+use super::launcher::{Job, Launched, Launcher, OutputValue, Timed};
 use super::placement::Placement;
 
 /// Launches a kernel in this process. A kernel that crashes takes the process with it, and the kernel's memory is this
@@ -18,25 +18,18 @@ pub struct InProcess<K> {
     kernel: K,
 }
 
-/// What work on a call gave, with the outputs that it left.
-struct Done<T> {
-    value: T,
-    outputs: Vec<(String, OutputValue)>,
-    memory: Vec<u8>,
-}
-
 impl<K: Kernel> InProcess<K> {
     /// A launcher of `kernel`.
     pub fn new(kernel: K) -> Self {
         Self { kernel }
     }
 
-    /// Allocates the outputs of `job` and hands them with its call to `work`.
+    /// Allocates the outputs of `job` and hands them with its call to `work`, which tells how long its last launch took.
     fn with_call<T>(
         &self,
         job: Job<'_>,
-        work: impl FnOnce(&Call<'_>, &mut [OutputBuffer<'_>]) -> Result<T, KernelError>,
-    ) -> Result<Done<T>, Failure> {
+        work: impl FnOnce(&Call<'_>, &mut [OutputBuffer<'_>]) -> Result<(T, Duration), KernelError>,
+    ) -> Result<(T, Launched), Failure> {
         let mapped: MappedEntry = job.entry.map()?;
         let storages = (0..job.entry.storages().len()).map(|i| mapped.storage(i)).collect::<Result<Vec<_>, _>>()?;
         let captured = CapturedOutput::all(job.entry.output());
@@ -45,15 +38,15 @@ impl<K: Kernel> InProcess<K> {
         let mut memory = vec![0; placed.bytes];
         let mut buffers = placed.buffers(&mut memory)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
-        let done = work(&call, &mut buffers)?;
+        let (value, elapsed) = work(&call, &mut buffers)?;
         drop(buffers);
         mapped.intact()?;
         let outputs = placed
             .outputs
             .into_iter()
-            .map(|o| (o.path, OutputValue::Tensor { spec: o.spec, offset: o.offset as u64 }))
+            .map(|o| (o.path, OutputValue::Tensor { spec: o.spec, offset: o.offset as u64, crc32: None }))
             .collect();
-        Ok(Done { value: done, outputs, memory })
+        Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new() }))
     }
 }
 
@@ -66,31 +59,31 @@ impl<K: Kernel> Launcher for InProcess<K> {
         let done = self.with_call(job, |call, outputs| {
             let start = Instant::now();
             self.kernel.launch(call, outputs)?;
-            Ok(start.elapsed())
-        })?;
-        Ok(Launched { outputs: done.outputs, memory: Box::new(done.memory), elapsed: done.value })
+            Ok(((), start.elapsed()))
+        });
+        done.map(|((), launched)| launched)
     }
 
-    fn profile(
-        &mut self,
-        batch: &[Job<'_>],
-        protocol: Protocol,
-        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
-    ) {
+    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
         for (index, job) in batch.iter().enumerate() {
             let timed = self.with_call(*job, |call, outputs| {
-                let mut launch = self.kernel.bind(call, outputs)?;
-                Ok(measure(protocol, &mut CpuClock::default(), &mut launch))
+                let samples = {
+                    let mut launch = self.kernel.bind(call, outputs)?;
+                    measure(protocol, &mut CpuClock::default(), &mut launch)
+                };
+                outputs.iter_mut().for_each(OutputBuffer::poison);
+                let start = Instant::now();
+                self.kernel.launch(call, outputs)?;
+                Ok((samples, start.elapsed()))
             });
-            each(
-                index,
-                timed.and_then(|done| {
-                    done.value.map_err(|error| match error {
-                        MeasureError::Launch(error) => error.into(),
-                        MeasureError::Clock(error) => Failure::new(FailureKind::Unsupported, error.to_string()),
-                    })
-                }),
-            );
+            let timed = timed.and_then(|(samples, again)| {
+                let samples = samples.map_err(|error| match error {
+                    MeasureError::Launch(error) => error.into(),
+                    MeasureError::Clock(error) => Failure::new(FailureKind::Unsupported, error.to_string()),
+                })?;
+                Ok(Timed { samples, again })
+            });
+            each(index, timed);
         }
     }
 

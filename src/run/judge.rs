@@ -60,7 +60,7 @@ fn judge_leaf(
     };
     let (spec, offset) = match actual {
         OutputValue::Value(value) => return Ok(compare_leaves(path, expected_leaf, Leaf::Value(value), rule)),
-        OutputValue::Tensor { spec, offset } => (spec, offset),
+        OutputValue::Tensor { spec, offset, .. } => (spec, offset),
     };
     let layout = Layout::contiguous(spec.dtype, &spec.shape);
     let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());

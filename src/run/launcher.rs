@@ -28,6 +28,8 @@ pub enum OutputValue {
         spec: TensorSpec,
         /// Where it begins.
         offset: u64,
+        /// The CRC-32 of its bytes when the launch returned; absent where nothing else can write to them.
+        crc32: Option<u32>,
     },
     /// A value that is no tensor.
     Value(Argument),
@@ -41,6 +43,16 @@ pub struct Launched {
     pub memory: Box<dyn AsRef<[u8]>>,
     /// The time of the launch.
     pub elapsed: Duration,
+    /// The arguments whose bytes the kernel changed.
+    pub mutated: Vec<String>,
+}
+
+/// What timing an entry gave.
+pub struct Timed {
+    /// The samples.
+    pub samples: Samples,
+    /// One more launch after the last that was timed, on arguments and outputs that lie elsewhere.
+    pub again: Launched,
 }
 
 /// Runs a kernel on jobs. Whatever goes wrong is a typed [`Failure`] of that job, and the next job runs all the same.
@@ -51,8 +63,9 @@ pub trait Launcher {
     /// Launches the kernel once.
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure>;
 
-    /// Keeps the jobs of a batch resident together and times each by itself; `each` is called once a job, in order.
-    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Samples, Failure>));
+    /// Keeps the jobs of a batch resident together and times each by itself; `each` is called once a job, in order, and
+    /// has the outputs of its last launch to itself until it returns.
+    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>));
 
     /// Drops inputs, outputs and caches that the last jobs left.
     fn release(&mut self);

@@ -10,6 +10,7 @@
 
 mod entries;
 mod facade;
+mod honesty;
 mod in_process;
 mod judge;
 mod launcher;
@@ -24,7 +25,7 @@ mod verdicts;
 
 pub use facade::{Report, Validation};
 pub use in_process::InProcess;
-pub use launcher::{Job, Launched, Launcher, OutputValue};
+pub use launcher::{Job, Launched, Launcher, OutputValue, Timed};
 pub use observer::{Observer, Phase};
 pub use options::Options;
 pub use placement::{OUTPUT_ALIGNMENT, Placed, Placement};

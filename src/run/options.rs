@@ -19,6 +19,8 @@ pub struct Options {
     pub profile: bool,
     /// The rule of comparison; `None` takes that of the operator ([`Comparison::for_operator`]).
     pub comparison: Option<Comparison>,
+    /// The arguments that the kernel is meant to change in place.
+    pub mutates: Vec<String>,
     /// How launches are timed.
     pub protocol: Protocol,
     /// The most bytes that may be resident together while profiling.
@@ -51,6 +53,7 @@ impl Default for Options {
             validate: true,
             profile: true,
             comparison: None,
+            mutates: Vec::new(),
             protocol: Protocol::default(),
             batch_bytes: ByteSize::gib(1),
             over_cap: OverCap::Alone,

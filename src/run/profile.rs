@@ -2,26 +2,29 @@
 
 use crate::capture::batch::Batch;
 use crate::capture::{Bound, Entry};
+use crate::compare::Comparison;
 use crate::record::{EntryResult, Failure, FailureKind, Profile};
-use crate::timing::Samples;
 
 use super::entries::Entries;
-use super::launcher::{Job, Launcher};
+use super::honesty::Honesty;
+use super::launcher::{Job, Launcher, Timed};
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::validate::{CANCELLED, FAIL_FAST};
 
 /// Times every entry of every batch, writing into `results`. An entry that was not validated is not timed: the time of a
-/// wrong answer is none.
+/// wrong answer is none. Where there is a rule, what the kernel gives after it was timed is judged again.
 pub(super) fn profile(
     entries: &mut Entries<'_>,
     batches: &[Batch],
+    rule: Option<&Comparison>,
     launcher: &mut dyn Launcher,
     options: &Options,
     observer: &mut dyn Observer,
     results: &mut [EntryResult],
 ) {
     let mut stopped: Option<&str> = None;
+    let mut honesty = Honesty::new(&options.mutates);
     for (number, batch) in batches.iter().enumerate() {
         let mut loaded: Vec<(usize, Entry, Bound)> = Vec::new();
         for index in batch.entries.clone() {
@@ -49,7 +52,8 @@ pub(super) fn profile(
         }
         launcher.profile(&jobs, options.protocol, &mut |at, timed| {
             let index = loaded[at].0;
-            results[index].profile = Some(profiled(timed, number));
+            let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
+            results[index].profile = Some(timed.map_or_else(Profile::failed, |timed| profiled(timed, number)));
             observer.entry(Phase::Profile, &results[index]);
         });
         launcher.release();
@@ -69,12 +73,32 @@ fn not_validated(result: &EntryResult) -> Option<String> {
     (!validation.passed()).then(|| "it did not pass its validation".to_owned())
 }
 
-fn profiled(timed: Result<Samples, Failure>, batch: usize) -> Profile {
-    match timed {
-        Ok(samples) => match samples.statistics() {
-            Some(statistics) => Profile::timed(statistics, samples.durations_ns, samples.launches_per_sample, batch),
-            None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
-        },
-        Err(failure) => Profile::failed(failure),
+/// The timing, if the kernel still gives what was captured.
+fn rechecked(
+    timed: Timed,
+    entry: &Entry,
+    rule: Option<&Comparison>,
+    honesty: &mut Honesty<'_>,
+) -> Result<Timed, Failure> {
+    honesty.arguments(&timed.again.mutated)?;
+    if let Some(rule) = rule {
+        let leaves = honesty.outputs(entry, &entry.map()?, None, &timed.again, rule)?;
+        if let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) {
+            let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
+            let message = format!(
+                "{leaf} of a launch after the timed ones does not match, and did before: the kernel did not compute what \
+                 was timed"
+            );
+            return Err(Failure::new(FailureKind::StaleOutput, message));
+        }
+    }
+    Ok(timed)
+}
+
+fn profiled(timed: Timed, batch: usize) -> Profile {
+    let samples = timed.samples;
+    match samples.statistics() {
+        Some(statistics) => Profile::timed(statistics, samples.durations_ns, samples.launches_per_sample, batch),
+        None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
     }
 }

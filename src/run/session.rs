@@ -82,7 +82,8 @@ pub fn run(
         }
         observer.phase(Phase::Profile, planned.len());
         let mut entries = Entries { capture, verifier: &mut verifier };
-        profile::profile(&mut entries, &batches, launcher, options, observer, &mut results);
+        let rule = semantics.comparison.as_ref();
+        profile::profile(&mut entries, &batches, rule, launcher, options, observer, &mut results);
         launcher.recycle(ReleaseReason::Finished);
     }
     let phases = meter.finish();
@@ -143,6 +144,7 @@ fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], op
         operator,
         entries: planned.iter().map(|p| p.semantics.clone()).collect(),
         kernel: launcher.kernel(),
+        mutates: options.mutates.clone(),
         timing: options.profile.then_some(options.protocol),
         aggregation: options.profile.then(|| Aggregation::of(options.protocol)),
     }

@@ -6,7 +6,8 @@ use crate::compare::Comparison;
 use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
 
 use super::entries::Entries;
-use super::judge::{blind_spots, judge};
+use super::honesty::Honesty;
+use super::judge::blind_spots;
 use super::launcher::{Job, Launcher};
 use super::manifest::Planned;
 use super::observer::{Observer, Phase};
@@ -28,6 +29,7 @@ pub(super) fn validate(
     results: &mut [EntryResult],
 ) {
     let mut previous: Option<(Entry, MappedEntry)> = None;
+    let mut honesty = Honesty::new(&options.mutates);
     let mut given = ByteSize::ZERO;
     let mut stopped: Option<&str> = None;
     for (index, result) in results.iter_mut().enumerate() {
@@ -39,7 +41,7 @@ pub(super) fn validate(
             None => {
                 let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
                 given = recycle_when_due(launcher, options, given, size) + size;
-                validate_entry(entries, index, rule, launcher, &mut previous)
+                validate_entry(entries, index, rule, launcher, &mut honesty, &mut previous)
             }
         };
         let cancelled = validation.error.as_ref().is_some_and(|e| e.kind == FailureKind::Cancelled);
@@ -73,14 +75,19 @@ fn validate_entry(
     index: usize,
     rule: &Comparison,
     launcher: &mut dyn Launcher,
+    honesty: &mut Honesty<'_>,
     previous: &mut Option<(Entry, MappedEntry)>,
 ) -> Validation {
     let mut attempt = || -> Result<(Validation, Entry, MappedEntry), Failure> {
         let (entry, bound) = entries.open(index)?;
         let launched = launcher.launch(Job { entry: &entry, bound: &bound })?;
         let mapped = entry.map()?;
-        let leaves = judge(&entry, &mapped, &launched, rule)?;
         let before = previous.as_ref().map(|(entry, mapped)| (entry, mapped));
+        let leaves = honesty.outputs(&entry, &mapped, before, &launched, rule)?;
+        // A wrong output says more than what else the launch did.
+        if leaves.iter().all(|leaf| leaf.passed) {
+            honesty.arguments(&launched.mutated)?;
+        }
         let blindness = blind_spots(&entry, &mapped, before, rule)?;
         let mut validation = Validation::compared(leaves, Some(blindness));
         validation.launch_ns = u64::try_from(launched.elapsed.as_nanos()).ok();

@@ -1,6 +1,7 @@
 //! The `plimsoll` command from outside.
 
 mod ab;
+mod adversaries;
 mod bench_gate;
 mod calibrate;
 mod capture;

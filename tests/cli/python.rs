@@ -56,7 +56,7 @@ fn a_kernel_that_writes_its_inputs_leaves_the_capture_alone() {
     let scene = Scene::new(2);
     let Some(mut command) = check(&scene, "validate", "mutates_inputs") else { return };
     let before = std::fs::read(scene.entry(0)).unwrap();
-    let (code, _) = scene.run(&mut command);
+    let (code, _) = scene.run(command.args(["--mutates", "input,weight"]));
     assert_eq!(code, 0);
     assert_eq!(std::fs::read(scene.entry(0)).unwrap(), before);
 }

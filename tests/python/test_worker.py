@@ -156,11 +156,14 @@ class WorkerTest(unittest.TestCase):
                     self.assertEqual((answer["type"], answer["launches_per_sample"]), ("timed", 5))
                     self.assertEqual(len(answer["durations_ns"]), 1)
                     self.assertGreater(answer["durations_ns"][0], 0)
+                    self.assert_right(worker, {"type": "launched", **answer["again"]})
+                    worker.send(type="next")
             self.assertEqual(worker.receive(), {"type": "profiled", "id": 9})
             worker.send(type="profile", id=10, calls=[self.call],
                         protocol={"name": "samples", "warmup": 0, "launches": 4})
             answer = worker.receive()
             self.assertEqual((answer["launches_per_sample"], len(answer["durations_ns"])), (1, 4))
+            worker.send(type="next")
             self.assertEqual(worker.receive()["type"], "profiled")
             self.assertEqual(worker.ask(type="release"), {"type": "released"})
             self.assertEqual(os.fstat(worker.outputs).st_blocks, 0, "the pages of the outputs are given back")
@@ -326,7 +329,10 @@ class WorkerTest(unittest.TestCase):
                 self.assert_right(worker, answer)
             worker.send(type="profile", id=3, calls=[self.call],
                         protocol={"name": "samples", "warmup": 0, "launches": 20})
-            self.assertIn(worker.receive()["type"], ("timed", "error"))
+            answer = worker.receive()
+            self.assertIn(answer["type"], ("timed", "error"))
+            if answer["type"] == "timed":
+                worker.send(type="next")
             self.assertEqual(worker.receive()["type"], "profiled")
             self.assertIsNone(worker.ask(type="bye"))
 

@@ -89,6 +89,7 @@ fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -
         validate: parts != Parts::Profile,
         profile: parts != Parts::Validate,
         comparison: Some(comparison(&check.comparison, capture.function_name())),
+        mutates: check.mutates.clone(),
         protocol: protocol(&check.timing),
         batch_bytes: check.memory.batch_bytes,
         over_cap: match check.memory.over_cap {

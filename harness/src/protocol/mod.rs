@@ -2,7 +2,7 @@
 //!
 //! The same schema serves the built-in worker and `harness/python/plimsoll_worker.py`. Tensors never travel in it: inputs
 //! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
-//! `hello`, then any number of `launch`, `profile` and `release`, then `bye`.
+//! `hello`, then any number of `launch`, `profile` (with a `next` after each call that was timed) and `release`, then `bye`.
 
 mod value;
 
@@ -72,6 +72,8 @@ pub enum Request {
         /// How each call is timed.
         protocol: Protocol,
     },
+    /// The outputs of the call that was timed last are judged: go on.
+    Next,
     /// Drop every mapped input, output and cache.
     Release,
     /// End.
@@ -105,6 +107,21 @@ pub struct LeafTensor {
     pub offset: u64,
     /// Its length.
     pub bytes: u64,
+    /// The CRC-32 of its bytes when the launch returned, where the kernel wrote to the shared memory itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<u32>,
+}
+
+/// What one launch gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The time of the launch, as the worker saw it.
+    pub elapsed_ns: u64,
+    /// Its outputs, flattened.
+    pub outputs: Vec<Leaf>,
+    /// The arguments whose bytes the kernel changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mutated: Vec<String>,
 }
 
 /// Why a worker could not do what it was asked.
@@ -121,6 +138,8 @@ pub enum ErrorKind {
     Unsupported,
     /// An input could not be mapped, or shrank.
     Input,
+    /// The kernel gave what it had kept.
+    StaleOutput,
 }
 
 /// What a worker says.
@@ -143,10 +162,9 @@ pub enum Reply {
     Launched {
         /// Of the request.
         id: u64,
-        /// The time of the launch, as the worker saw it.
-        elapsed_ns: u64,
-        /// Its outputs, flattened.
-        outputs: Vec<Leaf>,
+        /// What it gave.
+        #[serde(flatten)]
+        outcome: Outcome,
     },
     /// A call of a batch is timed.
     Timed {
@@ -158,6 +176,8 @@ pub enum Reply {
         launches_per_sample: u32,
         /// The samples.
         durations_ns: Vec<f64>,
+        /// One more launch, on arguments and outputs that lie elsewhere. The worker waits for `next` before it goes on.
+        again: Outcome,
     },
     /// A batch is done.
     Profiled {

@@ -72,6 +72,7 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
         ErrorKind::DeviceOom => FailureKind::DeviceOom,
         ErrorKind::Unsupported => FailureKind::Unsupported,
         ErrorKind::Input => FailureKind::Input,
+        ErrorKind::StaleOutput => FailureKind::StaleOutput,
     };
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
 }

@@ -8,7 +8,7 @@ use plimsoll::ByteSize;
 use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
 use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
-use plimsoll::run::{Job, Launched, Launcher};
+use plimsoll::run::{Job, Launched, Launcher, Timed};
 use plimsoll::timing::{Protocol, Samples};
 
 use super::call::CallBuilder;
@@ -189,9 +189,8 @@ impl Launcher for WorkerLauncher<'_> {
         let request = Request::Launch { id, call: call.message() };
         let running = self.running()?;
         match running.process.ask(&request, &watch) {
-            Ok(Reply::Launched { id: of, elapsed_ns, outputs }) if of == id => {
-                outputs::collect(running.process.memory(), outputs, Duration::from_nanos(elapsed_ns))
-                    .map_err(|what| self.lost(Cause::Protocol(what)))
+            Ok(Reply::Launched { id: of, outcome }) if of == id => {
+                outputs::collect(running.process.memory(), outcome).map_err(|what| self.lost(Cause::Protocol(what)))
             }
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);
@@ -206,12 +205,7 @@ impl Launcher for WorkerLauncher<'_> {
         }
     }
 
-    fn profile(
-        &mut self,
-        batch: &[Job<'_>],
-        protocol: Protocol,
-        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
-    ) {
+    fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
         let mut calls = Vec::new();
         for (index, job) in batch.iter().enumerate() {
             match CallBuilder::new(*job) {
@@ -272,7 +266,7 @@ impl WorkerLauncher<'_> {
         &mut self,
         calls: &[(usize, CallBuilder)],
         protocol: Protocol,
-        each: &mut dyn FnMut(usize, Result<Samples, Failure>),
+        each: &mut dyn FnMut(usize, Result<Timed, Failure>),
     ) -> (usize, Option<Failure>) {
         let id = self.next_id();
         let watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
@@ -285,8 +279,19 @@ impl WorkerLauncher<'_> {
         let mut reply = running.process.ask(&request, &watch);
         for (done, (index, _)) in calls.iter().enumerate() {
             match reply {
-                Ok(Reply::Timed { id: of, index: at, launches_per_sample, durations_ns }) if (of, at) == (id, done) => {
-                    each(*index, Ok(Samples { launches_per_sample, durations_ns }));
+                Ok(Reply::Timed { id: of, index: at, launches_per_sample, durations_ns, again })
+                    if (of, at) == (id, done) =>
+                {
+                    let samples = Samples { launches_per_sample, durations_ns };
+                    match outputs::collect(running.process.memory(), again) {
+                        Ok(again) => each(*index, Ok(Timed { samples, again })),
+                        Err(what) => return (done, Some(self.lost(Cause::Protocol(what)))),
+                    }
+                    if let Err(cause) = running.process.send(&Request::Next, &watch) {
+                        // The next call is the one that is not answered.
+                        reply = Err(cause);
+                        continue;
+                    }
                 }
                 Ok(Reply::Error { id: Some(of), index: Some(at), kind, message, detail }) if (of, at) == (id, done) => {
                     each(*index, Err(death::reported(kind, message, detail)));

@@ -9,7 +9,7 @@ use plimsoll::capture::MappedFile;
 use plimsoll::run::{Launched, OutputValue};
 use rustix::fs::FallocateFlags;
 
-use crate::protocol::Leaf;
+use crate::protocol::Outcome;
 
 /// The shared memory of one launch. Dropped, its pages go back to the system, and the next launch finds zeros there.
 struct OutputMemory {
@@ -39,7 +39,8 @@ impl Drop for OutputMemory {
 ///
 /// # Errors
 /// What in the worker's answer cannot be.
-pub fn collect(memory: &File, leaves: Vec<Leaf>, elapsed: Duration) -> Result<Launched, String> {
+pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
+    let Outcome { elapsed_ns, outputs: leaves, mutated } = outcome;
     let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
     let mut outputs = Vec::with_capacity(leaves.len());
     for leaf in leaves {
@@ -49,7 +50,7 @@ pub fn collect(memory: &File, leaves: Vec<Leaf>, elapsed: Duration) -> Result<La
                 if tensor.spec.bytes() != Some(tensor.bytes) || !fits {
                     return Err(format!("an output `{}` that does not lie in the shared memory", leaf.path));
                 }
-                OutputValue::Tensor { spec: tensor.spec, offset: tensor.offset }
+                OutputValue::Tensor { spec: tensor.spec, offset: tensor.offset, crc32: tensor.crc32 }
             }
             (None, Some(value)) => OutputValue::Value(value.0),
             _ => return Err(format!("an output `{}` that is not either a tensor or a value", leaf.path)),
@@ -62,5 +63,5 @@ pub fn collect(memory: &File, leaves: Vec<Leaf>, elapsed: Duration) -> Result<La
     });
     let file = memory.try_clone().map_err(|e| format!("outputs that cannot be kept: {e}"))?;
     let memory = OutputMemory { map: map.transpose()?, file, bytes: size };
-    Ok(Launched { outputs, memory: Box::new(memory), elapsed })
+    Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated })
 }

@@ -176,7 +176,7 @@ impl WorkerProcess {
     }
 
     /// Sends `request`, reading the worker's output meanwhile, so that neither side waits for the other for ever.
-    fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
+    pub fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
         let mut line = serde_json::to_vec(request).expect("a request is plain data");
         line.push(b'\n');
         let deadline = Instant::now() + watch.limit;

@@ -1,17 +1,22 @@
 //! The built-in worker: launches kernels of this build, and of shared libraries, by the worker protocol.
 
+mod error;
 mod exports;
 mod inherited;
+mod inputs;
 mod launch;
+mod outputs;
+mod private;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use plimsoll::kernel::{Kernel, KernelSpec};
+use plimsoll::kernel::KernelSpec;
 
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 
-use launch::Outputs;
+use launch::Launches;
+use outputs::Outputs;
 
 /// Why the worker could not serve at all.
 #[derive(Debug, thiserror::Error)]
@@ -38,23 +43,27 @@ pub fn serve() -> Result<(), WorkerError> {
     let mut outputs = Outputs::new(outputs);
     let mut writer = channel.try_clone()?;
     let mut kernel = None;
-    for line in BufReader::new(channel).split(b'\n') {
+    let mut lines = BufReader::new(channel).split(b'\n');
+    while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
             Request::Hello { protocol, kernel: spec } => say(&mut writer, &hello(protocol, &spec, &mut kernel))?,
             Request::Launch { id, call } => {
-                let (reply, inputs) = match &kernel {
-                    Some(kernel) => launch::launch(kernel.as_ref(), id, &call, &mut outputs),
+                let (reply, inputs) = match &mut kernel {
+                    Some(kernel) => kernel.launch(id, &call, &mut outputs),
                     None => (no_kernel(Some(id)), None),
                 };
                 say(&mut writer, &reply)?;
                 drop(inputs);
             }
-            Request::Profile { id, calls, protocol } => match &kernel {
+            Request::Profile { id, calls, protocol } => match &mut kernel {
                 Some(kernel) => {
-                    launch::profile(kernel.as_ref(), id, &calls, protocol, &mut |reply| say(&mut writer, &reply))?;
+                    let mut say = |reply| say(&mut writer, &reply);
+                    let mut next = || await_next(&mut lines);
+                    kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
                 }
                 None => say(&mut writer, &no_kernel(Some(id)))?,
             },
+            Request::Next => {}
             Request::Release => say(&mut writer, &Reply::Released)?,
             // What a library does when the process ends is not waited for: it could hang.
             Request::Bye => end(),
@@ -63,12 +72,21 @@ pub fn serve() -> Result<(), WorkerError> {
     Ok(())
 }
 
-fn hello(protocol: u32, spec: &KernelSpec, kernel: &mut Option<Box<dyn Kernel>>) -> Reply {
+/// Waits for the supervisor's `next`.
+fn await_next(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> io::Result<()> {
+    let line = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
+    match serde_json::from_slice(&line)? {
+        Request::Next => Ok(()),
+        other => Err(io::Error::other(format!("{other:?} where `next` was to come"))),
+    }
+}
+
+fn hello(protocol: u32, spec: &KernelSpec, kernel: &mut Option<Launches>) -> Reply {
     let refuse = |message| Reply::Error { id: None, index: None, kind: ErrorKind::Unsupported, message, detail: None };
     if protocol != VERSION {
         return refuse(format!("this worker speaks version {VERSION} of the protocol, not {protocol}"));
     }
-    match spec.load() {
+    match Launches::of(spec) {
         Ok(loaded) => {
             *kernel = Some(loaded);
             Reply::Hello {

@@ -21,6 +21,10 @@ pub struct Check {
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
 
+    /// An argument that the kernel is meant to change in place; any other that it changes fails the entry
+    #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
+    pub mutates: Vec<String>,
+
     /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it
     #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = "python3")]
     pub python: PathBuf,

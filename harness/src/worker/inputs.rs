@@ -1,0 +1,181 @@
+//! [`Inputs`]: the arguments of a call, their storages mapped from files.
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plimsoll::capture::{Argument, MappedFile};
+use plimsoll::kernel::{Call, Kernel};
+
+use super::error::CallError;
+use super::private::{Arena, PrivateMap};
+use crate::protocol::{CallMessage, StorageRange};
+
+/// The files of the calls of a batch, each mapped once, from the first storage in it to the last: a call may have more
+/// storages than a process may have maps, and calls that share a storage of a store share its pages.
+pub struct Files<'a> {
+    ranges: BTreeMap<&'a Path, Range<u64>>,
+    mapped: BTreeMap<&'a Path, (u64, Arc<MappedFile>)>,
+}
+
+impl<'a> Files<'a> {
+    /// Those of `calls`; none is mapped yet.
+    pub fn of(calls: &'a [CallMessage]) -> Self {
+        let ranges = ranges(calls.iter().flat_map(|call| &call.storages)).into_iter().collect();
+        Self { ranges, mapped: BTreeMap::new() }
+    }
+
+    /// A map that holds `range` of the file at `path`, and where in the file it starts.
+    fn map(&mut self, path: &'a Path, range: &Range<u64>) -> Result<(u64, Arc<MappedFile>), CallError> {
+        if let Some((start, map)) = self.mapped.get(path) {
+            return Ok((*start, Arc::clone(map)));
+        }
+        let open = |range: &Range<u64>| MappedFile::open(path, range.start, range.end - range.start);
+        // Where what another call needs of the file is not there, this one may still have what it needs.
+        let Some((start, map)) = self.ranges.get(path).and_then(|all| Some((all.start, open(all).ok()?))) else {
+            return Ok((range.start, Arc::new(open(range)?)));
+        };
+        let map = Arc::new(map);
+        self.mapped.insert(path, (start, Arc::clone(&map)));
+        Ok((start, map))
+    }
+}
+
+/// What storages take of each file, from the first to the last, in the order in which files first come.
+fn ranges<'a>(storages: impl Iterator<Item = &'a StorageRange>) -> Vec<(&'a Path, Range<u64>)> {
+    let mut order: Vec<(&Path, Range<u64>)> = Vec::new();
+    let mut places: BTreeMap<&Path, usize> = BTreeMap::new();
+    for StorageRange { path, offset, bytes } in storages {
+        let end = offset.saturating_add(*bytes);
+        let at = *places.entry(path).or_insert_with(|| {
+            order.push((path, *offset..end));
+            order.len() - 1
+        });
+        let range = &mut order[at].1;
+        *range = range.start.min(*offset)..range.end.max(end);
+    }
+    order
+}
+
+/// A file of a call in memory.
+enum Map {
+    /// For kernels of this build, which only read.
+    Shared(Arc<MappedFile>),
+    /// For all others.
+    Private(PrivateMap),
+}
+
+impl Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Shared(map) => map,
+            Self::Private(map) => map,
+        }
+    }
+}
+
+/// The inputs of a call, mapped.
+pub struct Inputs {
+    files: Vec<(PathBuf, u64, Map)>,
+    args: Vec<Argument>,
+}
+
+impl Inputs {
+    /// Mapped read-only, together with those of other calls.
+    pub fn shared<'a>(call: &'a CallMessage, files: &mut Files<'a>) -> Result<Self, CallError> {
+        Self::mapped(call, |path, range| {
+            let (start, map) = files.map(path, &range)?;
+            Ok((start, Map::Shared(map)))
+        })
+    }
+
+    /// Mapped for a kernel that may write to them, in `arena` or anywhere.
+    pub fn private(call: &CallMessage, mut arena: Option<&mut Arena>) -> Result<Self, CallError> {
+        if let Some(arena) = &mut arena {
+            let bytes = ranges(call.storages.iter()).into_iter().map(|(_, range)| range.end - range.start);
+            arena.begin(bytes).map_err(CallError::Addresses)?;
+        }
+        Self::mapped(call, |path, range| {
+            let start = range.start;
+            Ok((start, Map::Private(PrivateMap::open(path, range, arena.as_deref_mut())?)))
+        })
+    }
+
+    fn mapped<'a>(
+        call: &'a CallMessage,
+        mut map: impl FnMut(&'a Path, Range<u64>) -> Result<(u64, Map), CallError>,
+    ) -> Result<Self, CallError> {
+        let mut files = Vec::new();
+        for (path, range) in ranges(call.storages.iter()) {
+            // A range without bytes is none of the file, and cannot be mapped.
+            if range.start < range.end {
+                let (start, map) = map(path, range)?;
+                files.push((path.to_owned(), start, map));
+            }
+        }
+        Ok(Self { files, args: call.args.iter().map(|value| value.0.clone()).collect() })
+    }
+
+    /// The map that holds a storage, and where in it the storage lies; `None` of a storage without bytes.
+    fn place(&self, storage: &StorageRange) -> Option<(&Map, Range<usize>)> {
+        let (_, start, map) = self.files.iter().find(|(path, ..)| *path == storage.path)?;
+        let from = (storage.offset - start) as usize;
+        Some((map, from..from + storage.bytes as usize))
+    }
+
+    /// Has what the kernel will read of its inputs read from the disk at once.
+    fn read_ahead(&self, kernel: &dyn Kernel, call: &CallMessage, bound: &Call<'_>) {
+        kernel.reads(bound, &mut |storage, range| {
+            if let Some((Map::Shared(map), place)) = self.place(&call.storages[storage]) {
+                map.read_ahead(place.start + range.start..place.start + range.end);
+            }
+        });
+    }
+
+    /// Hands the call to `work`, its inputs on their way from the disk; inputs that shrank meanwhile outweigh what the kernel made of them.
+    pub fn with<T>(
+        &self,
+        kernel: &dyn Kernel,
+        call: &CallMessage,
+        work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let bytes = |storage| self.place(storage).map_or(&[][..], |(map, place)| &map[place]);
+        let storages: Vec<&[u8]> = call.storages.iter().map(bytes).collect();
+        let bound = Call { params: &call.params, args: &self.args, storages: &storages, outputs: &call.outputs };
+        self.read_ahead(kernel, call, &bound);
+        let result = work(&bound);
+        for (_, _, map) in &self.files {
+            if let Map::Shared(map) = map {
+                map.intact()?;
+            }
+        }
+        result
+    }
+
+    /// The names of the arguments whose bytes the kernel has changed.
+    pub fn mutated(&self, call: &CallMessage) -> Result<Vec<String>, CallError> {
+        let mut changed = vec![false; call.storages.len()];
+        for (path, start, map) in &self.files {
+            let Map::Private(map) = map else { continue };
+            for range in map.changed().map_err(|source| CallError::unreadable(path, source))? {
+                let (from, end) = (start + range.start as u64, start + range.end as u64);
+                for (index, storage) in call.storages.iter().enumerate() {
+                    let overlaps = storage.offset < end && from < storage.offset + storage.bytes;
+                    changed[index] |= overlaps && storage.path == *path;
+                }
+            }
+        }
+        let touches = |argument: &Argument| {
+            let mut found = false;
+            argument.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+                found |= matches!(leaf, Argument::Tensor(tensor) if changed.get(tensor.storage) == Some(&true));
+            });
+            found
+        };
+        let named = call.params.iter().zip(&self.args);
+        Ok(named.filter(|(_, argument)| touches(argument)).map(|(name, _)| name.clone()).collect())
+    }
+}

@@ -1,0 +1,256 @@
+//! Inputs of kernels that are not trusted: maps that a kernel may write to without harm, at addresses that recur.
+//!
+//! A [`PrivateMap`] is copy-on-write: what a kernel writes stays in this process, and is found afterwards. An [`Arena`]
+//! gives the files of one call after the other the same addresses, so that a kernel that has kept a result by the
+//! addresses of its arguments gives it where it is wrong.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::param::page_size;
+
+/// Addresses that are kept for calls, where the system gives so many: nothing but a number is spent on them.
+const USUAL_ARENA: usize = 64 << 30;
+
+/// Why a file could not be mapped.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// It ends before what is needed of it.
+    #[error("{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short", path = .path.display())]
+    Short { path: PathBuf, size: u64, end: u64 },
+    /// The system refused.
+    #[error("{path} cannot be mapped: {source}", path = .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Bytes of a file, mapped copy-on-write.
+pub struct PrivateMap {
+    /// At a page.
+    start: *mut c_void,
+    pages: usize,
+    /// The first byte asked for, after `start`.
+    head: usize,
+    bytes: usize,
+    file: File,
+    /// Where in the file `start` is.
+    offset: u64,
+    /// Whether the addresses are an arena's, which keeps them.
+    in_arena: bool,
+}
+
+impl PrivateMap {
+    /// Maps `range` of the file at `path`, in `arena` or anywhere.
+    pub fn open(path: &Path, range: Range<u64>, arena: Option<&mut Arena>) -> Result<Self, MapError> {
+        let failed = |source| MapError::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        if size < range.end {
+            return Err(MapError::Short { path: path.to_owned(), size, end: range.end });
+        }
+        let head = (range.start % page_size() as u64) as usize;
+        let (offset, bytes) = (range.start - head as u64, (range.end - range.start) as usize);
+        let pages = (head + bytes).div_ceil(page_size());
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let length = pages * page_size();
+        let in_arena = arena.is_some();
+        // SAFETY: without an address the system takes free ones; those of an arena are reserved, and handed out once until they
+        // are given back. Who maps a file that shrinks is ended by a signal, which the supervisor explains.
+        let start = unsafe {
+            match arena {
+                Some(arena) => mmap(arena.take(length), length, access, flags | MapFlags::FIXED, &file, offset),
+                None => mmap(null_mut(), length, access, flags, &file, offset),
+            }
+        };
+        let start = start.map_err(|e| failed(e.into()))?;
+        Ok(Self { start, pages, head, bytes, file, offset, in_arena })
+    }
+
+    /// The ranges of the map that are no longer what the file holds, at most one a page.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn changed(&self) -> io::Result<Vec<Range<usize>>> {
+        // A system that does not tell which pages were written has all of them compared.
+        let written = self.written_pages().unwrap_or_else(|_| (0..self.pages).collect());
+        let mut original = vec![0; page_size()];
+        let mut changed = Vec::new();
+        for page in written {
+            let from = (page * page_size()).max(self.head);
+            let end = ((page + 1) * page_size()).min(self.head + self.bytes);
+            if from >= end {
+                continue;
+            }
+            let original = &mut original[..end - from];
+            self.file.read_exact_at(original, self.offset + from as u64)?;
+            let now = &self[from - self.head..end - self.head];
+            let differs = |i: &usize| now[*i] != original[*i];
+            if let (Some(first), Some(last)) = ((0..now.len()).find(differs), (0..now.len()).rfind(differs)) {
+                changed.push(from - self.head + first..from - self.head + last + 1);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The pages that are no longer the file's: the first write to a page makes a copy, which is anonymous.
+    fn written_pages(&self) -> io::Result<Vec<usize>> {
+        const PRESENT: u64 = 1 << 63;
+        const SWAPPED: u64 = 1 << 62;
+        const OF_A_FILE: u64 = 1 << 61;
+        let pagemap = File::open("/proc/self/pagemap")?;
+        let first = self.start as usize / page_size();
+        let (mut written, mut buffer) = (Vec::new(), vec![0; 8 << 12]);
+        for page in (0..self.pages).step_by(buffer.len() / 8) {
+            let bytes = ((self.pages - page) * 8).min(buffer.len());
+            pagemap.read_exact_at(&mut buffer[..bytes], (first + page) as u64 * 8)?;
+            for (i, entry) in buffer[..bytes].chunks_exact(8).enumerate() {
+                let entry = u64::from_ne_bytes(entry.try_into().expect("8 bytes"));
+                if entry & (PRESENT | SWAPPED) != 0 && entry & OF_A_FILE == 0 {
+                    written.push(page + i);
+                }
+            }
+        }
+        Ok(written)
+    }
+}
+
+impl Deref for PrivateMap {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the map holds these bytes for as long as `self` lives. A kernel may write them while it runs, when nothing here
+        // reads them; every byte value is valid.
+        unsafe { std::slice::from_raw_parts(self.start.cast::<u8>().add(self.head), self.bytes) }
+    }
+}
+
+impl Drop for PrivateMap {
+    fn drop(&mut self) {
+        let length = self.pages * page_size();
+        // SAFETY: the addresses are this map's own. Those of an arena stay reserved, with nothing behind them.
+        unsafe {
+            if self.in_arena {
+                let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+                let _ = mmap_anonymous(self.start, length, ProtFlags::empty(), flags);
+            } else {
+                let _ = munmap(self.start, length);
+            }
+        }
+    }
+}
+
+/// Addresses that are given to the files of one call after the other.
+#[derive(Default)]
+pub struct Arena {
+    start: usize,
+    length: usize,
+    used: usize,
+}
+
+impl Arena {
+    /// Begins again at the first address, with room for maps of these numbers of bytes. No map of the call before is alive.
+    ///
+    /// # Errors
+    /// So many addresses cannot be had.
+    pub fn begin(&mut self, maps: impl Iterator<Item = u64>) -> io::Result<()> {
+        // A file may begin and end within a page.
+        let needed = maps.map(|bytes| bytes as usize + 2 * page_size()).sum::<usize>();
+        self.used = 0;
+        if needed <= self.length {
+            return Ok(());
+        }
+        self.give_back();
+        let reserve = |length: usize| {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            // SAFETY: the system takes free addresses, behind which there is nothing.
+            let start = unsafe { mmap_anonymous(null_mut(), length, ProtFlags::empty(), flags) };
+            start.map(|start| (start as usize, length))
+        };
+        (self.start, self.length) = reserve(needed.max(USUAL_ARENA)).or_else(|_| reserve(needed))?;
+        Ok(())
+    }
+
+    fn take(&mut self, length: usize) -> *mut c_void {
+        let at = self.start + self.used;
+        self.used += length;
+        assert!(self.used <= self.length, "`begin` was told of every map");
+        at as *mut c_void
+    }
+
+    fn give_back(&mut self) {
+        if self.length > 0 {
+            // SAFETY: the addresses are the arena's own, and no map of a call is alive.
+            let _ = unsafe { munmap(self.start as *mut c_void, self.length) };
+            self.length = 0;
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(byte: u8) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![byte; 40_000]).unwrap();
+        file
+    }
+
+    fn write(map: &PrivateMap, at: usize, byte: u8) {
+        // SAFETY: the byte lies in the map, which is writable, and nothing else reads it now.
+        unsafe { map.start.cast::<u8>().add(map.head + at).write(byte) };
+    }
+
+    #[test]
+    fn what_is_written_is_found_and_does_not_reach_the_file() {
+        let file = file(7);
+        let map = PrivateMap::open(file.path(), 100..39_000, None).unwrap();
+        assert!(map.iter().all(|&byte| byte == 7));
+        assert!(map.changed().unwrap().is_empty());
+        write(&map, 5000, 7);
+        assert!(map.changed().unwrap().is_empty(), "the same byte again changes nothing");
+        write(&map, 5001, 8);
+        write(&map, 5003, 9);
+        write(&map, 38_899, 1);
+        assert_eq!(map.changed().unwrap(), [5001..5004, 38_899..38_900]);
+        assert_eq!(map.written_pages().unwrap().len(), 2);
+        assert!(std::fs::read(file.path()).unwrap().iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn files_of_one_call_after_the_other_have_the_same_addresses() {
+        let (mut arena, mut places) = (Arena::default(), Vec::new());
+        for byte in 1..4 {
+            let file = file(byte);
+            arena.begin([30_000, 30_000].into_iter()).unwrap();
+            let maps = [0, 1].map(|_| PrivateMap::open(file.path(), 4096..34_096, Some(&mut arena)).unwrap());
+            assert!(maps.iter().all(|map| map.iter().all(|&b| b == byte)));
+            places.push(maps.map(|map| map.as_ptr() as usize));
+        }
+        assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
+        assert_ne!(places[0][0], places[0][1]);
+        let file = file(9);
+        arena.begin([(USUAL_ARENA as u64) * 2].into_iter()).unwrap();
+        let map = PrivateMap::open(file.path(), 0..10, Some(&mut arena)).unwrap();
+        assert_eq!(map[9], 9);
+    }
+
+    #[test]
+    fn a_file_that_is_too_short_is_refused() {
+        let file = file(7);
+        let error = PrivateMap::open(file.path(), 0..40_001, None).map(drop).unwrap_err();
+        assert!(error.to_string().contains("has 40000 bytes, and a storage of it ends at 40001"), "{error}");
+    }
+}

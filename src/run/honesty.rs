@@ -1,0 +1,145 @@
+//! Whether a launch was what it looks like: arguments left alone, outputs made from them, and done when it returned.
+
+use std::time::{Duration, Instant};
+
+use crate::capture::{Entry, MappedEntry};
+use crate::compare::{Comparison, LeafOutcome};
+use crate::record::{Failure, FailureKind};
+
+use super::judge::judge;
+use super::launcher::{Launched, OutputValue};
+
+/// How long an output that does not match is watched: a write that comes later than its launch is told from a wrong one.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(5);
+/// How many mismatches of a run are watched: a kernel that is wrong everywhere is not to take long.
+const WATCHED: u32 = 8;
+
+/// Judges launches, and what may be wrong with them besides their values.
+pub(super) struct Honesty<'a> {
+    mutates: &'a [String],
+    watched: u32,
+}
+
+impl<'a> Honesty<'a> {
+    /// Of a kernel that is meant to change the arguments `mutates`.
+    pub fn new(mutates: &'a [String]) -> Self {
+        Self { mutates, watched: 0 }
+    }
+
+    /// Whether the kernel changed arguments that it was not meant to.
+    ///
+    /// # Errors
+    /// A failure of kind `mutated-input`, with their names.
+    pub fn arguments(&self, mutated: &[String]) -> Result<(), Failure> {
+        let others: Vec<String> =
+            mutated.iter().filter(|name| !self.mutates.contains(name)).map(|name| format!("`{name}`")).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let flags: Vec<String> = mutated
+            .iter()
+            .filter(|name| !self.mutates.contains(name))
+            .map(|name| format!("--mutates {name}"))
+            .collect();
+        let (what, how) = (others.join(", "), flags.join(" "));
+        let message = format!("the kernel wrote to its input {what}: a kernel that is meant to is declared with {how}");
+        Err(Failure::new(FailureKind::MutatedInput, message))
+    }
+
+    /// Judges the outputs of a launch. `before` is the entry that was launched before this one.
+    ///
+    /// # Errors
+    /// A failure of kind `late-write` or `stale-output`, or of `input` where a file shrank while it was read.
+    pub fn outputs(
+        &mut self,
+        entry: &Entry,
+        mapped: &MappedEntry,
+        before: Option<(&Entry, &MappedEntry)>,
+        launched: &Launched,
+        rule: &Comparison,
+    ) -> Result<Vec<LeafOutcome>, Failure> {
+        let leaves = judge(entry, mapped, launched, rule)?;
+        let passed = leaves.iter().all(|leaf| leaf.passed);
+        if changed(launched) || (!passed && self.changes(launched)) {
+            let message = "the output changed after the launch had returned: another thread of the kernel writes to it";
+            return Err(Failure::new(FailureKind::LateWrite, message));
+        }
+        if let (false, Some((earlier, map))) = (passed, before) {
+            let stale = judge(earlier, map, launched, rule)?.iter().all(|leaf| leaf.passed);
+            if stale {
+                let message = format!(
+                    "the output is that of {}, which was launched before with arguments at the same addresses: the kernel \
+                     gives what it has kept",
+                    earlier.name()
+                );
+                return Err(Failure::new(FailureKind::StaleOutput, message));
+            }
+        }
+        Ok(leaves)
+    }
+
+    /// Waits whether an output that does not match still changes.
+    fn changes(&mut self, launched: &Launched) -> bool {
+        let has_checksum = |value: &OutputValue| matches!(value, OutputValue::Tensor { crc32: Some(_), .. });
+        if self.watched == WATCHED || !launched.outputs.iter().any(|(_, value)| has_checksum(value)) {
+            return false;
+        }
+        self.watched += 1;
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            std::thread::sleep(LOOK);
+            if changed(launched) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether an output is no longer what it was when the launch returned.
+fn changed(launched: &Launched) -> bool {
+    let memory = (*launched.memory).as_ref();
+    launched.outputs.iter().any(|(_, value)| match value {
+        OutputValue::Tensor { spec, offset, crc32: Some(crc32) } => {
+            let from = usize::try_from(*offset).unwrap_or(usize::MAX);
+            let bytes = spec.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
+            let range = from.checked_add(bytes).and_then(|end| memory.get(from..end));
+            range.is_some_and(|bytes| crc32fast::hash(bytes) != *crc32)
+        }
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::{Dtype, TensorSpec};
+
+    fn launched(memory: Vec<u8>, crc32: Option<u32>) -> Launched {
+        let spec = TensorSpec { dtype: Dtype::U8, shape: vec![4] };
+        let outputs = vec![(String::new(), OutputValue::Tensor { spec, offset: 0, crc32 })];
+        Launched { outputs, memory: Box::new(memory), elapsed: Duration::ZERO, mutated: Vec::new() }
+    }
+
+    #[test]
+    fn an_output_is_held_to_what_it_was_when_the_launch_returned() {
+        let memory = b"abcd".to_vec();
+        let crc = crc32fast::hash(&memory);
+        assert!(!changed(&launched(memory.clone(), Some(crc))));
+        assert!(changed(&launched(b"abcx".to_vec(), Some(crc))));
+        assert!(!changed(&launched(b"abcx".to_vec(), None)), "without a checksum nothing is known");
+    }
+
+    #[test]
+    fn arguments_are_changed_only_where_that_is_declared() {
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let declared = names(&["weight"]);
+        let honesty = Honesty::new(&declared);
+        assert_eq!(honesty.arguments(&names(&["weight"])), Ok(()));
+        let failure = honesty.arguments(&names(&["weight", "input"])).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::MutatedInput);
+        assert!(failure.message.contains("input `input`") && failure.message.ends_with("--mutates input"));
+    }
+}

@@ -1,0 +1,107 @@
+/* Kernels that are not what they look like, each in its own way; most give the right output at first. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "embedding.c"
+
+#define LAUNCH __tvm_ffi_embedding(self, args, num_args, result)
+
+static size_t bytes_of(const DLTensor *tensor) { return (size_t)kernel_numel(tensor) * tensor->dtype.bits / 8; }
+
+KERNEL(zeros) {
+  (void)self, (void)num_args, (void)result;
+  const DLTensor *output = kernel_tensor(&args[7]);
+  memset(kernel_data(output), 0, bytes_of(output));
+  return 0;
+}
+
+KERNEL(returns_its_input) {
+  (void)self, (void)num_args, (void)result;
+  const DLTensor *weight = kernel_tensor(&args[1]), *output = kernel_tensor(&args[7]);
+  memcpy(kernel_data(output), kernel_data(weight), bytes_of(output));
+  return 0;
+}
+
+/* Computes once for each address of the arguments. */
+KERNEL(caches_by_address) {
+  static struct {
+    const void *input, *weight;
+    void *kept;
+  } seen[64];
+  const void *input = kernel_data(kernel_tensor(&args[0])), *weight = kernel_data(kernel_tensor(&args[1]));
+  const DLTensor *output = kernel_tensor(&args[7]);
+  for (int i = 0; i < 64; i++) {
+    if (seen[i].input == input && seen[i].weight == weight) {
+      memcpy(kernel_data(output), seen[i].kept, bytes_of(output));
+      return 0;
+    }
+    if (!seen[i].kept) {
+      const int code = LAUNCH;
+      seen[i].input = input, seen[i].weight = weight, seen[i].kept = malloc(bytes_of(output));
+      memcpy(seen[i].kept, kernel_data(output), bytes_of(output));
+      return code;
+    }
+  }
+  return LAUNCH;
+}
+
+/* Does nothing where the last launch was on the same buffers. */
+KERNEL(idles) {
+  static const void *last[2];
+  const void *now[2] = {kernel_data(kernel_tensor(&args[0])), kernel_data(kernel_tensor(&args[7]))};
+  if (!memcmp(last, now, sizeof now)) return 0;
+  memcpy(last, now, sizeof now);
+  return LAUNCH;
+}
+
+/* Is tired after a few launches. */
+KERNEL(tires) {
+  static int launches;
+  return ++launches > 4 ? 0 : LAUNCH;
+}
+
+static volatile int is_writing;
+
+static void *write_on(void *output) {
+  for (int i = 0; i < 5000; i++) {
+    *(volatile char *)output = (char)i;
+    is_writing = 1;
+    usleep(1000);
+  }
+  return NULL;
+}
+
+/* Returns while a thread writes. */
+KERNEL(writes_late) {
+  pthread_t thread;
+  const int code = LAUNCH;
+  if (pthread_create(&thread, NULL, write_on, kernel_data(kernel_tensor(&args[7]))))
+    return kernel_fail("RuntimeError", "no thread");
+  while (!is_writing) usleep(100);
+  return code;
+}
+
+KERNEL(leaks) {
+  const size_t size = 10 << 20;
+  char *memory = malloc(size);
+  for (size_t i = 0; memory && i < size; i += 512) ((volatile char *)memory)[i] = 1;
+  return LAUNCH;
+}
+
+KERNEL(mutates) {
+  const int code = LAUNCH;
+  const DLTensor *weight = kernel_tensor(&args[1]);
+  ((char *)kernel_data(weight))[bytes_of(weight) - 1] ^= 1;
+  return code;
+}
+
+KERNEL(prints) {
+  printf("{\"type\":\"launched\",\"id\":1,\"elapsed_ns\":1,\"outputs\":[]}\n");
+  fflush(stdout);
+  return LAUNCH;
+}
+
+__attribute__((destructor)) static void sleeps_at_the_end(void) { sleep(3600); }
