@@ -4,6 +4,7 @@
 //! gate failed; 2 bad usage or unreadable input; 3 not measurable or inconclusive; 128 + N ended by signal N.
 
 mod cli;
+mod live;
 mod progress;
 mod protocol;
 mod replace;

@@ -11,6 +11,7 @@ use plimsoll::meter::Metric;
 
 use super::super::args::Run;
 use super::super::output;
+use crate::live::Live;
 use crate::signals::Forward;
 
 /// What was run.
@@ -76,6 +77,8 @@ fn once(
         metered = metered.timeout(timeout);
     }
     let mut running = metered.spawn()?;
+    // Gone before the report is printed.
+    let _live = arguments.live.then(|| Live::start(running.meter().viewer(), ceilings.clone()));
     if let Some(signals) = signals {
         while running.step(&[signals.fd()])? == Step::Ready {
             signals.forward(running.pid());
