@@ -4,6 +4,7 @@
 //! gate failed; 2 bad usage or unreadable input; 3 not measurable or inconclusive; 128 + N ended by signal N.
 
 mod cli;
+mod guardian;
 mod live;
 mod progress;
 mod protocol;
@@ -15,5 +16,10 @@ mod worker;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Commands that run others, which are to end with this one whatever ends it.
+    let runs_others = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    if runs_others && let Some(code) = guardian::split() {
+        return ExitCode::from(code);
+    }
     cli::main()
 }

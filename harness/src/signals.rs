@@ -1,16 +1,12 @@
-//! Signals: Ctrl-C and termination as a flag to look at and a descriptor to wait on, and those that are handed on to a
-//! command.
+//! Ctrl-C and termination as a flag to look at and a descriptor to wait on.
 
-use std::cell::Cell;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Whether the user asked to stop.
 pub struct Cancel {
@@ -58,66 +54,4 @@ impl Cancel {
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
-}
-
-/// What a command that runs under this process is to get as if it had been sent the signal itself.
-const FORWARDED: [i32; 6] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
-
-/// Signals that are handed on to a command.
-pub struct Forward {
-    came: [Arc<AtomicBool>; FORWARDED.len()],
-    pipe: UnixStream,
-    /// Whether one came that ends a process.
-    ends: Cell<bool>,
-}
-
-impl Forward {
-    /// Takes over the signals that end a process or mean something to many.
-    pub fn install() -> io::Result<Self> {
-        let came: [Arc<AtomicBool>; FORWARDED.len()] = Default::default();
-        let (pipe, writer) = UnixStream::pair()?;
-        pipe.set_nonblocking(true)?;
-        for (number, came) in FORWARDED.into_iter().zip(&came) {
-            signal_hook::flag::register(number, Arc::clone(came))?;
-            signal_hook::low_level::pipe::register(number, writer.try_clone()?)?;
-        }
-        Ok(Self { came, pipe, ends: Cell::new(false) })
-    }
-
-    /// Becomes readable when a signal comes.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
-    }
-
-    /// Whether a signal came that ends a process, handed on or not.
-    pub fn ends(&self) -> bool {
-        let waits =
-            |number: &i32, came: &AtomicBool| !matches!(*number, SIGUSR1 | SIGUSR2) && came.load(Ordering::SeqCst);
-        self.ends.get() || FORWARDED.iter().zip(&self.came).any(|(number, came)| waits(number, came))
-    }
-
-    /// Hands on to the process `pid` what has come.
-    pub fn forward(&self, pid: u32) {
-        while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
-        for (number, came) in FORWARDED.into_iter().zip(&self.came) {
-            if !came.swap(false, Ordering::SeqCst) {
-                continue;
-            }
-            self.ends.set(self.ends.get() || !matches!(number, SIGUSR1 | SIGUSR2));
-            // Ctrl-C reaches the command as well.
-            if !(matches!(number, SIGINT | SIGQUIT) && is_in_the_foreground())
-                && let (Some(pid), Some(signal)) = (Pid::from_raw(pid.cast_signed()), Signal::from_named_raw(number))
-            {
-                // It may have ended by now.
-                let _ = rustix::process::kill_process(pid, signal);
-            }
-        }
-    }
-}
-
-/// Whether this process's group is that of the terminal: then Ctrl-C reached the command as well.
-fn is_in_the_foreground() -> bool {
-    rustix::fs::open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY, Mode::empty())
-        .and_then(rustix::termios::tcgetpgrp)
-        .is_ok_and(|group| group == rustix::process::getpgrp())
 }

@@ -47,6 +47,8 @@ pub enum Step {
     Ready,
     /// The process that was started has ended.
     Over,
+    /// The time that may be waited for has passed.
+    Elapsed,
 }
 
 /// A command that ran under the meter. Nothing of its tree is left.
@@ -110,6 +112,14 @@ impl Running {
     /// # Errors
     /// [`CommandError::System`] where the system refuses to wait.
     pub fn step(&mut self, others: &[BorrowedFd<'_>]) -> Result<Step, CommandError> {
+        self.step_until(others, None)
+    }
+
+    /// The same, no longer than until `end`.
+    ///
+    /// # Errors
+    /// Those of [`Running::step`].
+    pub fn step_until(&mut self, others: &[BorrowedFd<'_>], end: Option<Instant>) -> Result<Step, CommandError> {
         loop {
             let left = match (&self.killed, self.deadline) {
                 (None, Some((timeout, deadline))) => {
@@ -142,6 +152,8 @@ impl Running {
             // The kernel tells nobody of its kills: they are looked for.
             let has_group = self.killed.is_none() && self.guard.as_ref().is_some_and(|guard| guard.group.is_some());
             let left = if has_group { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
+            let to_end = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let left = left.into_iter().chain(to_end).min();
             let left = left.map(|left| Timespec::try_from(left).unwrap_or(LONGEST_POLL));
             match poll(&mut fds, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -158,6 +170,9 @@ impl Running {
             }
             if !fds[0].revents().is_empty() {
                 return Ok(Step::Over);
+            }
+            if to_end.is_some_and(|left| left.is_zero()) {
+                return Ok(Step::Elapsed);
             }
         }
     }

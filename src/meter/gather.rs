@@ -168,16 +168,25 @@ impl Gatherer {
             return;
         }
         self.pass(true);
-        let ending = Ending {
+        if let Some(phase) = self.phase.take() {
+            self.finished.push(phase.finish(self.ending()));
+        }
+    }
+
+    /// The readings of the phases that have ended and of the one under way, as they stand.
+    pub(crate) fn so_far(&self) -> Vec<PhaseReadings> {
+        let under_way = self.phase.clone().map(|phase| phase.finish(self.ending()));
+        self.finished.iter().cloned().chain(under_way).collect()
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        Ending {
             at: Instant::now(),
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             adopted: self.tree.adopted(),
             reset_since: self.tree.node(std::process::id()).is_some() && own_mark_resets() != self.resets,
             cgroup: self.cgroup.as_ref().ok(),
-        };
-        if let Some(phase) = self.phase.take() {
-            self.finished.push(phase.finish(ending));
         }
     }
 

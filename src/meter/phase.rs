@@ -46,7 +46,7 @@ pub(crate) struct Beginning {
 }
 
 /// A phase that is under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(super) name: String,
     pub(super) beginning: Beginning,

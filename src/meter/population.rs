@@ -14,7 +14,7 @@ pub(crate) const PROCESSES: usize = 32;
 const REMEMBERED: usize = 512;
 
 /// The processes that were seen in a phase.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Population {
     processes: HashMap<ProcessId, ProcessPeaks>,
     /// Of processes that are not remembered any more.

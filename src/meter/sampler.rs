@@ -142,6 +142,11 @@ impl Meter {
         self.signal.as_fd()
     }
 
+    /// The readings of every phase so far, that under way included, which goes on.
+    pub fn so_far(&self) -> Vec<PhaseReadings> {
+        self.shared.lock().so_far()
+    }
+
     /// Ends the phase under way, and gives the readings of every phase in the order in which they began.
     pub fn finish(&self) -> Vec<PhaseReadings> {
         let mut gatherer = self.shared.lock();

@@ -60,7 +60,11 @@ impl fmt::Display for Breach {
     /// `peak_rss <= 1.00 GiB broke in phase validate: 1.20 GiB, of which worker 1 (pid 7) held 1.10 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.metric.is_floor() { ">=" } else { "<=" };
-        write!(f, "{} {sign} {} broke in phase {}: {}", self.metric, self.limit, self.phase, self.reading.bytes)?;
+        write!(f, "{} {sign} {} broke", self.metric, self.limit)?;
+        if !self.phase.is_empty() {
+            write!(f, " in phase {}", self.phase)?;
+        }
+        write!(f, ": {}", self.reading.bytes)?;
         match &self.process {
             Some(Holder { pid, name, rss }) => write!(f, ", {name} (pid {pid}) had {rss} resident"),
             None => Ok(()),

@@ -38,6 +38,11 @@ impl RepeatedRun {
         if repeats.runs().len() < 2 {
             return Vec::new();
         }
+        Self::all(repeats)
+    }
+
+    /// Every run, be it the only one.
+    pub fn all(repeats: &Repeats) -> Vec<Self> {
         repeats.runs().map(|(offset, ended)| Self::new(offset, ended)).collect()
     }
 

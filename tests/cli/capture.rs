@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use crate::support::{kernel, plimsoll, run, torch_python};
+use crate::support::{Scene, kernel, plimsoll, run, torch_python};
 
 fn ok<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> String {
     let (code, out, err) = run(plimsoll().args(arguments));
@@ -18,10 +19,28 @@ fn what_python_captures_is_verified_unpacked_checked_and_packed_upon() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/python/capture_model.py");
-    let (code, out, err) = run(Command::new(&python).arg(script).arg(dir.path()));
-    assert_eq!(code, 0, "{out}{err}");
-
+    let mut capturing = Command::new(&python).arg(script).arg(dir.path()).spawn().unwrap();
     let (store, saved, out) = (path("store"), path("saved"), path("out"));
+
+    // Meanwhile others pack into the same store, and collect what nobody needs.
+    let scene = Scene::new(3);
+    let (mut names, mut collected) = (Vec::new(), [0, 0]);
+    while names.len() < 20 && capturing.try_wait().unwrap().is_none() {
+        names.push(format!("packed-{}", names.len()));
+        ok(["pack", scene.capture().to_str().unwrap(), "--out", &store, "--name", &names[names.len() - 1]]);
+        let (code, out, err) = run(plimsoll().args(["store", "gc", &store]));
+        assert!(code == 0 || code == 2 && err.contains("being packed into this store"), "{out}{err}");
+        collected[usize::from(code == 0)] += 1;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(capturing.wait().unwrap().success());
+    assert!(collected[1] > 0, "{collected:?}");
+    for name in &names {
+        ok(["verify", &store, name, "--against", scene.capture().to_str().unwrap()]);
+    }
+    names.iter().for_each(|name| std::fs::remove_dir_all(Path::new(&store).join("captures").join(name)).unwrap());
+    ok(["store", "gc", &store]);
+
     let verified = ok(["verify", &store]);
     assert!(verified.contains("everything holds"), "{verified}");
     ok(["unpack", &store, "--out", &out]);

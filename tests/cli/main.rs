@@ -17,6 +17,7 @@ mod ratchet;
 mod records;
 mod report;
 mod run;
+mod run_faults;
 mod run_repeat;
 mod snapshot;
 mod store;

@@ -406,6 +406,26 @@ class CaptureTest(unittest.TestCase):
             counts.append(len(entries))
         self.assertEqual((counts[0], counts[-1]), (0, 3))
 
+    def test_a_script_is_captured_as_it_is(self):
+        script = os.path.join(self.folder, "script.py")
+        with open(script, "w") as file:
+            file.write("import sys, torch.nn.functional as F, torch\n"
+                       "for _ in range(3): F.relu(torch.ones(2)), F.gelu(torch.ones(2))\n"
+                       "print(sys.argv[1:], __name__)\nsys.exit(5)\n")
+
+        def run(*arguments):
+            command = [sys.executable, "-m", "plimsoll_capture", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": PACKAGE})
+            return done.returncode, done.stdout, done.stderr
+
+        code, out, err = run(self.store, "--op", "relu", "--max-per-op", "2", script, "--its", "own")
+        self.assertEqual((code, out), (5, "['--its', 'own'] __main__\n"))
+        self.assertRegex(err, r"^relu: 2 entries\n2 entries, 0.00 MiB, 0.0\d MiB added to the store\n$")
+        self.assertEqual(os.listdir(os.path.join(self.store, "captures")), ["torch_nn_functional_relu"])
+        code, out, err = run(self.store, "--op", "rellu", script)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("no function of torch.nn.functional is one of rellu", err)
+
     def test_memory_beside_the_model_is_bounded(self):
         script = "import sys, resource, torch\nimport torch.nn.functional as F\nfrom plimsoll_capture import capture\n" + MEASURED
         environment = {**os.environ, "PYTHONPATH": PACKAGE}

@@ -74,6 +74,8 @@ class Child:
         # A path with a bracket would be taken for the parameters of a test: then all is collected again.
         if "[" not in self.request["path"]:
             config.args = [self.request["path"]]
+        # A failed test is run again by the parent, in another process.
+        config.pluginmanager.unregister(name="rerunfailures")
         # One test is not chosen by what failed before, and is given to no workers.
         unwanted = {
             "lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "stepwise_skip": False,

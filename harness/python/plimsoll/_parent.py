@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import types
 import warnings
 
 import pytest
@@ -160,11 +161,9 @@ class Run:
         # Memory is not what it is where every line is traced, and the file of the results is the parent's.
         ours += ["--no-cov"] if hasattr(config.option, "no_cov") else []
         end = arguments.index("--") if "--" in arguments else len(arguments)
-        # A plugin that keeps files of results leaves that to the process that has no `workerinput`.
-        worker = getattr(config, "workerinput", {"workerid": "master", "workercount": 1, "testrunuid": "plimsoll"})
         return {
             "arguments": arguments[:end] + ours + arguments[end:], "path": str(self.item.path),
-            "nodeid": self.item.nodeid, "sys_path": sys.path, "reports": reports, "workerinput": worker}
+            "nodeid": self.item.nodeid, "sys_path": sys.path, "reports": reports, "workerinput": _worker_input(config)}
 
     def _take(self, lines, output):
         """Sorts what the process has told."""
@@ -223,6 +222,26 @@ class _Output:
             if text:
                 sections.append((f"Captured {name} {when}", text))
         return sections
+
+
+def _worker_input(config):
+    """What makes the process a worker, as those of xdist are: plugins leave files of results to the process that is none.
+
+    What plugins want to find there they are asked for, as xdist asks them.
+    """
+    if hasattr(config, "workerinput"):
+        return config.workerinput
+    found = {"workerid": "master", "workercount": 1, "testrunuid": "plimsoll"}
+    if hasattr(config.option, "randomly_seed"):
+        found["randomly_seed"] = config.option.randomly_seed
+    if hasattr(config.hook, "pytest_configure_node"):
+        gateway = types.SimpleNamespace(id="master", spec=types.SimpleNamespace(popen=True, chdir=None))
+        try:
+            config.hook.pytest_configure_node(node=types.SimpleNamespace(config=config, workerinput=found, gateway=gateway))
+        except AttributeError:
+            # One that wants more of a node than this one has goes without.
+            pass
+    return found
 
 
 def _both(longrepr, message):

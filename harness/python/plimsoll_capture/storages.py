@@ -1,5 +1,6 @@
 """The bytes of storages, wherever they lie, in blocks; and what was seen of them before."""
 
+import ctypes
 from collections import OrderedDict
 
 import torch
@@ -25,7 +26,11 @@ class Source:
         room = torch.frombuffer(block, dtype=torch.uint8)
         for start in range(0, self.bytes, BLOCK):
             count = min(BLOCK, self.bytes - start)
-            room[:count].copy_(self.flat[start:start + count])
+            if self.flat.device.type == "cpu":
+                # torch's own copy waits for all of its threads, which other work may keep from running.
+                ctypes.memmove(room.data_ptr(), self.flat.data_ptr() + start, count)
+            else:
+                room[:count].copy_(self.flat[start:start + count])
             yield memoryview(block)[:count]
 
     def ends(self):

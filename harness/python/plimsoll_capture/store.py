@@ -137,7 +137,8 @@ class Store:
 
     def _take_once(self, entry, name, sources):
         layout = Layout(entry, self._folder, name)
-        file, done, places, pool = blake3(max_threads=blake3.AUTO), 0, [], bytearray()
+        # By one thread: what torch leaves of the processors to others is little, and threads would wait for each other.
+        file, done, places, pool = blake3(), 0, [], bytearray()
         for payload in layout.payloads:
             at = layout.at(payload.data)
             file.update(layout.verbatim[done:at])
@@ -189,7 +190,7 @@ class Store:
 
     def _read(self, source, file=None, out=None, with_checksum=False):
         """The digest of a storage, its CRC-32 where that is asked for, and its first bytes."""
-        digest, found, head = blake3(max_threads=blake3.AUTO), 0, b""
+        digest, found, head = blake3(), 0, b""
         for piece in source.blocks(self._block):
             head = head or bytes(piece[:8])
             digest.update(piece)

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use plimsoll::command::{EndCause, Ended, Repeats};
+use plimsoll::meter::PhaseReadings;
 use plimsoll::record::{
     CommandSemantics, ProcessPolicy, ProcessRun, Record, RepeatedRun, Repetition, RunState, Semantics, Verdict,
     VerdictStatus, exit_code,
@@ -13,34 +15,20 @@ use super::super::args::Run;
 use super::repeat::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {
-    let Made { repeats, started, wall, interrupted } = made;
+    let Made { repeats, started, wall, interrupted, .. } = made;
     let mut verdicts = vec![verdict_of_all(&repeats, arguments, interrupted)];
     verdicts.extend(repeats.verdicts().into_iter().map(Verdict::from));
     // A command that failed by itself says so by its own code, unless something failed here.
     let judged = exit_code(&verdicts);
-    let words = |words: &[OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let label = label(arguments.label.as_deref(), &arguments.command);
-    let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let largest = repeats.largest().expect("there is a run");
     let end = repeats.failure().map_or(&largest.end, |(_, failed)| &failed.end);
-    let (repeat, warmup) = (arguments.repeat.get(), arguments.warmup);
+    let several = arguments.repeat.get() > 1 || arguments.warmup > 0;
     ProcessRun {
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        semantics: Semantics::Command(CommandSemantics { label, command: words(&arguments.command) }),
-        policy: ProcessPolicy {
-            ceilings: arguments.ceilings.ceilings(),
-            enforce: arguments.enforce,
-            timeout_ns: arguments.timeout.map(nanoseconds),
-            sampling_interval_ns: nanoseconds(arguments.sample_interval),
-            own_cgroup: arguments.own_cgroup(),
-            repetition: (repeat > 1 || warmup > 0).then_some(Repetition {
-                repeat,
-                warmup,
-                keep_going: arguments.keep_going,
-            }),
-        },
+        command: own_command(),
+        semantics: semantics(arguments),
+        policy: policy(arguments),
         started,
-        wall: if repeat > 1 || warmup > 0 { wall } else { largest.wall },
+        wall: if several { wall } else { largest.wall },
         state: if interrupted { RunState::Interrupted } else { RunState::Complete },
         exit_code: if judged == 0 { end.shell_exit_code() } else { judged },
         end: Some(end.clone()),
@@ -49,6 +37,50 @@ pub fn record(arguments: &Run, made: Made) -> Record {
         verdicts,
     }
     .into()
+}
+
+/// What is known of a command that still runs, of which `phases` were read so far.
+pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseReadings>) -> Record {
+    let message = format!(
+        "it had not ended when this was written, {} after it was started",
+        humantime::format_duration(Duration::from_millis(wall.as_millis() as u64))
+    );
+    ProcessRun {
+        command: own_command(),
+        semantics: semantics(arguments),
+        policy: policy(arguments),
+        started: made.started,
+        wall,
+        state: RunState::Interrupted,
+        exit_code: 3,
+        end: None,
+        phases,
+        runs: RepeatedRun::all(&made.repeats),
+        verdicts: vec![Verdict::new("command", VerdictStatus::Inconclusive, message)],
+    }
+    .into()
+}
+
+fn own_command() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+fn semantics(arguments: &Run) -> Semantics {
+    let command = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    Semantics::Command(CommandSemantics { label: label(arguments.label.as_deref(), &arguments.command), command })
+}
+
+fn policy(arguments: &Run) -> ProcessPolicy {
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let (repeat, warmup, keep_going) = (arguments.repeat.get(), arguments.warmup, arguments.keep_going);
+    ProcessPolicy {
+        ceilings: arguments.ceilings.ceilings(),
+        enforce: arguments.enforce,
+        timeout_ns: arguments.timeout.map(nanoseconds),
+        sampling_interval_ns: nanoseconds(arguments.sample_interval),
+        own_cgroup: arguments.own_cgroup(),
+        repetition: (repeat > 1 || warmup > 0).then_some(Repetition { repeat, warmup, keep_going }),
+    }
 }
 
 /// The name of a command: the one that was given, or the program's file name.

@@ -1,12 +1,15 @@
 //! `run`: a command under the meter, once or several times.
 
 mod document;
+mod keep;
 mod repeat;
 
 use std::path::Path;
 
 use plimsoll::record::{Record, RecordFile};
 use plimsoll::report::terminal;
+
+use keep::Keeper;
 
 use super::args::Run;
 use super::{Failed, output};
@@ -19,7 +22,8 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     // The record's place is tried before hours of work, not after.
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
     arguments.documents.check()?;
-    let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings()) {
+    let mut keeper = Keeper::new(arguments.record.as_deref());
+    let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings(), &mut keeper) {
         Ok(made) => made,
         Err(error) => {
             let Some(code) = error.shell_exit_code() else { return Err(error.into()) };
@@ -27,14 +31,33 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
             return Ok(code);
         }
     };
+    let orphaned = made.orphaned;
     let record = document::record(arguments, made);
+    if orphaned {
+        return Ok(orphan(keeper, record));
+    }
     let written = file.map(|file| file.commit(&record)).transpose();
     let path = arguments.record.as_deref().filter(|_| written.is_ok());
     show(&record, path, arguments.json)?;
     let documents = arguments.documents.write(std::slice::from_ref(&record));
+    if let Some((path, Some(problem))) = keeper.kept().filter(|_| written.is_ok()) {
+        let path = path.display();
+        output::note(&format_args!("note: what was known while it ran could not be kept in {path}: {problem}"));
+    }
     written?;
+    keeper.remove();
     documents?;
     Ok(record.exit_code)
+}
+
+/// What is left to do where the process that was started is gone: nobody waits for this one, and the record is no whole
+/// one.
+fn orphan(mut keeper: Keeper, record: Record) -> u8 {
+    let code = record.exit_code;
+    keeper.keep(|| record);
+    let kept = keeper.kept().map_or_else(String::new, |(path, _)| format!(" What was read is in {}", path.display()));
+    super::report_message(&format!("plimsoll was killed, and ended the command with it.{kept}"));
+    code
 }
 
 fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {

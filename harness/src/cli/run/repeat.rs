@@ -6,13 +6,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::ceiling::Ceilings;
-use plimsoll::command::{CommandError, Ended, Metered, Repeats, Step};
-use plimsoll::meter::Metric;
+use plimsoll::command::{CommandError, Ended, Metered, Repeats, Running, Step};
+use plimsoll::meter::{Metric, PhaseReadings};
+use plimsoll::record::Record;
 
 use super::super::args::Run;
-use super::super::output;
+use super::document;
+use super::keep::Keeper;
+use crate::guardian::{self, Guarded};
 use crate::live::Live;
-use crate::signals::Forward;
 
 /// What was run.
 pub struct Made {
@@ -24,45 +26,60 @@ pub struct Made {
     pub wall: Duration,
     /// Whether a signal that ends a process came, so that there are fewer runs than were asked for.
     pub interrupted: bool,
+    /// Whether the guardian was killed, and the command with it.
+    pub orphaned: bool,
 }
 
-/// Runs the command as often as it is to be run; fewer times where one run fails or a signal comes that ends a process.
-pub fn repeat(arguments: &Run, ceilings: &Ceilings) -> Result<Made, CommandError> {
-    let signals = Forward::install();
-    if let Err(error) = &signals {
-        output::note(&format_args!("note: signals are not forwarded to the command: {error}"));
-    }
-    let signals = signals.ok();
-    let (started, began) = (SystemTime::now(), Instant::now());
+/// Runs the command as often as it is to be run; fewer times where one run fails, a signal comes that ends a process, or
+/// the guardian is gone.
+pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Result<Made, CommandError> {
+    let guarded = guardian::guarded();
+    let began = Instant::now();
+    let mut made = Made {
+        repeats: Repeats::default(),
+        started: SystemTime::now(),
+        wall: Duration::ZERO,
+        interrupted: false,
+        orphaned: false,
+    };
     let total = arguments.warmup.saturating_add(arguments.repeat.get());
-    let mut repeats = Repeats::default();
-    let mut interrupted = false;
     for number in 0..total {
         let offset = began.elapsed();
-        let ended = once(arguments, ceilings, total > 1, signals.as_ref())?;
+        let running = start(arguments, ceilings, total > 1, guarded)?;
+        // Gone before anything else is written.
+        let live = arguments.live.then(|| Live::start(running.meter().viewer(), ceilings.clone()));
+        let ended =
+            wait(running, guarded, keeper, &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases))?;
+        drop(live);
+        let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
+        made.orphaned = signals.is_some_and(|signals| signals.orphaned());
         let failed = !ended.end.success();
         // A warm-up that is not followed by another run is all that there is to tell.
         let is_last = number + 1 == total || (failed && !arguments.keep_going);
-        interrupted = !is_last && signals.as_ref().is_some_and(Forward::ends);
-        if number >= arguments.warmup || is_last || interrupted {
-            repeats.push(offset, ended);
+        made.interrupted = made.orphaned || (!is_last && signals.is_some_and(|signals| signals.ends()));
+        if number >= arguments.warmup || is_last || made.interrupted {
+            made.repeats.push(offset, ended);
         }
-        if is_last || interrupted {
+        if is_last || made.interrupted {
             break;
         }
     }
-    Ok(Made { repeats, started, wall: began.elapsed(), interrupted })
+    made.wall = began.elapsed();
+    Ok(made)
 }
 
-fn once(
+fn start(
     arguments: &Run,
     ceilings: &Ceilings,
     one_of_many: bool,
-    signals: Option<&Forward>,
-) -> Result<Ended, CommandError> {
+    guarded: Option<&Guarded>,
+) -> Result<Running, CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
     command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
+    if let Some(guarded) = guarded {
+        guarded.prepare(&mut command);
+    }
     let asked = |metric| ceilings.get(metric).is_some();
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
@@ -76,15 +93,33 @@ fn once(
     if let Some(timeout) = arguments.timeout {
         metered = metered.timeout(timeout);
     }
-    let mut running = metered.spawn()?;
-    // Gone before the report is printed.
-    let _live = arguments.live.then(|| Live::start(running.meter().viewer(), ceilings.clone()));
-    if let Some(signals) = signals {
-        while running.step(&[signals.fd()])? == Step::Ready {
-            signals.forward(running.pid());
+    metered.spawn()
+}
+
+/// Waits for the end of a run; hands signals on and keeps what is known meanwhile.
+fn wait(
+    mut running: Running,
+    guarded: Option<&Guarded>,
+    keeper: &mut Keeper,
+    so_far: &mut dyn FnMut(Vec<PhaseReadings>) -> Record,
+) -> Result<Ended, CommandError> {
+    let mut signals = guarded.map(|guarded| &guarded.signals);
+    loop {
+        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).collect();
+        match running.step_until(&fds, keeper.due())? {
+            Step::Over => return running.wait(),
+            Step::Elapsed => keeper.keep(|| so_far(running.meter().so_far())),
+            Step::Ready => {
+                if let Some(told) = signals {
+                    told.hand_on(running.pid());
+                    if told.orphaned() {
+                        running.cancel();
+                        signals = None;
+                    }
+                }
+            }
         }
     }
-    running.wait()
 }
 
 /// Standard input for one of several runs, so that each reads the same: a file from where it stood, a terminal as it is,

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The step `run` of the action: the command under the meter, then the gate. Everything comes by the environment, so that no
+# text of a workflow is ever taken for a script's own.
+set -uo pipefail
+
+record=$PLIMSOLL_ACTION_FOLDER/record.json
+mkdir -p "$PLIMSOLL_ACTION_FOLDER"
+# Words are split at blanks, as a shell does, without expanding anything.
+read -r -d '' -a arguments < <(printf '%s\0' "$INPUT_ARGUMENTS")
+read -r -d '' -a gate < <(printf '%s\0' "$INPUT_GATE")
+
+# What run and gate say stands in the summary of the step as well.
+export PLIMSOLL_MARKDOWN=$GITHUB_STEP_SUMMARY
+plimsoll run --record "$record" ${arguments[@]+"${arguments[@]}"} -- bash -eo pipefail -c "$INPUT_COMMAND"
+code=$?
+# A record that was written is judged and kept, whatever became of the command.
+if [ -e "$record" ]; then
+    plimsoll report "$record" --html "$PLIMSOLL_ACTION_FOLDER/report.html"
+fi
+if [ ${#gate[@]} -gt 0 ] && [ -e "$record" ]; then
+    plimsoll gate "$record" "${gate[@]}"
+    gated=$?
+    if [ "$code" -eq 0 ]; then code=$gated; fi
+fi
+{
+    echo "record=$record"
+    echo "exit-code=$code"
+} >> "$GITHUB_OUTPUT"
+exit "$code"

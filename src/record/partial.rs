@@ -1,0 +1,90 @@
+//! [`PartialRecord`]: what is known of a run while it goes on, for the case that nothing is left to write its record.
+
+use std::fs;
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::document::Record;
+use super::json;
+
+/// A record beside another, `FILE.partial` for `FILE`: whole at every moment, and gone once the other is written.
+///
+/// It is not flushed to the disk, so that it outlives this process and not the machine.
+#[derive(Debug)]
+pub struct PartialRecord {
+    path: PathBuf,
+    written: bool,
+}
+
+impl PartialRecord {
+    /// That of the record that is to be at `path`. Nothing is written yet.
+    pub fn beside(path: &Path) -> Self {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".partial");
+        Self { path: path.with_file_name(name), written: false }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes what is known by now in place of what was.
+    ///
+    /// # Errors
+    /// The system's, as where the disk is full; what was written before stays then.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new()
+            .prefix(".plimsoll-record-")
+            .suffix(".tmp")
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
+        let mut writer = BufWriter::with_capacity(1 << 16, temporary.as_file());
+        json::write(&mut writer, record)?;
+        writer.flush()?;
+        drop(writer);
+        temporary.persist(&self.path)?;
+        self.written = true;
+        Ok(())
+    }
+
+    /// Removes it, as the record itself is there.
+    pub fn remove(self) {
+        if self.written {
+            // One that cannot be removed says by itself that it is no whole record.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn it_stands_beside_the_record_is_replaced_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        let mut partial = PartialRecord::beside(&path);
+        partial.write(&sample::command()).unwrap();
+        partial.write(&sample::test()).unwrap();
+        assert_eq!(Record::read(&folder.path().join("run.json.partial")).unwrap(), sample::test());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        partial.remove();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn one_that_was_there_before_is_not_removed_by_a_run_that_wrote_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let partial = PartialRecord::beside(&folder.path().join("run.json"));
+        fs::write(partial.path(), "of an earlier run").unwrap();
+        partial.remove();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let error = PartialRecord::beside(Path::new("/nowhere/run.json")).write(&sample::command()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
