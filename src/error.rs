@@ -11,10 +11,11 @@ use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
 use crate::ceiling::CeilingError;
 use crate::command::CommandError;
 use crate::compare::{ParsePresetError, ToleranceError};
+use crate::config::ConfigError;
 use crate::diagnose::DiagnoseError;
 use crate::diagnose::ledger::{LedgerError, ParseReadingError};
 use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
-use crate::gate::{AllowanceError, LimitError};
+use crate::gate::{AllowanceError, BaselineError, LimitError, ParseConditionError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
 use crate::matrix::MatrixError;
@@ -67,6 +68,12 @@ pub enum Error {
     Allowance(#[from] AllowanceError),
     #[error(transparent)]
     Limit(#[from] LimitError),
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
+    #[error(transparent)]
+    Condition(#[from] ParseConditionError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]

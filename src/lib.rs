@@ -9,7 +9,8 @@
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
-//! - [`gate`]: figures against a baseline. [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
+//! - [`gate`]: figures against a baseline. [`config`]: a project's settings.
+//! - [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
 //! - [`matrix`]: configurations of a command beside each other, by figures and logs.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
 //! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
@@ -34,6 +35,7 @@ pub mod capture;
 pub mod ceiling;
 pub mod command;
 pub mod compare;
+pub mod config;
 #[cfg(feature = "criterion")]
 pub mod criterion;
 pub mod diagnose;
@@ -47,6 +49,7 @@ pub mod meter;
 pub mod record;
 pub mod report;
 pub mod run;
+mod suggest;
 pub mod timing;
 
 pub use assert::phase;

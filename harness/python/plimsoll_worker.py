@@ -8,13 +8,13 @@ Environment
 Standard input, output and error are the kernel's own.
 
 supervisor -> worker
-    {"type":"hello","protocol":1,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
+    {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
     {"type":"bye"}          exit with 0; the end of the stream is the same
 worker -> supervisor
-    {"type":"hello","protocol":1,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"}}
+    {"type":"hello","protocol":2,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"}}
     {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..]}
     {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6]}      one a call, in order
     {"type":"profiled","id":9}
@@ -22,7 +22,8 @@ worker -> supervisor
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
 KIND is exception, host-oom, device-oom, unsupported or input (a file could not be mapped). An error without `id` is one
 of the worker itself, such as a kernel that cannot be loaded; the worker then exits with 1.
-CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..]}
+CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..],
+       "outputs":[{"path":"","dtype":"bfloat16","shape":[..]},..]}       outputs of the captured call, which Python need not know
 VALUE null, true, 12, {"int":"an int beyond 64 bits"}, "text", {"float":0.5}, {"float":"nan"}, {"complex":[FLOAT,FLOAT]}, {"bytes":"hex"},
       {"dtype":"bfloat16"}, {"device":"cpu"}, {"list":[..]}, {"tuple":[..]}, {"dict":[[KEY,VALUE],..]},
       {"opaque":{"class":"torch.memory_format","detail":".."}}, {"tensor":{"storage":0,"layout":{"dtype":"bfloat16",
@@ -47,7 +48,7 @@ import stat
 import sys
 from time import perf_counter_ns
 
-PROTOCOL = 1
+PROTOCOL = 2
 PR_SET_PDEATHSIG = 1
 DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS")
 

@@ -36,6 +36,7 @@ pub(super) fn start<T: Send>(
         move |source| CommandError::System { program, what, source }
     };
     let (ours, theirs) = UnixStream::pair().map_err(system("socket"))?;
+    let (ours, theirs) = (out_of_the_way(ours), out_of_the_way(theirs));
     let (their_fd, our_fd) = (theirs.as_raw_fd(), ours.as_raw_fd());
     // SAFETY: between fork and exec the closure makes system calls alone, on descriptors that are open here until spawn
     // has returned; it allocates nothing and takes no lock.
@@ -63,6 +64,11 @@ pub(super) fn start<T: Send>(
             }
         }
     })
+}
+
+/// The same, with a number that the command is given no descriptor of its own for; as it is where there is none.
+fn out_of_the_way(socket: UnixStream) -> UnixStream {
+    rustix::io::fcntl_dupfd_cloexec(&socket, 256).map_or(socket, UnixStream::from)
 }
 
 /// The parent's side: prepares for the child and lets it through. `None` where no child came.

@@ -8,7 +8,7 @@ use super::telemetry::needles;
 
 /// Each is as rare in logs as it can be and still stands in every wording of its family. Where a wording may be wrapped
 /// in the middle, another anchor lies on the other side.
-const ANCHORS: [&str; 96] = [
+const ANCHORS: [&str; 98] = [
     // Devices and allocators.
     "ut of memory",
     "ut Of Memory",
@@ -62,6 +62,8 @@ const ANCHORS: [&str; 96] = [
     "ttempting to kill",
     "emory limit",
     "emory resource limit",
+    "emory budget",
+    "space Allocation of",
     "MEMLIMIT",
     "exceeded limit",
     "NT DUE TO",
@@ -128,7 +130,7 @@ const FACTORS: [&str; 12] = [
 ];
 
 /// A packed searcher is fast up to 64 patterns.
-const SHARE: usize = 48;
+const SHARE: usize = 52;
 
 static EVENTS: LazyLock<Vec<Searcher>> = LazyLock::new(|| ANCHORS.chunks(SHARE).filter_map(searcher).collect());
 /// What stands beside events: factors of the batch, then telemetry. One search finds both.

@@ -106,7 +106,8 @@ fn host_allocation(tried: Option<ByteSize>) -> (Kind, Verdict, String) {
 fn limit(allowed: Option<ByteSize>, by: Option<&str>) -> String {
     let whose = match by {
         Some("slurm" | "lsf" | "pbs" | "batch") => "job",
-        Some("kubernetes" | "docker") => "container",
+        Some("kubernetes" | "docker" | "yarn") => "container",
+        Some("dask") => "worker",
         _ => "control group",
     };
     let much = allowed.map_or_else(String::new, |allowed| format!(" of {allowed}"));

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::allowance::Allowance;
 use super::conditions::{Condition, ConditionChange, condition_changes};
-use super::judge::{Outcome, Summary, judge};
+use super::judge::{Comparison, Outcome, Summary, judge, judge_pairs};
 use super::limits::Limits;
 use super::report::{BaselineRuns, FigureVerdict, GateReport, SubjectVerdict};
 use super::runs::{count, failure, worst_ceilings};
 use super::subject::Subject;
 use crate::ceiling::Ceilings;
 use crate::meter::Metric;
-use crate::record::{Figure, Record, Verdict, VerdictStatus, exit_code, figures_of};
+use crate::record::{Direction, Figure, Record, Unit, Verdict, VerdictStatus, exit_code, figures, figures_of};
+use crate::suggest::nearest;
 
 /// What a subject is judged by.
 #[derive(Clone, Debug)]
@@ -55,6 +57,48 @@ pub fn evaluate(records: &[Record], baseline: Option<&Baseline>, rules: &dyn Fn(
     });
     let name = baseline.map(|baseline| baseline.name.clone());
     GateReport::new(name, verdicts.collect())
+}
+
+/// Judges the runs of `b` by those of `a`, which were taken in pairs, the first of each drawn by lot. `name` is that of `a`
+/// in the report.
+///
+/// What drifts on the machine moves both of a pair, so that it is the differences within pairs that are judged.
+pub fn evaluate_pairs(name: &str, a: &Record, b: &Record, rules: &Rules) -> GateReport {
+    let mut judged = judge_subject(Subject::of(b), &[b], None, rules);
+    judged.note = failure(b).map(|why| format!("a run failed: {why}"));
+    judged.outcome = Outcome::of_all(judged.verdicts.iter().map(|verdict| match verdict.status {
+        VerdictStatus::Pass => Outcome::Pass,
+        VerdictStatus::Fail => Outcome::Fail,
+        VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => Outcome::Inconclusive,
+    }));
+    if judged.note.is_some() {
+        judged.outcome = Outcome::Fail;
+    } else if let Some(why) = failure(a) {
+        judged.note = Some(format!("a run of {name} failed: {why}"));
+        judged.outcome = Outcome::of_all([judged.outcome, Outcome::Inconclusive]);
+    } else {
+        judged.baseline = Some(BaselineRuns {
+            origins: vec![name.to_owned()],
+            runs: count(a),
+            started: a.started.clone(),
+            plimsoll: a.plimsoll.clone(),
+        });
+        let (before, now) = (figures(a), figures(b));
+        let pairs = count(a) as usize;
+        for figure in now.iter().filter(|figure| is_judged(figure, &rules.limits)) {
+            let before = before.iter().find(|before| before.name == figure.name);
+            // A run that lacks the figure leaves its pair without a partner.
+            let whole = figure.values.len() == pairs && before.is_some_and(|before| before.values.len() == pairs);
+            let how: Judge = if whole { judge_pairs } else { judge };
+            judged.figures.push(judge_figure(figure, before, &[], rules, how));
+        }
+        let unmeasured = unmeasured(&now, &rules.limits);
+        let outcomes = judged.figures.iter().map(|figure| figure.outcome);
+        let missing = (!unmeasured.is_empty()).then_some(Outcome::Inconclusive);
+        judged.outcome = Outcome::of_all(outcomes.chain(missing).chain([judged.outcome]));
+        judged.verdicts.extend(unmeasured);
+    }
+    GateReport::new(Some(name.to_owned()), vec![judged])
 }
 
 fn judge_subject(subject: Subject, runs: &[&Record], baseline: Option<&Baseline>, rules: &Rules) -> SubjectVerdict {
@@ -135,7 +179,7 @@ fn against(judged: &mut SubjectVerdict, runs: &[&Record], baseline: &Baseline, r
     judged.figures = now
         .iter()
         .filter(|figure| is_judged(figure, &rules.limits))
-        .map(|figure| judge_figure(figure, before.get(&figure.name), &judged.conditions, rules))
+        .map(|figure| judge_figure(figure, before.get(&figure.name), &judged.conditions, rules, judge))
         .collect();
     let unmeasured = unmeasured(&now, &rules.limits);
     if !unmeasured.is_empty() {
@@ -148,11 +192,15 @@ fn against(judged: &mut SubjectVerdict, runs: &[&Record], baseline: &Baseline, r
     }
 }
 
+/// How the values of a figure are held against those before.
+type Judge = fn(&[f64], &[f64], Unit, Direction, Allowance, f64) -> Comparison;
+
 fn judge_figure(
     figure: &Figure,
     before: Option<&Figure>,
     conditions: &[ConditionChange],
     rules: &Rules,
+    judge: Judge,
 ) -> FigureVerdict {
     let mut judged = FigureVerdict {
         name: figure.name.clone(),
@@ -212,9 +260,8 @@ const DEFAULT_FIGURES: [Metric; 10] = [
 fn unmeasured(now: &[Figure], limits: &Limits) -> Vec<Verdict> {
     let lacking = limits.singles().filter(|name| now.iter().all(|figure| figure.name != *name));
     let verdict = |name: &str| {
-        let alike = now.iter().map(|figure| (strsim::jaro_winkler(name, &figure.name), &*figure.name));
-        let alike = alike.filter(|(likeness, _)| *likeness > 0.85).max_by(|a, b| a.0.total_cmp(&b.0));
-        let hint = alike.map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"));
+        let known: Vec<&str> = now.iter().map(|figure| &*figure.name).collect();
+        let hint = nearest(name, &known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
         let message = format!("the record has no figure `{name}`{hint}");
         Verdict::new(format!("limit {name}"), VerdictStatus::NotMeasurable, message)
     };
@@ -414,6 +461,53 @@ pub(crate) mod tests {
         let report = evaluate(&bare, None, &|_| rules(&[]));
         assert_eq!(report.exit_code(), 3);
         assert!(report.subjects[0].note.as_deref().unwrap().starts_with("nothing was judged"));
+    }
+
+    /// A record of runs that took so many MiB each, one after the other.
+    fn repeated(mib: &[u64]) -> Record {
+        let mut record = sample::repeated();
+        let run = record.runs[0].clone();
+        record.runs.clear();
+        for &mib in mib {
+            let mut run = run.clone();
+            for phase in &mut run.phases {
+                phase.readings.get_mut(&Metric::PeakRss).unwrap().bytes = ByteSize::mib(mib);
+            }
+            record.runs.push(run);
+        }
+        record.end.as_mut().unwrap().exit_code = Some(0);
+        record.verdicts.clear();
+        record
+    }
+
+    #[test]
+    fn pairs_tell_what_a_drift_hides_from_runs_one_after_the_other() {
+        let drifting = [200, 212, 224, 236, 248, 260, 272, 284, 296, 308];
+        let more = drifting.map(|mib| mib + 30);
+        let limits = &["peak_rss=5% | 4 MiB"];
+        let paired = |a: &[u64], b: &[u64]| evaluate_pairs("A: before", &repeated(a), &repeated(b), &rules(limits));
+        let report = paired(&drifting, &more);
+        assert_eq!((report.outcome, report.exit_code()), (Outcome::Fail, 1));
+        let comparison = report.subjects[0].figures[0].comparison.clone().unwrap();
+        assert_eq!(comparison.shift, Some(30.0 * 1024.0 * 1024.0));
+        assert_eq!(comparison.method, Some(crate::gate::Method::SignedRank { exact: true }));
+        assert_eq!(paired(&drifting, &drifting).outcome, Outcome::Pass);
+        let unpaired = judged(&[repeated(&more)], vec![repeated(&drifting)], limits);
+        assert_eq!(unpaired.outcome, Outcome::Inconclusive);
+        let few = paired(&drifting[..5], &more[..5]);
+        assert_eq!(few.outcome, Outcome::Inconclusive);
+        let message = &few.subjects[0].figures[0].comparison.as_ref().unwrap().message;
+        assert!(message.contains("repeat each at least 8 times"), "{message}");
+    }
+
+    #[test]
+    fn a_command_of_a_pair_that_failed_is_not_compared() {
+        let mut failed = repeated(&[200; 10]);
+        failed.end.as_mut().unwrap().exit_code = Some(3);
+        let report = evaluate_pairs("A: x", &failed, &repeated(&[200; 10]), &rules(&[]));
+        assert_eq!(report.exit_code(), 3);
+        assert_eq!(report.subjects[0].note.as_deref(), Some("a run of A: x failed: it exited with code 3"));
+        assert_eq!(evaluate_pairs("A: x", &repeated(&[200; 10]), &failed, &rules(&[])).exit_code(), 1);
     }
 
     #[test]

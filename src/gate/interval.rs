@@ -33,6 +33,12 @@ pub enum Method {
         /// The same of the current ones.
         current_effective: f64,
     },
+    /// The median of the Walsh averages of the differences within pairs, and their order statistics, by Wilcoxon's
+    /// signed-rank test.
+    SignedRank {
+        /// Whether by its exact distribution; of more than 50 pairs by the normal approximation.
+        exact: bool,
+    },
     /// Criterion's own comparison: the bootstrap of the ratio of the two medians.
     CriterionBootstrap,
 }
@@ -42,6 +48,10 @@ impl fmt::Display for Method {
         match self {
             Self::Exact => f.write_str("Hodges-Lehmann shift, exact Mann-Whitney interval"),
             Self::Normal { .. } => f.write_str("Hodges-Lehmann shift, Mann-Whitney interval by normal approximation"),
+            Self::SignedRank { exact: true } => f.write_str("shift within pairs, exact Wilcoxon signed-rank interval"),
+            Self::SignedRank { exact: false } => {
+                f.write_str("shift within pairs, Wilcoxon signed-rank interval by normal approximation")
+            }
             Self::CriterionBootstrap => f.write_str("criterion's bootstrap of the ratio of medians"),
         }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::allowance::Allowance;
 use super::interval::{Interval, Method, fewest, shift};
+use super::pairs;
 use crate::bytes::ByteSize;
 use crate::record::{Direction, Unit};
 
@@ -147,6 +148,34 @@ pub fn judge(
     allowance: Allowance,
     confidence: f64,
 ) -> Comparison {
+    judge_by(shift, baseline, current, (unit, direction), allowance, confidence)
+}
+
+/// Judges `current` against `baseline` as [`judge`] does, where the two were taken side by side: the first of one with the
+/// first of the other, and so on, as many of each. The differences within the pairs are judged, which a drift of the
+/// machine does not touch.
+pub fn judge_pairs(
+    baseline: &[f64],
+    current: &[f64],
+    unit: Unit,
+    direction: Direction,
+    allowance: Allowance,
+    confidence: f64,
+) -> Comparison {
+    judge_by(pairs::shift, baseline, current, (unit, direction), allowance, confidence)
+}
+
+/// How a shift is found: from a baseline, current figures and a confidence.
+type Shift = fn(&[f64], &[f64], f64) -> (f64, Option<Interval>, Method);
+
+fn judge_by(
+    shift: Shift,
+    baseline: &[f64],
+    current: &[f64],
+    (unit, direction): (Unit, Direction),
+    allowance: Allowance,
+    confidence: f64,
+) -> Comparison {
     let summaries = (Summary::of(baseline), Summary::of(current));
     let (Some(before), Some(_)) = summaries else {
         let message = match summaries {
@@ -204,7 +233,10 @@ pub(super) fn conclude(
         }
         (None, Some(_)) => {
             let [of_baseline, of_current] = [baseline, current].map(|side| side.map_or(0, |side| side.count));
-            let needed = fewest(confidence);
+            let needed = match method {
+                Method::SignedRank { .. } => pairs::fewest(confidence),
+                _ => fewest(confidence),
+            };
             let message = format!(
                 "{} by the middle of {} and {} figures, too few for a {}: repeat each at least {needed} times",
                 moved(shift, &say),

@@ -23,6 +23,7 @@ mod evaluate;
 mod interval;
 mod judge;
 mod limits;
+mod pairs;
 mod propose;
 mod rank;
 pub mod ratchet;
@@ -38,9 +39,9 @@ pub use calibration::Calibration;
 pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError, condition_changes};
 #[cfg(test)]
 pub(crate) use evaluate::tests::sample as sample_gate;
-pub use evaluate::{Baseline, Rules, evaluate};
+pub use evaluate::{Baseline, Rules, evaluate, evaluate_pairs};
 pub use interval::{Interval, Method};
-pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, judge};
+pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, judge, judge_pairs};
 pub use limits::{Limit, LimitError, Limits};
 #[cfg(test)]
 pub(crate) use propose::tests::run as sample_run;

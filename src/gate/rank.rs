@@ -33,6 +33,34 @@ fn differences_up_to(a: &[f64], b: &[f64], limit: f64) -> u64 {
     count
 }
 
+/// The `k`-th smallest (from 1) of the means of every two of `sorted`, each with itself as well: its Walsh averages. They
+/// are found as [`kth_difference`] finds differences.
+pub(super) fn kth_walsh(sorted: &[f64], k: u64) -> f64 {
+    let (mut low, mut high) = (key(sorted[0]), key(sorted[sorted.len() - 1]));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if averages_up_to(sorted, from_key(middle)) >= k {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    from_key(low) + 0.0
+}
+
+/// How many Walsh averages are at most `limit`.
+fn averages_up_to(sorted: &[f64], limit: f64) -> u64 {
+    let mut to = sorted.len();
+    let mut count = 0;
+    for (from, x) in sorted.iter().enumerate() {
+        while to > from && f64::midpoint(*x, sorted[to - 1]) > limit {
+            to -= 1;
+        }
+        count += to.saturating_sub(from) as u64;
+    }
+    count
+}
+
 /// An integer that orders as the number does, widened so that two of them can be subtracted.
 fn key(x: f64) -> i128 {
     let bits = x.to_bits() as i64;
@@ -86,7 +114,7 @@ pub(super) fn normal_critical(n: usize, m: usize, n_effective: f64, m_effective:
 
 /// The quantile of the standard normal distribution for `p` in (0, 0.5), by P. J. Acklam's rational approximation (2003),
 /// whose relative error is below 1.2e-9.
-fn normal_quantile(p: f64) -> f64 {
+pub(super) fn normal_quantile(p: f64) -> f64 {
     let horner = |x: f64, coefficients: &[f64]| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
     if p < 0.02425 {
         let q = (-2.0 * p.ln()).sqrt();
@@ -152,7 +180,7 @@ pub(super) fn effective(figures: &[f64]) -> f64 {
 }
 
 /// The ranks from 0; equal figures share the mean of theirs.
-fn middle_ranks(figures: &[f64]) -> Vec<f64> {
+pub(super) fn middle_ranks(figures: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..figures.len()).collect();
     order.sort_by(|&a, &b| figures[a].total_cmp(&figures[b]));
     let mut ranks = vec![0.0; figures.len()];

@@ -1,7 +1,33 @@
 //! [`Call`]: the arguments that a kernel is launched on.
 
 use super::error::KernelError;
-use crate::capture::{Argument, TensorView};
+use serde::{Deserialize, Serialize};
+
+use crate::capture::{Argument, TensorRef, TensorSpec, TensorView};
+
+/// A tensor that the captured call gave: a kernel that is handed its outputs is given memory for as many, of these
+/// dtypes and shapes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedOutput {
+    /// Where in the output it stands: empty for a single one, `[1]` for the second of a tuple.
+    pub path: String,
+    /// Its dtype and shape.
+    #[serde(flatten)]
+    pub spec: TensorSpec,
+}
+
+impl CapturedOutput {
+    /// The tensors of a captured output, in order.
+    pub fn all(output: &Argument) -> Vec<Self> {
+        let mut all = Vec::new();
+        output.for_each_leaf(&mut String::new(), &mut |path, leaf| {
+            if let Argument::Tensor(tensor) = leaf {
+                all.push(Self { path: path.to_owned(), spec: tensor.layout.spec() });
+            }
+        });
+        all
+    }
+}
 
 /// One call of a kernel: named positional arguments, and the storages in which their tensors lie.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +38,8 @@ pub struct Call<'a> {
     pub args: &'a [Argument],
     /// The bytes of each storage, by [`TensorRef::storage`](crate::capture::TensorRef::storage).
     pub storages: &'a [&'a [u8]],
+    /// The tensors that the captured call gave; none where that is not known.
+    pub outputs: &'a [CapturedOutput],
 }
 
 impl<'a> Call<'a> {
@@ -36,17 +64,26 @@ impl<'a> Call<'a> {
     pub fn tensor(&self, name: &'static str, position: usize) -> Result<TensorView<'a>, KernelError> {
         let missing = || KernelError::MissingArgument { name, position, given: self.params.to_vec() };
         match self.parameter(name, position).ok_or_else(missing)? {
-            Argument::Tensor(tensor) => {
-                let storage = self.storages.get(tensor.storage).ok_or_else(|| KernelError::NoSuchStorage {
-                    name: name.to_owned(),
-                    storage: tensor.storage,
-                    storages: self.storages.len(),
-                })?;
-                TensorView::new(&tensor.layout, storage)
-                    .map_err(|source| KernelError::OutsideStorage { name: name.to_owned(), source })
-            }
+            Argument::Tensor(tensor) => self.view(name, tensor),
             other => Err(wrong_kind(name, "a tensor", other)),
         }
+    }
+
+    /// The tensor in place; `name` is that of its argument, for messages.
+    ///
+    /// # Errors
+    /// [`KernelError`] where its storage is not there, or it reaches beyond it.
+    pub fn view<'t>(&self, name: &str, tensor: &'t TensorRef) -> Result<TensorView<'t>, KernelError>
+    where
+        'a: 't,
+    {
+        let storage = self.storages.get(tensor.storage).ok_or_else(|| KernelError::NoSuchStorage {
+            name: name.to_owned(),
+            storage: tensor.storage,
+            storages: self.storages.len(),
+        })?;
+        TensorView::new(&tensor.layout, storage)
+            .map_err(|source| KernelError::OutsideStorage { name: name.to_owned(), source })
     }
 
     /// The integer of an optional parameter; `None` where it is absent or Python's `None`.
@@ -105,7 +142,7 @@ mod tests {
     fn arguments_are_found_by_name_and_unnamed_ones_by_position() {
         let args = [Argument::Int(1), Argument::Int(2), Argument::Int(3)];
         let params = names(&["arg0", "weight", "arg7"]);
-        let call = Call { params: &params, args: &args, storages: &[] };
+        let call = Call { params: &params, args: &args, storages: &[], outputs: &[] };
         assert_eq!(call.int("weight", 0), Ok(Some(2)), "the name wins over the position");
         assert_eq!(call.int("input", 0), Ok(Some(1)));
         assert_eq!(call.int("bias", 1), Ok(None), "position 1 is another parameter");
@@ -118,7 +155,7 @@ mod tests {
         let params = names(&["a"]);
         let check = |value: Argument| {
             let args = [value];
-            let call = Call { params: &params, args: &args, storages: &[] };
+            let call = Call { params: &params, args: &args, storages: &[], outputs: &[] };
             (call.int("a", 0).ok(), call.float("a", 0).ok(), call.bool("a", 0).ok())
         };
         assert_eq!(check(Argument::None), (Some(None), Some(None), Some(None)));
@@ -137,7 +174,7 @@ mod tests {
             Argument::Int(3),
         ];
         let params = names(&["a", "b", "c"]);
-        let call = Call { params: &params, args: &args, storages: &[&[0; 7]] };
+        let call = Call { params: &params, args: &args, storages: &[&[0; 7]], outputs: &[] };
         let message = |name, position| call.tensor(name, position).unwrap_err().to_string();
         assert_eq!(
             message("a", 0),

@@ -1,5 +1,6 @@
 //! [`KernelError`]: why a kernel refused a call.
 
+use super::library::Raised;
 use crate::capture::{Dtype, OutsideStorage, TensorSpec};
 
 /// Why a kernel refused a call, or failed in it.
@@ -76,6 +77,45 @@ pub enum KernelError {
         /// What it does not implement.
         what: String,
     },
+    /// An argument has no form in which a kernel of a library could be given it.
+    #[error("argument `{name}` cannot be given to a kernel of a library: {reason}")]
+    NotForLibraries {
+        /// The parameter's name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A kernel of a library failed.
+    #[error("{}", raised_message(.kernel, *.code, .raised.as_ref(), .given, *.outputs))]
+    Raised {
+        /// The kernel.
+        kernel: String,
+        /// What it returned.
+        code: i32,
+        /// What it raised; absent where it did not say.
+        raised: Option<Raised>,
+        /// The names of the arguments that it was given.
+        given: Vec<String>,
+        /// How many outputs it was given after them.
+        outputs: usize,
+    },
+    /// A kernel of a library gave an object back.
+    #[error(
+        "{kernel} returned an object (of type index {type_index}): a kernel of a library fills the outputs that it is \
+        given last, and returns nothing"
+    )]
+    ReturnsObject {
+        /// The kernel.
+        kernel: String,
+        /// The type of the object, by the ABI's number.
+        type_index: i32,
+    },
+    /// The call that was captured gave no tensor that a kernel could be given memory for.
+    #[error("{kernel} is given memory for its outputs, and the captured call gave no tensor: use a `py:` kernel")]
+    NoOutputs {
+        /// The kernel.
+        kernel: String,
+    },
     /// An argument is a tensor over a storage that the call does not have.
     #[error("argument `{name}` lies in storage {storage}, and the call has {storages} storages")]
     NoSuchStorage {
@@ -123,4 +163,19 @@ pub enum KernelError {
         /// The bytes given.
         given: usize,
     },
+}
+
+/// What a kernel of a library raised; where it is about its arguments, which these were.
+fn raised_message(kernel: &str, code: i32, raised: Option<&Raised>, given: &[String], outputs: usize) -> String {
+    let Some(Raised { kind, message }) = raised else {
+        return format!(
+            "{kernel} returned {code} and did not say why: it says so by TVMFFIErrorSetRaisedFromCStr before it returns"
+        );
+    };
+    let message = if message.is_empty() { kind.clone() } else { format!("{kind}: {message}") };
+    if kind != "TypeError" {
+        return message;
+    }
+    let many = if outputs == 1 { "" } else { "s" };
+    format!("{message} (it was given {}, then {outputs} output{many})", given.join(", "))
 }

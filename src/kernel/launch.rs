@@ -1,6 +1,9 @@
 //! [`Kernel`]: what can be launched on a call, in this process.
 
+use std::fs::File;
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +22,16 @@ pub struct KernelIdentity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
+
+/// The BLAKE3 of a kernel's file, in hexadecimal.
+pub(super) fn file_digest(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// A launch that is ready: what it is given is bound, and it may be repeated.
+pub type Launch<'a> = Box<dyn FnMut() -> Result<(), KernelError> + 'a>;
 
 /// A kernel that runs in this process. Implementations check what they are given: arguments come from files.
 pub trait Kernel {
@@ -43,4 +56,13 @@ pub trait Kernel {
     /// [`KernelError`] where the arguments or the buffers are not what the kernel takes; what the buffers hold then is
     /// unspecified.
     fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError>;
+
+    /// A launch of `call` into `outputs` that can be repeated and timed: what a kernel needs to have its arguments in
+    /// another form is done here, once.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes.
+    fn bind<'a>(&'a self, call: &'a Call<'_>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Launch<'a>, KernelError> {
+        Ok(Box::new(move || self.launch(call, outputs)))
+    }
 }

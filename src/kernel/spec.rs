@@ -1,21 +1,22 @@
 //! [`KernelSpec`]: the name under which a user asks for a kernel.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::builtin::Builtin;
-use super::launch::{Kernel, KernelIdentity};
+use super::launch::{Kernel, KernelIdentity, file_digest};
+use super::library::{Library, LibraryError};
 
 /// The function of a Python file that is launched where none is named.
 pub const DEFAULT_FUNCTION: &str = "launch";
 
-/// A kernel as named on the command line: `builtin:embedding`, `py:FILE.py`, `py:FILE.py:FUNCTION`.
+/// A kernel as named on the command line: `builtin:embedding`, `lib:FILE.so`, `lib:FILE.so:NAME`, `py:FILE.py`,
+/// `py:FILE.py:FUNCTION`.
 ///
 /// ```
 /// use plimsoll::kernel::KernelSpec;
@@ -35,33 +36,61 @@ pub enum KernelSpec {
         /// The function.
         function: String,
     },
+    /// A kernel of a shared library, by the TVM-FFI C ABI.
+    Library {
+        /// The file.
+        file: PathBuf,
+        /// The kernel, with or without the prefix of its symbol; the only one of the library where none is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        symbol: Option<String>,
+    },
+}
+
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SpecError {
+    /// A Python file that cannot be read.
+    #[error("kernel file {file}: {source}", file = .file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A library that cannot be launched.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// A kernel that does not run in this process.
+    #[error("{0} does not run in this process: it needs one of Python")]
+    NotInProcess(KernelSpec),
 }
 
 impl KernelSpec {
-    /// The kernel to launch in this process, where it is one.
-    pub fn in_process(&self) -> Option<Box<dyn Kernel>> {
+    /// The kernel, loaded to be launched in this process.
+    ///
+    /// # Errors
+    /// [`SpecError`] where it does not run in this process, or its library cannot be loaded.
+    pub fn load(&self) -> Result<Box<dyn Kernel>, SpecError> {
         match self {
-            Self::Builtin(builtin) => Some(builtin.kernel()),
-            Self::Python { .. } => None,
+            Self::Builtin(builtin) => Ok(builtin.kernel()),
+            Self::Library { file, symbol } => Ok(Box::new(Library::open(file, symbol.as_deref())?)),
+            Self::Python { .. } => Err(SpecError::NotInProcess(self.clone())),
         }
     }
 
-    /// The name and digest for the record. A Python file is read for its digest; what it imports is not covered.
+    /// The name and digest for the record. A file is read for its digest; what it imports or links is not covered.
     ///
     /// # Errors
-    /// The error of reading the file, which names it.
-    pub fn identity(&self) -> io::Result<KernelIdentity> {
+    /// [`SpecError`] where the file cannot be read, or a library does not have the kernel.
+    pub fn identity(&self) -> Result<KernelIdentity, SpecError> {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel().identity()),
             Self::Python { file, function } => {
-                let mut hasher = blake3::Hasher::new();
-                File::open(file)
-                    .and_then(|source| hasher.update_reader(source).map(drop))
-                    .map_err(|e| io::Error::new(e.kind(), format!("kernel file {}: {e}", file.display())))?;
+                let digest = file_digest(file).map_err(|source| SpecError::File { file: file.clone(), source })?;
                 let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
-                let digest = Some(hasher.finalize().to_hex().to_string());
-                Ok(KernelIdentity { name: format!("py:{name}:{function}"), digest })
+                Ok(KernelIdentity { name: format!("py:{name}:{function}"), digest: Some(digest) })
             }
+            Self::Library { file, symbol } => Ok(Library::identity_of(file, symbol.as_deref())?),
         }
     }
 }
@@ -71,6 +100,8 @@ impl fmt::Display for KernelSpec {
         match self {
             Self::Builtin(builtin) => write!(f, "builtin:{builtin}"),
             Self::Python { file, function } => write!(f, "py:{}:{function}", file.display()),
+            Self::Library { file, symbol: Some(symbol) } => write!(f, "lib:{}:{symbol}", file.display()),
+            Self::Library { file, symbol: None } => write!(f, "lib:{}", file.display()),
         }
     }
 }
@@ -79,10 +110,11 @@ impl fmt::Display for KernelSpec {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKernelSpecError {
     /// No kind before a colon, or an unknown one.
-    #[error("`{0}` names no kernel: write builtin:NAME ({names}) or py:FILE.py[:FUNCTION]", names = Builtin::names())]
+    #[error("`{0}` names no kernel: write builtin:NAME ({names}), lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+        names = Builtin::names())]
     UnknownKind(String),
     /// A kind that this build lacks.
-    #[error("`{0}`: torch: and lib: kernels are not available in this build, builtin: and py: are")]
+    #[error("`{0}`: torch: kernels are not available in this build; builtin:, lib: and py: are")]
     NotInThisBuild(String),
     /// `builtin:` with a name that is no built-in kernel.
     #[error("`{0}` is no built-in kernel: there is {names}", names = Builtin::names())]
@@ -95,6 +127,9 @@ pub enum ParseKernelSpecError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// `lib:` without a file.
+    #[error("`{0}`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME")]
+    Library(String),
 }
 
 impl FromStr for KernelSpec {
@@ -106,7 +141,8 @@ impl FromStr for KernelSpec {
                 .map(Self::Builtin)
                 .ok_or_else(|| ParseKernelSpecError::UnknownBuiltin(name.to_owned())),
             Some(("py", place)) => python(text, place),
-            Some(("torch" | "lib", _)) => Err(ParseKernelSpecError::NotInThisBuild(text.to_owned())),
+            Some(("lib", place)) => library(place).ok_or_else(|| ParseKernelSpecError::Library(text.to_owned())),
+            Some(("torch", _)) => Err(ParseKernelSpecError::NotInThisBuild(text.to_owned())),
             _ => Err(ParseKernelSpecError::UnknownKind(text.to_owned())),
         }
     }
@@ -130,10 +166,22 @@ fn python(text: &str, place: &str) -> Result<KernelSpec, ParseKernelSpecError> {
     Ok(KernelSpec::Python { file: file.into(), function: function.to_owned() })
 }
 
+/// `FILE` or `FILE:NAME`. What follows the last colon is a name where it can be one in C and the file is none that ends so.
+fn library(place: &str) -> Option<KernelSpec> {
+    let is_name = |text: &str| {
+        text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    };
+    let (file, symbol) = match place.rsplit_once(':') {
+        Some((file, name)) if is_name(name) => (file, Some(name.to_owned())),
+        _ => (place, None),
+    };
+    let file = Path::new(file);
+    file.file_name().is_some().then(|| KernelSpec::Library { file: file.to_owned(), symbol })
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -150,18 +198,33 @@ mod tests {
         assert_eq!(parse("py:/a/k.py:fast_2"), Ok(python("/a/k.py", "fast_2")));
         assert_eq!(parse("py:a:b.py"), Ok(python("a:b.py", "launch")));
         assert_eq!(parse("py:a:b.py:c"), Ok(python("a:b.py", "c")));
+        let library = |file: &str, symbol: Option<&str>| KernelSpec::Library {
+            file: file.into(),
+            symbol: symbol.map(Into::into),
+        };
+        assert_eq!(parse("lib:./k.so"), Ok(library("./k.so", None)));
+        assert_eq!(parse("lib:/a/k.so:fast_2"), Ok(library("/a/k.so", Some("fast_2"))));
+        assert_eq!(parse("lib:a:k.so.1"), Ok(library("a:k.so.1", None)));
+        assert_eq!(parse("lib:a:k.so:f"), Ok(library("a:k.so", Some("f"))));
     }
 
     #[test]
     fn refusals_say_what_there_is() {
         for (text, message) in [
-            ("embedding", "`embedding` names no kernel: write builtin:NAME (embedding) or py:FILE.py[:FUNCTION]"),
-            ("cuda:k", "`cuda:k` names no kernel: write builtin:NAME (embedding) or py:FILE.py[:FUNCTION]"),
+            (
+                "embedding",
+                "`embedding` names no kernel: write builtin:NAME (embedding), lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+            ),
+            (
+                "cuda:k",
+                "`cuda:k` names no kernel: write builtin:NAME (embedding), lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+            ),
             (
                 "torch:aten::embedding",
-                "`torch:aten::embedding`: torch: and lib: kernels are not available in this build, builtin: and py: are",
+                "`torch:aten::embedding`: torch: kernels are not available in this build; builtin:, lib: and py: are",
             ),
-            ("lib:k.so", "`lib:k.so`: torch: and lib: kernels are not available in this build, builtin: and py: are"),
+            ("lib:", "`lib:`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
+            ("lib::launch", "`lib::launch`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
             ("builtin:gemm", "`gemm` is no built-in kernel: there is embedding"),
             ("py:k.so", "`py:k.so`: the file does not end in .py; write py:FILE.py or py:FILE.py:FUNCTION"),
             ("py:", "`py:`: the file does not end in .py; write py:FILE.py or py:FILE.py:FUNCTION"),
@@ -177,6 +240,8 @@ mod tests {
         for (text, json) in [
             ("builtin:embedding", r#"{"builtin":"embedding"}"#),
             ("py:/a/k.py:f", r#"{"python":{"file":"/a/k.py","function":"f"}}"#),
+            ("lib:/a/k.so", r#"{"library":{"file":"/a/k.so"}}"#),
+            ("lib:/a/k.so:f", r#"{"library":{"file":"/a/k.so","symbol":"f"}}"#),
         ] {
             let spec = parse(text).unwrap();
             assert_eq!(serde_json::to_string(&spec).unwrap(), json);
@@ -189,7 +254,7 @@ mod tests {
         let identity = |source: &str| {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("k.py");
-            File::create(&file).unwrap().write_all(source.as_bytes()).unwrap();
+            std::fs::write(&file, source).unwrap();
             KernelSpec::Python { file, function: "launch".into() }.identity().unwrap()
         };
         let a = identity("def launch(): pass");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 
 use super::plan::{Expect, MOST_REPEATS, Plan};
+use crate::suggest::nearest;
 
 /// The most configurations.
 const MOST_CONFIGURATIONS: usize = 1000;
@@ -92,12 +93,6 @@ pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         Some(nearest) => format!("; did you mean `{nearest}`?"),
         None => format!("; there {} `{}`", if known.len() == 1 { "is" } else { "are" }, known.join("`, `")),
     }
-}
-
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    const ALIKE: f64 = 0.8;
-    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), *known));
-    alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
 /// What the parser says, with the known key that is most like an unknown one.

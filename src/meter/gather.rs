@@ -239,8 +239,12 @@ impl Gatherer {
     pub(crate) fn observe_end(&mut self, mark: Option<ByteSize>) {
         self.usage.observe_exit(&self.tree, self.root);
         let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
-        // A mark that an earlier phase may have set tells nothing of this one.
+        // A mark that an earlier phase may have set, be it by a child that was reaped in it, tells nothing of this one.
+        let has_reaped = self.reaped_faults() != Some(0);
         let of_this_phase = |mark: &ByteSize| {
+            if has_reaped && !self.finished.is_empty() {
+                return false;
+            }
             let earlier = self.finished.iter().flat_map(|phase| &phase.processes);
             earlier
                 .filter(|process| process.pid == self.root)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::bytes::ByteSize;
 use crate::capture::MappedEntry;
-use crate::kernel::{Call, Kernel, KernelError, KernelIdentity, OutputBuffer};
+use crate::kernel::{Call, CapturedOutput, Kernel, KernelError, KernelIdentity, OutputBuffer};
 use crate::record::{Failure, FailureKind, Release, ReleaseReason};
 use crate::timing::{CpuClock, MeasureError, Protocol, Samples, measure};
 
@@ -39,8 +39,9 @@ impl<K: Kernel> InProcess<K> {
     ) -> Result<Done<T>, Failure> {
         let mapped: MappedEntry = job.entry.map()?;
         let storages = (0..job.entry.storages().len()).map(|i| mapped.storage(i)).collect::<Result<Vec<_>, _>>()?;
-        let call = Call { params: &job.bound.params, args: &job.bound.args, storages: &storages };
-        let placed = Placement::of(&self.kernel.outputs(&call)?)?;
+        let captured = CapturedOutput::all(job.entry.output());
+        let call = Call { params: &job.bound.params, args: &job.bound.args, storages: &storages, outputs: &captured };
+        let placed = Placement::of(&self.kernel.outputs(&call)?, &captured)?;
         let mut memory = vec![0; placed.bytes];
         let mut buffers = placed.buffers(&mut memory)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
@@ -78,7 +79,8 @@ impl<K: Kernel> Launcher for InProcess<K> {
     ) {
         for (index, job) in batch.iter().enumerate() {
             let timed = self.with_call(*job, |call, outputs| {
-                Ok(measure(protocol, &mut CpuClock::default(), &mut || self.kernel.launch(call, outputs)))
+                let mut launch = self.kernel.bind(call, outputs)?;
+                Ok(measure(protocol, &mut CpuClock::default(), &mut launch))
             });
             each(
                 index,
@@ -116,8 +118,11 @@ impl<K: Kernel> Launcher for InProcess<K> {
 impl From<KernelError> for Failure {
     /// What a kernel refuses is the failure of that entry.
     fn from(error: KernelError) -> Self {
-        let kind = match error {
-            KernelError::Unsupported { .. } => FailureKind::Unsupported,
+        let kind = match &error {
+            KernelError::Unsupported { .. } | KernelError::NotForLibraries { .. } | KernelError::NoOutputs { .. } => {
+                FailureKind::Unsupported
+            }
+            KernelError::Raised { raised: Some(raised), .. } if raised.kind == "MemoryError" => FailureKind::HostOom,
             _ => FailureKind::Exception,
         };
         Self::new(kind, error.to_string())

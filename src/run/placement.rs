@@ -1,7 +1,7 @@
 //! [`Placement`]: where the outputs of a kernel lie in one piece of memory.
 
 use crate::capture::TensorSpec;
-use crate::kernel::{KernelError, OutputBuffer};
+use crate::kernel::{CapturedOutput, KernelError, OutputBuffer};
 
 /// Outputs begin at multiples of this many bytes, as storages of captures do.
 pub const OUTPUT_ALIGNMENT: usize = 64;
@@ -29,11 +29,12 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Places tensors of `specs`.
+    /// Places tensors of `specs`. Where the captured call gave as many, they stand where those stood; else they are
+    /// numbered.
     ///
     /// # Errors
     /// [`KernelError::OutputBytes`] where they do not fit an address space.
-    pub fn of(specs: &[TensorSpec]) -> Result<Self, KernelError> {
+    pub fn of(specs: &[TensorSpec], captured: &[CapturedOutput]) -> Result<Self, KernelError> {
         let mut end = 0usize;
         let mut outputs = Vec::with_capacity(specs.len());
         for (i, spec) in specs.iter().enumerate() {
@@ -41,7 +42,11 @@ impl Placement {
             let offset = end.checked_next_multiple_of(OUTPUT_ALIGNMENT).ok_or_else(too_large)?;
             let bytes = spec.bytes().and_then(|b| usize::try_from(b).ok()).ok_or_else(too_large)?;
             let next = offset.checked_add(bytes).filter(|&n| isize::try_from(n).is_ok()).ok_or_else(too_large)?;
-            let path = if specs.len() == 1 { String::new() } else { format!("[{i}]") };
+            let path = match captured {
+                captured if captured.len() == specs.len() => captured[i].path.clone(),
+                _ if specs.len() == 1 => String::new(),
+                _ => format!("[{i}]"),
+            };
             outputs.push(Placed { path, spec: spec.clone(), offset, bytes });
             end = next;
         }
@@ -77,16 +82,16 @@ mod tests {
     #[test]
     fn outputs_too_large_for_memory_are_refused() {
         let spec = |shape: &[u64]| TensorSpec { dtype: Dtype::F32, shape: shape.to_vec() };
-        assert!(Placement::of(&[spec(&[u64::MAX])]).is_err());
-        assert!(Placement::of(&[spec(&[1 << 60]), spec(&[1 << 60]), spec(&[1 << 60])]).is_err());
-        assert_eq!(Placement::of(&[spec(&[3])]).unwrap().outputs[0].path, "");
+        assert!(Placement::of(&[spec(&[u64::MAX])], &[]).is_err());
+        assert!(Placement::of(&[spec(&[1 << 60]), spec(&[1 << 60]), spec(&[1 << 60])], &[]).is_err());
+        assert_eq!(Placement::of(&[spec(&[3])], &[]).unwrap().outputs[0].path, "");
     }
 
     proptest! {
         #[test]
         fn outputs_are_aligned_and_do_not_overlap(sizes in prop::collection::vec(0u64..300, 0..6)) {
             let specs: Vec<_> = sizes.iter().map(|&n| TensorSpec { dtype: Dtype::F16, shape: vec![n] }).collect();
-            let placement = Placement::of(&specs).unwrap();
+            let placement = Placement::of(&specs, &[]).unwrap();
             prop_assert!(placement.outputs.iter().all(|o| o.offset % OUTPUT_ALIGNMENT == 0));
             prop_assert!(placement.outputs.windows(2).all(|p| p[0].offset + p[0].bytes <= p[1].offset));
             let mut memory = vec![0; placement.bytes];

@@ -1,9 +1,11 @@
 //! The `plimsoll` command from outside.
 
+mod ab;
 mod bench_gate;
 mod calibrate;
 mod capture;
 mod check;
+mod config;
 mod diagnose;
 mod estimate;
 mod faults;
@@ -11,6 +13,7 @@ mod gate;
 mod generate;
 mod inspect;
 mod isolate;
+mod library;
 mod matrix;
 mod python;
 mod ratchet;
@@ -18,6 +21,7 @@ mod records;
 mod report;
 mod run;
 mod run_faults;
+mod run_phases;
 mod run_repeat;
 mod snapshot;
 mod store;

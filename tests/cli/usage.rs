@@ -16,7 +16,7 @@ fn refused(command: &mut std::process::Command, words: &[&str]) {
 fn kernels_that_do_not_exist() {
     let scene = Scene::new(1);
     refused(scene.command("check").args(["--kernel", "builtin:nothing"]), &["no built-in kernel", "embedding"]);
-    refused(scene.command("check").args(["--kernel", "embedding"]), &["builtin:", "py:"]);
+    refused(scene.command("check").args(["--kernel", "embedding"]), &["builtin:", "lib:", "py:"]);
     refused(scene.command("check").args(["--kernel", "torch:embedding"]), &["not available in this build"]);
     refused(scene.command("check").args(["--kernel", "py:/nowhere/kernel.py"]), &["/nowhere/kernel.py"]);
     refused(&mut scene.command("check"), &["--kernel"]);

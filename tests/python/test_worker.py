@@ -37,7 +37,7 @@ class Supervisor:
         theirs.close()
         self.socket.settimeout(300)
         self.lines = self.socket.makefile("rb")
-        self.send(type="hello", protocol=1, kernel={"python": {"file": file, "function": function}})
+        self.send(type="hello", protocol=2, kernel={"python": {"file": file, "function": function}})
         self.hello = self.receive()
 
     def __enter__(self):

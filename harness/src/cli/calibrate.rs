@@ -21,29 +21,10 @@ const NOT_MEASURABLE: u8 = 3;
 
 /// Runs the command several times and proposes ceilings; 3 where a run fails.
 pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
-    let cancel = Cancel::install()?;
-    let label = super::run::label(arguments.label.as_deref(), &arguments.command);
-    let runs = arguments.runs.get();
-    let mut phases = Vec::new();
-    for number in 1..=runs {
-        let ended = under_the_meter(arguments, &cancel)?;
-        if let Some(signal) = cancel.signal() {
-            return Ok(128 + signal);
-        }
-        if ended.end.cause != EndCause::Exited || ended.end.exit_code != Some(0) {
-            let end = &ended.end;
-            super::report_message(&format!(
-                "run {number} of {runs} {end}: what a command takes that fails is no measure of one that does not"
-            ));
-            return Ok(NOT_MEASURABLE);
-        }
-        progress(number, runs, &ended);
-        phases.push(ended.phases);
-    }
-    let mut proposal = propose(&phases, arguments.headroom);
-    if !arguments.metrics.is_empty() {
-        proposal = proposal.only(&arguments.metrics);
-    }
+    let (label, proposal) = match measure(arguments)? {
+        Ok(measured) => measured,
+        Err(code) => return Ok(code),
+    };
     // A ceiling that was asked for and cannot be had is no success, and half a table is none.
     let lacking = proposal.ceilings.is_empty() || arguments.metrics.len() > proposal.ceilings.len();
     let written = arguments.write.as_deref().filter(|_| !lacking);
@@ -57,6 +38,34 @@ pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
         output::text(&shown(&label, &arguments.command, &proposal, written))?;
     }
     Ok(if lacking { NOT_MEASURABLE } else { 0 })
+}
+
+/// The label of the command and the ceilings that are proposed for it; else the exit code of what went wrong.
+pub fn measure(arguments: &Calibrate) -> Result<Result<(String, Proposal), u8>, Failed> {
+    let cancel = Cancel::install()?;
+    let label = super::run::label(arguments.label.as_deref(), &arguments.command);
+    let runs = arguments.runs.get();
+    let mut phases = Vec::new();
+    for number in 1..=runs {
+        let ended = under_the_meter(arguments, &cancel)?;
+        if let Some(signal) = cancel.signal() {
+            return Ok(Err(128 + signal));
+        }
+        if ended.end.cause != EndCause::Exited || ended.end.exit_code != Some(0) {
+            let end = &ended.end;
+            super::report_message(&format!(
+                "run {number} of {runs} {end}: what a command takes that fails is no measure of one that does not"
+            ));
+            return Ok(Err(NOT_MEASURABLE));
+        }
+        progress(number, runs, &ended);
+        phases.push(ended.phases);
+    }
+    let mut proposal = propose(&phases, arguments.headroom);
+    if !arguments.metrics.is_empty() {
+        proposal = proposal.only(&arguments.metrics);
+    }
+    Ok(Ok((label, proposal)))
 }
 
 /// One run. Its standard output is left away, so that what is printed here is the calibration alone.

@@ -4,18 +4,21 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
+use plimsoll::ceiling::Ceilings;
+use plimsoll::config::Resolved;
 use plimsoll::gate::{
-    Allowance, Baseline, BaselineSource, Conditions, DEFAULT_FOLDER, GateReport, Limits, Outcome, Rules, Subject,
-    evaluate, write_baseline,
+    Allowance, Baseline, BaselineSource, Condition, Conditions, DEFAULT_CONFIDENCE, DEFAULT_FOLDER, GateReport, Limit,
+    Limits, Outcome, Rules, Subject, SubjectVerdict, evaluate, write_baseline,
 };
-use plimsoll::record::Record;
+use plimsoll::record::{Record, VerdictStatus};
 use plimsoll::report::terminal;
 
 use super::args::Gate;
+use super::config::Settings;
 use super::{Failed, output, records};
 
 /// Judges the records; 1 where one fails, 3 where that cannot be told.
-pub fn run(arguments: &Gate) -> Result<u8, Failed> {
+pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let records = records::read(&arguments.records)?;
     if records.is_empty() {
         let paths: Vec<String> = arguments.records.iter().map(|path| path.display().to_string()).collect();
@@ -25,21 +28,47 @@ pub fn run(arguments: &Gate) -> Result<u8, Failed> {
         )
         .into());
     }
-    let source = arguments.baseline.clone().map(|source| source.or_folder(Path::new(DEFAULT_FOLDER)));
+    let of_all = Settings::of(settings, None)?;
+    let folder = of_all.get("gate.folder").map_or_else(|| DEFAULT_FOLDER.to_owned(), |set| set.value.text());
+    let source = arguments.baseline.clone().or_else(|| of_all.baseline());
+    let source = source.map(|source| source.or_folder(Path::new(&folder)));
     let baseline = source.as_ref().map(|source| baseline(source, arguments)).transpose()?;
-    let default = Allowance::new(5.0, ByteSize::new(4 * MIB))?;
-    let rules = |_: &Subject| Rules {
-        ceilings: arguments.ceilings.ceilings(),
-        limits: Limits::new(arguments.limits.clone(), default),
-        confidence: arguments.confidence,
-        allow: arguments.allow.iter().flat_map(|Conditions(conditions)| conditions).copied().collect(),
+    let rules = |subject: &Subject| {
+        let allow = arguments.allow.iter().flat_map(|Conditions(conditions)| conditions).copied().collect();
+        let set = Settings::of(settings, Some(&subject.label)).expect("the profile was found before");
+        rules(&set, arguments.ceilings.ceilings(), &arguments.limits, arguments.confidence, allow)
     };
     let report = evaluate(&records, baseline.as_ref(), &rules);
     if arguments.update_baseline {
-        return update(arguments, source.as_ref(), &records, &report);
+        let path = source.unwrap_or_else(|| BaselineSource::Path(PathBuf::from(folder)));
+        return update(arguments, &path, &records, &report);
     }
     show(&report, arguments.json)?;
     Ok(report.exit_code())
+}
+
+/// What is judged by: what flags say and, where they say nothing, what is set. A list of the command line takes the place of
+/// one that is set; ceilings count one by one.
+pub fn rules(
+    set: &Resolved,
+    flags: Ceilings,
+    limits: &[Limit],
+    confidence: Option<f64>,
+    allow: Vec<Condition>,
+) -> Rules {
+    let mut ceilings = flags;
+    for ceiling in set.ceilings().iter() {
+        // What a flag limits stays.
+        let _ = ceilings.add(ceiling);
+    }
+    let limits = if limits.is_empty() { set.limits("gate") } else { limits.to_vec() };
+    let default = Allowance::new(5.0, ByteSize::new(4 * MIB)).expect("it is a share");
+    Rules {
+        ceilings,
+        limits: Limits::new(limits, default),
+        confidence: confidence.or(set.confidence("gate")).unwrap_or(DEFAULT_CONFIDENCE),
+        allow: if allow.is_empty() { set.allow() } else { allow },
+    }
 }
 
 fn baseline(source: &BaselineSource, arguments: &Gate) -> Result<Baseline, Failed> {
@@ -65,24 +94,18 @@ fn updating(path: &Path, records: &[PathBuf]) -> String {
 }
 
 /// Makes the records the baseline, unless one of them failed or broke a ceiling: such a run is no measure of others.
-fn update(
-    arguments: &Gate,
-    source: Option<&BaselineSource>,
-    records: &[Record],
-    report: &GateReport,
-) -> Result<u8, Failed> {
+fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report: &GateReport) -> Result<u8, Failed> {
     let path = match source {
-        None => Path::new(DEFAULT_FOLDER),
-        Some(BaselineSource::Path(path)) => path,
-        Some(source @ BaselineSource::Git { .. }) => {
+        BaselineSource::Path(path) => path,
+        BaselineSource::Git { .. } => {
             let words =
                 format!("{source} is history: update the folder with --baseline DIR --update-baseline, and commit it");
             return Err(words.into());
         }
     };
-    let failed = |subject: &&plimsoll::gate::SubjectVerdict| {
+    let failed = |subject: &&SubjectVerdict| {
         subject.outcome == Outcome::Fail && subject.figures.iter().all(|figure| figure.outcome != Outcome::Fail)
-            || subject.verdicts.iter().any(|verdict| verdict.status == plimsoll::record::VerdictStatus::Fail)
+            || subject.verdicts.iter().any(|verdict| verdict.status == VerdictStatus::Fail)
     };
     show(report, arguments.json)?;
     if let Some(subject) = report.subjects.iter().find(failed) {

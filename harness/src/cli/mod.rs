@@ -1,18 +1,22 @@
 //! The command line: one file a command.
 
+mod ab;
 mod args;
 mod bench_gate;
 mod calibrate;
 mod ceilings_toml;
 mod check;
 mod compare;
+mod config;
 mod diagnose;
 mod estimate;
 mod gate;
 mod generate;
+mod init;
 mod inspect;
 mod isolate;
 mod ledger;
+mod mark;
 mod matrix;
 mod model;
 mod output;
@@ -30,9 +34,7 @@ mod verify;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Arguments, Command};
+use args::Command;
 use plimsoll::report::terminal::{Palette, Screen};
 
 /// Bad usage or unreadable input.
@@ -43,12 +45,19 @@ type Failed = Box<dyn std::error::Error>;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let (arguments, settings) = match config::arguments() {
+        Ok(both) => both,
+        Err(error) => {
+            report(error.as_ref());
+            return ExitCode::from(USAGE);
+        }
+    };
     let result = match arguments.command {
         Command::Check(check) => check::run(check::Parts::Both, check),
         Command::Validate(check) => check::run(check::Parts::Validate, check),
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Mark(mark) => mark::run(&mark),
         Command::Generate(generate) => generate::run(&generate),
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
@@ -60,8 +69,11 @@ pub fn main() -> ExitCode {
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Ledger(ledger) => ledger::run(&ledger),
         Command::Matrix(matrix) => matrix::run(matrix),
-        Command::BenchGate(bench_gate) => bench_gate::run(bench_gate),
-        Command::Gate(gate) => gate::run(&gate),
+        Command::BenchGate(bench_gate) => bench_gate::run(bench_gate, settings.as_ref()),
+        Command::Gate(gate) => gate::run(&gate, settings.as_ref()),
+        Command::Ab(ab) => ab::run(&ab, settings.as_ref()),
+        Command::Config(which) => config::run(&which, settings.as_ref()),
+        Command::Init(init) => init::run(&init),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Report(report) => report::run(&report),

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use plimsoll::diagnose::ledger;
 use plimsoll::record::schema;
-use plimsoll::{diagnose, estimate, gate, inspect, matrix};
+use plimsoll::{config, diagnose, estimate, gate, inspect, matrix};
 
 use super::args::{Arguments, Document, Schema};
 use super::{Failed, output};
@@ -21,6 +21,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Ratchet => gate::ratchet::schema(),
         Document::Calibration => gate::calibration::schema(),
         Document::Matrix => matrix::schema::matrix(),
+        Document::Config => config::schema::config(),
         Document::Gate => gate::report::schema(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };

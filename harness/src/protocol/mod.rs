@@ -1,4 +1,4 @@
-//! The worker protocol, version 1: one JSON object a line over a socket that the supervisor passes in.
+//! The worker protocol, version 2: one JSON object a line over a socket that the supervisor passes in.
 //!
 //! The same schema serves the built-in worker and `harness/python/plimsoll_worker.py`. Tensors never travel in it: inputs
 //! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
@@ -9,14 +9,14 @@ mod value;
 use std::path::PathBuf;
 
 use plimsoll::capture::TensorSpec;
-use plimsoll::kernel::KernelSpec;
+use plimsoll::kernel::{CapturedOutput, KernelSpec};
 use plimsoll::timing::Protocol;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use value::Value;
 
 /// The version that both sides must speak.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Names the descriptor of the socket in a worker's environment.
 pub const CHANNEL: &str = "PLIMSOLL_CHANNEL";
 /// Names the descriptor of the shared memory for outputs in a worker's environment.
@@ -41,6 +41,8 @@ pub struct CallMessage {
     pub args: Vec<Value>,
     /// The storages that the arguments' tensors view.
     pub storages: Vec<StorageRange>,
+    /// The tensors that the captured call gave, which tell a kernel that is given its outputs what they are.
+    pub outputs: Vec<CapturedOutput>,
 }
 
 /// What the supervisor says.
@@ -195,8 +197,8 @@ mod tests {
 
     #[test]
     fn messages_are_written_as_the_protocol_says() {
-        let hello = Request::Hello { protocol: 1, kernel: "builtin:embedding".parse().unwrap() };
-        let text = r#"{"type":"hello","protocol":1,"kernel":{"builtin":"embedding"}}"#;
+        let hello = Request::Hello { protocol: VERSION, kernel: "builtin:embedding".parse().unwrap() };
+        let text = r#"{"type":"hello","protocol":2,"kernel":{"builtin":"embedding"}}"#;
         assert_eq!(serde_json::to_string(&hello).unwrap(), text);
         let text = r#"{"type":"error","id":7,"index":null,"kind":"host-oom","message":"m","detail":null}"#;
         assert!(matches!(

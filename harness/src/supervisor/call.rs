@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use plimsoll::capture::Place;
+use plimsoll::kernel::CapturedOutput;
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::Job;
 use signal_hook::consts::SIGBUS;
@@ -46,7 +47,8 @@ impl CallBuilder {
             });
         }
         let args = job.bound.args.iter().cloned().map(Value).collect();
-        let message = CallMessage { params: job.bound.params.clone(), args, storages };
+        let outputs = CapturedOutput::all(job.entry.output());
+        let message = CallMessage { params: job.bound.params.clone(), args, storages, outputs };
         Ok(Self { message, _unpacked: unpacked })
     }
 

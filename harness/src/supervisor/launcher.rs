@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll::ByteSize;
-use plimsoll::kernel::{KernelIdentity, KernelSpec};
+use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
 use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
 use plimsoll::run::{Job, Launched, Launcher};
@@ -42,6 +42,17 @@ pub struct WorkerLauncher<'a> {
     unloadable: Option<Failure>,
 }
 
+/// Why no worker could be started for a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum NoLauncher {
+    /// The kernel cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] SpecError),
+    /// The worker's files cannot be made.
+    #[error(transparent)]
+    Files(#[from] io::Error),
+}
+
 fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
@@ -56,14 +67,14 @@ impl<'a> WorkerLauncher<'a> {
     /// A launcher of `spec`; the first worker starts with the first launch.
     ///
     /// # Errors
-    /// The kernel's file cannot be read, or the worker's files cannot be made.
+    /// The kernel's file cannot be read or does not have the kernel, or the worker's files cannot be made.
     pub fn new(
         spec: KernelSpec,
         python: Option<std::path::PathBuf>,
         timeout: Duration,
         cancel: &'a Cancel,
         meter: &'a Meter,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, NoLauncher> {
         Ok(Self {
             identity: spec.identity()?,
             command: WorkerCommand::new(spec, python)?,

@@ -11,6 +11,7 @@ use std::time::Instant;
 use memmap2::MmapMut;
 use plimsoll::capture::{Argument, CaptureError, MappedFile};
 use plimsoll::kernel::{Call, Kernel, KernelError, OutputBuffer};
+use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::Placement;
 use plimsoll::timing::{CpuClock, MeasureError, Protocol, measure};
 
@@ -33,8 +34,11 @@ impl CallError {
     fn reply(&self, id: u64, index: Option<usize>) -> Reply {
         let kind = match self {
             Self::Input(_) => ErrorKind::Input,
-            Self::Kernel(KernelError::Unsupported { .. }) => ErrorKind::Unsupported,
-            Self::Kernel(_) => ErrorKind::Exception,
+            Self::Kernel(error) => match Failure::from(error.clone()).kind {
+                FailureKind::Unsupported => ErrorKind::Unsupported,
+                FailureKind::HostOom => ErrorKind::HostOom,
+                _ => ErrorKind::Exception,
+            },
             Self::Outputs { .. } => ErrorKind::HostOom,
             Self::Clock(_) => ErrorKind::Unsupported,
         };
@@ -151,7 +155,7 @@ impl Inputs {
                 &map[place]
             })
             .collect();
-        let bound = Call { params: &call.params, args: &self.args, storages: &storages };
+        let bound = Call { params: &call.params, args: &self.args, storages: &storages, outputs: &call.outputs };
         self.read_ahead(kernel, call, &bound);
         let result = work(&bound);
         self.files.iter().try_for_each(|(_, _, map)| map.intact())?;
@@ -179,11 +183,12 @@ fn launched(
     outputs: &mut Outputs,
 ) -> Result<Reply, CallError> {
     inputs.with(kernel, call, |bound| {
-        let placement = Placement::of(&kernel.outputs(bound)?)?;
+        let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
         let mut buffers = placement.buffers(outputs.memory(placement.bytes)?)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
+        let mut launch = kernel.bind(bound, &mut buffers)?;
         let start = Instant::now();
-        kernel.launch(bound, &mut buffers)?;
+        launch()?;
         let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let leaf = |o: plimsoll::run::Placed| Leaf {
             path: o.path,
@@ -208,11 +213,11 @@ pub fn profile(
     for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
         let timed = inputs.map_err(CallError::from).and_then(|inputs| {
             inputs.with(kernel, call, |bound| {
-                let placement = Placement::of(&kernel.outputs(bound)?)?;
+                let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
                 let mut memory = vec![0; placement.bytes];
                 let mut buffers = placement.buffers(&mut memory)?;
-                let samples = measure(protocol, &mut CpuClock::default(), &mut || kernel.launch(bound, &mut buffers));
-                samples.map_err(|error| match error {
+                let mut launch = kernel.bind(bound, &mut buffers)?;
+                measure(protocol, &mut CpuClock::default(), &mut launch).map_err(|error| match error {
                     MeasureError::Launch(error) => error.into(),
                     MeasureError::Clock(error) => error.into(),
                 })

@@ -1,5 +1,6 @@
-//! The built-in worker: launches kernels of this build by the worker protocol.
+//! The built-in worker: launches kernels of this build, and of shared libraries, by the worker protocol.
 
+mod exports;
 mod inherited;
 mod launch;
 
@@ -55,7 +56,8 @@ pub fn serve() -> Result<(), WorkerError> {
                 None => say(&mut writer, &no_kernel(Some(id)))?,
             },
             Request::Release => say(&mut writer, &Reply::Released)?,
-            Request::Bye => return Ok(()),
+            // What a library does when the process ends is not waited for: it could hang.
+            Request::Bye => end(),
         }
     }
     Ok(())
@@ -66,16 +68,24 @@ fn hello(protocol: u32, spec: &KernelSpec, kernel: &mut Option<Box<dyn Kernel>>)
     if protocol != VERSION {
         return refuse(format!("this worker speaks version {VERSION} of the protocol, not {protocol}"));
     }
-    *kernel = spec.in_process();
-    match kernel {
-        Some(_) => Reply::Hello {
-            protocol: VERSION,
-            worker: "builtin".to_owned(),
-            pid: std::process::id(),
-            versions: Default::default(),
-        },
-        None => refuse(format!("{spec} is no kernel of this build")),
+    match spec.load() {
+        Ok(loaded) => {
+            *kernel = Some(loaded);
+            Reply::Hello {
+                protocol: VERSION,
+                worker: "builtin".to_owned(),
+                pid: std::process::id(),
+                versions: Default::default(),
+            }
+        }
+        Err(error) => refuse(error.to_string()),
     }
+}
+
+/// Ends the process without the exit handlers and destructors of what it has loaded.
+fn end() -> ! {
+    // SAFETY: nothing of this process is to be written or removed any more; the channel and the shared memory are the system's.
+    unsafe { libc::_exit(0) }
 }
 
 fn no_kernel(id: Option<u64>) -> Reply {

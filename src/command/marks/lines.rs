@@ -75,15 +75,7 @@ mod tests {
         let text = b"epoch 3 of 5\nstage=eval now\nplain\n".as_slice();
         assert_eq!(phases(&[r"epoch \d+"], &[text]), ["epoch 3"]);
         assert_eq!(phases(&[r"epoch (\d+) of (?P<name>\d+)"], &[text]), ["5"]);
-        assert_eq!(
-            phases(&[r"nothing", r"stage=(\w+)", "e"], &[text]),
-            ["epoch 3 of 5", "eval"]
-                .map(|_| "e")
-                .iter()
-                .enumerate()
-                .map(|(at, e)| if at == 1 { "eval" } else { *e })
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(phases(&["nothing", r"stage=(\w+)", "ep"], &[text]), ["ep", "eval"]);
         assert_eq!(phases(&["plain"], &[b"plain"]), [""; 0], "the line has no end yet");
         assert_eq!(phases(&["()"], &[text]), [""; 0], "an empty name begins nothing");
     }

@@ -1,6 +1,6 @@
 //! Marks: how a command that runs under the meter tells that a phase begins.
 //!
-//! Three ways, each beside the others:
+//! Three ways, beside each other:
 //! - [`MarkSocket`]: a datagram to the socket that [`MARKS`] names, from any process of the tree; it is answered once the
 //!   phase has begun, so that what the sender does next is in it ([`mark`], the command `plimsoll mark NAME`).
 //! - [`MarkPipe`]: lines in a descriptor that the command inherits.

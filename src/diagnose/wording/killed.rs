@@ -56,6 +56,10 @@ fn shell(message: &str) -> Option<Option<u64>> {
     if matches!(text, "Killed" | "Killed: 9" | "killed" | "已杀死" | "Killed (core dumped)") {
         return Some(None);
     }
+    // A progress bar does not end its line: what the shell prints stands behind it.
+    if regex!(r"(?:it/s|s/it|B/s)[^\]]*\]\s*Killed$").is_match(text) {
+        return Some(None);
+    }
     let forms = regex!(
         r"(?x)^(?: (?:\S+:\ )?(?:line|第)\s?\d+(?:\ 行)?[:：]\s+(?:(\d+)\s*)?(?:Killed|已杀死)\b
         | \S+:\ line\ \d+:\s+(\d+)\ Killed

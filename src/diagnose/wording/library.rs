@@ -21,7 +21,9 @@ macro_rules! wording {
     };
 }
 
-static WORDINGS: [Wording; 15] = [
+static WORDINGS: [Wording; 17] = [
+    wording!("hpu", false, r"workspace Allocation of size ::(\d+) failed"),
+    wording!("mps", false, r"\[(?:metal::)?malloc(?:_or_wait)?\] (?:Unable|Attempting) to allocate (\d+) bytes"),
     wording!(
         "hip",
         false,
@@ -37,7 +39,7 @@ static WORDINGS: [Wording; 15] = [
         false,
         r"HIP error: out of memory|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
     ),
-    wording!("xpu", false, r"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_DEVICE_MEMORY"),
+    wording!("xpu", false, r"(?:UR_RESULT|PI|ZE_RESULT)_ERROR_OUT_OF_DEVICE_MEMORY"),
     wording!(
         "cuda",
         false,
@@ -181,8 +183,10 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
         return Some(Sighting::new(cause, line).backend("tensorflow"));
     }
     let pooled =
-        regex!(r"Allocator \((\w+)\) ran out of memory trying to allocate ([\d.]+ ?(?:[KMGT]i?B|B))").captures(text)?;
-    let cause = if pooled[1].to_ascii_lowercase().contains("cpu") { Cause::HostAlloc } else { Cause::Device };
+        regex!(r"Allocator (?:\((\w+)\) )?ran out of memory trying to allocate ([\d.]+ ?(?:[KMGT]i?B|B(?:ytes)?))")
+            .captures(text)?;
+    let host = pooled.get(1).is_some_and(|name| name.as_str().to_ascii_lowercase().contains("cpu"));
+    let cause = if host { Cause::HostAlloc } else { Cause::Device };
     let mut sighting = Sighting::new(cause, line).backend("tensorflow");
     sighting.numbers.tried = size::bytes(&pooled[2]);
     Some(sighting)

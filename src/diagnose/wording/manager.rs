@@ -83,7 +83,7 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     Some((matched.start(), sighting))
 }
 
-/// LSF, PBS and Torque, Grid Engine, HTCondor.
+/// LSF, PBS and Torque, Grid Engine, HTCondor, YARN, Dask.
 fn batch(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let text = line.text.as_str();
@@ -98,6 +98,19 @@ fn batch(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         sighting.numbers.this_process = size::bytes(&matched[1]);
         sighting.numbers.allowed = size::bytes(&matched[2]);
         return Some((matched.get(0)?.start(), sighting));
+    }
+    let yarn = regex!(
+        r"Container killed by YARN for exceeding (?:physical |virtual )?memory limits\.\s+([\d.]+ ?[KMG]B) of ([\d.]+ ?[KMG]B)"
+    );
+    if let Some(matched) = yarn.captures(text) {
+        let mut sighting = Sighting::new(Cause::Limit, line).backend("yarn");
+        sighting.numbers.this_process = size::bytes(&matched[1]);
+        sighting.numbers.allowed = size::bytes(&matched[2]);
+        return Some((matched.get(0)?.start(), sighting));
+    }
+    let dask = regex!(r"\bWorker(?: \S+ \(pid=\d+\))? exceeded \d+% memory budget\.\s+Restarting");
+    if let Some(matched) = dask.find(text) {
+        return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("dask")));
     }
     let others = regex!(
         r"Job exceeded a memory resource limit|Cgroup mem(?:ory)? limit exceeded|job \d+\S* (?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22h_(?:vmem|rss)\x22|has gone over (?:memory|cgroup memory) limit|Docker container [^\n]* memory limit exceeded"

@@ -7,6 +7,7 @@
 
 mod bench_gate;
 mod capture;
+mod config;
 mod cost;
 mod differences;
 mod entries;
@@ -33,6 +34,7 @@ mod text;
 mod trends;
 
 pub use bench_gate::bench_gate;
+pub use config::config;
 pub use differences::differences;
 pub(crate) use differences::value_words;
 pub use entries::EntryTable;

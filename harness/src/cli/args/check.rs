@@ -9,19 +9,19 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::kernel::KernelSpec;
 
-use super::duration;
 use super::report::ReportFlags;
+use super::{ConfigFlags, duration};
 
 #[derive(Args)]
 pub struct Check {
     /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
-    /// What to check: `builtin:embedding`, or `py:FILE.py[:FUNCTION]` (function `launch` where none is named)
+    /// What to check: `builtin:embedding`, `lib:FILE.so[:NAME]` (TVM-FFI C ABI) or `py:FILE.py[:FUNCTION]` (`launch`)
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
 
-    /// The Python with torch for `py:` kernels
+    /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it
     #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = "python3")]
     pub python: PathBuf,
 
@@ -49,6 +49,9 @@ pub struct Check {
     pub memory: MemoryFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub config: ConfigFlags,
+
     #[command(flatten)]
     pub documents: ReportFlags,
 }

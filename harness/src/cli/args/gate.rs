@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
-use plimsoll::gate::{Allowance, BaselineSource, Conditions, DEFAULT_CONFIDENCE, Limit};
+use clap::{Args, Subcommand};
+use plimsoll::gate::{Allowance, BaselineSource, Conditions, Limit};
 use plimsoll::meter::Metric;
 
 use super::duration;
-use super::run::CeilingFlags;
+use super::run::{CeilingFlags, Run};
 
 #[derive(Args)]
 #[command(
@@ -36,9 +36,9 @@ pub struct Gate {
     #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
     pub limits: Vec<Limit>,
 
-    /// The confidence of the interval
-    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", default_value_t = DEFAULT_CONFIDENCE, value_parser = confidence)]
-    pub confidence: f64,
+    /// The confidence of the interval [default: 0.99]
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
+    pub confidence: Option<f64>,
 
     /// Compare although this differs: semantics, kernel, transparent_huge_pages, allocator, cgroup ..; machine stands for
     /// memory, cpus and cpu
@@ -47,6 +47,9 @@ pub struct Gate {
 
     #[command(flatten)]
     pub ceilings: CeilingFlags,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
 
     /// Print the judgement as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
@@ -72,13 +75,109 @@ pub struct BenchGate {
     #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
     pub limits: Vec<Limit>,
 
-    /// The confidence of the interval
-    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", default_value_t = DEFAULT_CONFIDENCE, value_parser = confidence)]
-    pub confidence: f64,
+    /// The confidence of the interval [default: 0.99]
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
+    pub confidence: Option<f64>,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
 
     /// Print the judgement as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "plimsoll ab --repeat 20 -- ./old --input x --vs ./new --input x: the two take turns, the first of each \
+    pair drawn by lot, and the differences within pairs are judged, so that a machine that drifts moves both. Their standard \
+    output is left away. Exit codes: 0 the second is no worse; 1 it is, broke a ceiling or failed; 2 bad usage; 3 it cannot \
+    be told."
+)]
+pub struct Ab {
+    /// What a figure of the second may be worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is
+    /// any text), which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was
+    /// run]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval [default: 0.99]
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
+    pub confidence: Option<f64>,
+
+    /// The seed of the lots that tell which of a pair is first
+    #[arg(long, value_name = "S", env = "PLIMSOLL_SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Keep the records of both in this folder, as a.json and b.json
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_RECORDS")]
+    pub records: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub run: Run,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 written; 2 bad usage, or there is such a file; 3 a run failed.")]
+pub struct Init {
+    /// How often the command is run, to propose ceilings
+    #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
+    pub runs: NonZeroU32,
+
+    /// What is left free beyond the worst reading: the larger of the two parts
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    pub headroom: Allowance,
+
+    /// The name of the command in the file [default: the program's file name]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
+    pub label: Option<String>,
+
+    /// Kill a run once it has taken so long
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// Take the place of a file that is there
+    #[arg(long, env = "PLIMSOLL_FORCE")]
+    pub force: bool,
+
+    /// The command that is calibrated; without one the file has no ceilings
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 shown; 1 there is no configuration; 2 it cannot be read.")]
+pub struct ConfigShow {
+    /// What is set for this label; without one, what is set for all
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
+    pub label: Option<String>,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
+}
+
+/// What to do with a configuration.
+#[derive(Subcommand)]
+pub enum ConfigCommand {
+    /// Show every setting, its value and where that comes from
+    Show(ConfigShow),
+}
+
+/// Which configuration is used.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Configuration")]
+pub struct ConfigFlags {
+    /// The configuration [default: plimsoll.toml here or above, up to the root of the repository]
+    #[arg(long = "config", id = "config_file", value_name = "FILE", env = "PLIMSOLL_CONFIG")]
+    pub file: Option<PathBuf>,
+
+    /// Use no configuration
+    #[arg(long, conflicts_with = "config_file", env = "PLIMSOLL_NO_CONFIG")]
+    pub no_config: bool,
+
+    /// The profile of the configuration
+    #[arg(long = "profile", id = "config_profile", value_name = "NAME", env = "PLIMSOLL_PROFILE")]
+    pub profile: Option<String>,
 }
 
 #[derive(Args)]
@@ -112,6 +211,9 @@ pub struct Calibrate {
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
     pub sample_interval: Duration,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
 
     /// Print the proposal as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]

@@ -77,6 +77,8 @@ pub enum Document {
     Ledger,
     /// Configurations beside a baseline, `plimsoll.matrix/1`
     Matrix,
+    /// The configuration, plimsoll.toml
+    Config,
     /// Records, judged, `plimsoll.gate/1`
     Gate,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`

@@ -24,11 +24,11 @@ use super::verify::Verify;
 
 pub use check::{Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 pub use diagnose::Diagnose;
-pub use gate::{BenchGate, Calibrate, Gate, Ratchet};
+pub use gate::{Ab, BenchGate, Calibrate, ConfigCommand, ConfigFlags, ConfigShow, Gate, Init, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
 pub use report::{Report, ReportFlags};
-pub use run::Run;
+pub use run::{Mark, Run};
 
 /// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
 #[derive(Parser)]
@@ -50,6 +50,8 @@ pub enum Command {
     Profile(Check),
     /// Run a command and the processes below it under the meter, and judge their memory
     Run(Run),
+    /// Begin a phase of the run that this is called in, and return once it has begun
+    Mark(Mark),
     /// Write a synthetic capture: deterministic by seed, any size, constant memory
     Generate(Generate),
     /// Show what changed between two records; exit 1 where their semantics differ
@@ -74,6 +76,13 @@ pub enum Command {
     Matrix(Matrix),
     /// Judge records by ceilings and against a baseline; exit 1 where one fails
     Gate(Gate),
+    /// Run two commands in turns and judge the second by the first; exit 1 where it is worse
+    Ab(Ab),
+    /// Show what plimsoll.toml sets, and where each value comes from
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Write a plimsoll.toml with comments, its ceilings from runs of a command
+    Init(Init),
     /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
     BenchGate(BenchGate),
     /// Run a command several times and propose ceilings for it

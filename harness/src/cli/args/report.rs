@@ -15,7 +15,7 @@ pub struct Report {
 }
 
 /// Documents of records. `-` is standard output.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Reports (FILE may be -, standard output)")]
 pub struct ReportFlags {
     /// Write a page: memory over time with its ceilings, verdicts, processes, entries; one file that needs nothing else

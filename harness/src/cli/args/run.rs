@@ -9,11 +9,12 @@ use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::meter::Metric;
+use regex::bytes::Regex;
 
-use super::duration;
 use super::report::ReportFlags;
+use super::{ConfigFlags, duration};
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
     Exit codes: the command's own where nothing failed here, 128 and the signal where one ended it; 1 a ceiling is broken \
     or the timeout passed; 3 a ceiling is not measurable; 2 bad usage; 126 the program cannot be executed; 127 there is no \
@@ -55,6 +56,15 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_CGROUP")]
     pub cgroup: bool,
 
+    /// Begin a phase at each line of the output that matches: named by the group `name` or the first, else the whole match.
+    /// May be given several times
+    #[arg(long = "phase", value_name = "REGEX", env = "PLIMSOLL_PHASE")]
+    pub phases: Vec<Regex>,
+
+    /// Give the command this descriptor, to which it writes the name of a phase on a line as it begins
+    #[arg(long, value_name = "N", env = "PLIMSOLL_PHASE_FD", value_parser = clap::value_parser!(u8).range(3..))]
+    pub phase_fd: Option<u8>,
+
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
     pub sample_interval: Duration,
@@ -66,6 +76,9 @@ pub struct Run {
     /// Where the record goes; none is written where this is not given
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
 
     /// Print the record on standard error instead of the report
     #[arg(long, env = "PLIMSOLL_JSON")]
@@ -83,6 +96,17 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
+#[derive(Args)]
+#[command(
+    after_help = "The run is found by the environment variable PLIMSOLL_MARKS, which `plimsoll run` sets. Exit codes: 0 \
+    the phase has begun; 2 there is no run, the name is none, or the run does not answer."
+)]
+pub struct Mark {
+    /// The name of the phase that begins
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
 impl Run {
     /// Whether a control group is to be made for the command: a ceiling on one that others are in as well would be no
     /// ceiling of the command.
@@ -92,7 +116,7 @@ impl Run {
 }
 
 /// Ceilings of a command. Each is absolute and of all of its processes together.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Ceilings")]
 pub struct CeilingFlags {
     /// Resident memory at one instant

@@ -2,6 +2,7 @@
 
 mod document;
 mod keep;
+mod phases;
 mod repeat;
 
 use std::path::Path;
@@ -14,8 +15,9 @@ use keep::Keeper;
 use super::args::Run;
 use super::{Failed, output};
 
-pub use document::label;
 pub(super) use document::verdict;
+pub use document::{label, record};
+pub use repeat::{Made, once};
 
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
@@ -39,11 +41,11 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     let written = file.map(|file| file.commit(&record)).transpose();
     let path = arguments.record.as_deref().filter(|_| written.is_ok());
     show(&record, path, arguments.json)?;
-    let documents = arguments.documents.write(std::slice::from_ref(&record));
     if let Some((path, Some(problem))) = keeper.kept().filter(|_| written.is_ok()) {
         let path = path.display();
         output::note(&format_args!("note: what was known while it ran could not be kept in {path}: {problem}"));
     }
+    let documents = arguments.documents.write(std::slice::from_ref(&record));
     written?;
     keeper.remove();
     documents?;

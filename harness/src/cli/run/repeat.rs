@@ -11,9 +11,11 @@ use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
 use super::super::args::Run;
+use super::super::output;
 use super::document;
 use super::keep::Keeper;
-use crate::guardian::{self, Guarded};
+use super::phases::Phases;
+use crate::guardian;
 use crate::live::Live;
 
 /// What was run.
@@ -45,11 +47,11 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     let total = arguments.warmup.saturating_add(arguments.repeat.get());
     for number in 0..total {
         let offset = began.elapsed();
-        let running = start(arguments, ceilings, total > 1, guarded)?;
+        let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
+        let running = start(arguments, ceilings, total > 1, Stdio::inherit())?;
         // Gone before anything else is written.
-        let live = arguments.live.then(|| Live::start(running.meter().viewer(), ceilings.clone()));
-        let ended =
-            wait(running, guarded, keeper, &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases))?;
+        let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
+        let ended = wait(running, Some((&mut *keeper, so_far)))?;
         drop(live);
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
         made.orphaned = signals.is_some_and(|signals| signals.orphaned());
@@ -68,18 +70,28 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     Ok(made)
 }
 
+/// One run of which nothing is kept before its end, whose standard output goes to `output`.
+pub fn once(arguments: &Run, ceilings: &Ceilings, output: Stdio) -> Result<Ended, CommandError> {
+    wait(start(arguments, ceilings, true, output)?, None)
+}
+
 fn start(
     arguments: &Run,
     ceilings: &Ceilings,
     one_of_many: bool,
-    guarded: Option<&Guarded>,
-) -> Result<Running, CommandError> {
+    output: Stdio,
+) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
-    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
-    if let Some(guarded) = guarded {
+    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() }).stdout(output);
+    if let Some(guarded) = guardian::guarded() {
         guarded.prepare(&mut command);
     }
+    let phases = Phases::attach(arguments, &mut command).map_err(|source| CommandError::System {
+        program: program.to_string_lossy().into_owned(),
+        what: "the ways by which it tells of phases",
+        source,
+    })?;
     let asked = |metric| ceilings.get(metric).is_some();
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
@@ -88,29 +100,37 @@ fn start(
         .pss(arguments.pss || asked(Metric::PeakPss))
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
+        .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);
     if let Some(timeout) = arguments.timeout {
         metered = metered.timeout(timeout);
     }
-    metered.spawn()
+    Ok((metered.spawn()?, phases))
 }
+
+/// Makes the record of what is known while it runs.
+type SoFar<'a> = &'a mut dyn FnMut(Vec<PhaseReadings>) -> Record;
 
 /// Waits for the end of a run; hands signals on and keeps what is known meanwhile.
 fn wait(
-    mut running: Running,
-    guarded: Option<&Guarded>,
-    keeper: &mut Keeper,
-    so_far: &mut dyn FnMut(Vec<PhaseReadings>) -> Record,
+    (mut running, mut phases): (Running, Phases),
+    mut kept: Option<(&mut Keeper, SoFar)>,
 ) -> Result<Ended, CommandError> {
-    let mut signals = guarded.map(|guarded| &guarded.signals);
+    let mut signals = guardian::guarded().map(|guarded| &guarded.signals);
     loop {
-        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).collect();
-        match running.step_until(&fds, keeper.due())? {
-            Step::Over => return running.wait(),
-            Step::Elapsed => keeper.keep(|| so_far(running.meter().so_far())),
+        let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
+        match running.step_until(&fds, kept.as_ref().and_then(|(keeper, _)| keeper.due()))? {
+            Step::Over => break,
+            Step::Elapsed => {
+                if let Some((keeper, so_far)) = &mut kept {
+                    keeper.keep(|| so_far(running.meter().so_far()));
+                }
+            }
             Step::Ready => {
+                phases.begin(&running);
                 if let Some(told) = signals {
+                    phases.resize();
                     told.hand_on(running.pid());
                     if told.orphaned() {
                         running.cancel();
@@ -120,6 +140,13 @@ fn wait(
             }
         }
     }
+    phases.begin(&running);
+    let ended = running.wait()?;
+    let too_many = phases.finish();
+    if too_many > 0 {
+        output::note(&format_args!("note: {too_many} phases were too many, and belong to the last"));
+    }
+    Ok(ended)
 }
 
 /// Standard input for one of several runs, so that each reads the same: a file from where it stood, a terminal as it is,

@@ -26,7 +26,7 @@ impl Case {
 
     fn run(&self) -> Result<(TensorSpec, Vec<u8>), KernelError> {
         let storages: Vec<&[u8]> = self.storages.iter().map(Vec::as_slice).collect();
-        let call = Call { params: &self.params, args: &self.args, storages: &storages };
+        let call = Call { params: &self.params, args: &self.args, storages: &storages, outputs: &[] };
         let spec = Embedding.outputs(&call)?.remove(0);
         let mut bytes = vec![0; spec.bytes().unwrap() as usize];
         let mut output = OutputBuffer::new(&spec, &mut bytes)?;
@@ -138,7 +138,7 @@ fn padding_is_to_be_in_range_and_changes_nothing() {
 fn outputs_are_checked() {
     let case = vector(&[1]);
     let storages: Vec<&[u8]> = case.storages.iter().map(Vec::as_slice).collect();
-    let call = Call { params: &case.params, args: &case.args, storages: &storages };
+    let call = Call { params: &case.params, args: &case.args, storages: &storages, outputs: &[] };
     assert_eq!(Embedding.launch(&call, &mut []), Err(KernelError::OutputCount { expected: 1, given: 0 }));
     let spec = TensorSpec { dtype: Dtype::U8, shape: vec![3] };
     let mut bytes = [0; 3];
@@ -204,7 +204,7 @@ proptest! {
             case = case.with("max_norm", Argument::Float(max_norm));
         }
         let storages: Vec<&[u8]> = case.storages.iter().map(Vec::as_slice).collect();
-        let call = Call { params: &case.params, args: &case.args, storages: &storages };
+        let call = Call { params: &case.params, args: &case.args, storages: &storages, outputs: &[] };
         let small = |specs: Vec<TensorSpec>| specs[0].bytes().filter(|&b| b < 1 << 20).is_some();
         if Embedding.outputs(&call).is_ok_and(small) {
             let _ = case.run();

@@ -1,0 +1,156 @@
+//! `ab`: two commands in turns, so that a machine that drifts moves both.
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
+
+use plimsoll::command::{CommandError, Repeats};
+use plimsoll::gate::evaluate_pairs;
+use plimsoll::record::{Record, Semantics, write_record};
+use plimsoll::report::terminal;
+
+use super::args::{Ab, Run};
+use super::config::Settings;
+use super::run::{Made, once, record};
+use super::{Failed, output};
+use crate::guardian;
+
+/// The exit code where nothing can be told.
+const INCONCLUSIVE: u8 = 3;
+
+/// Runs both commands in turns and judges the second by the first; 1 where it is worse, 3 where that cannot be told.
+pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
+    let [a, b] = sides(arguments)?;
+    if let Some(folder) = &arguments.records {
+        // The place of the records is tried before hours of work, not after.
+        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    }
+    let made = match in_turns(&a, &b, arguments.seed) {
+        Ok(made) => made,
+        Err(error) => {
+            let Some(code) = error.shell_exit_code() else { return Err(error.into()) };
+            super::report_message(&error.to_string());
+            return Ok(code);
+        }
+    };
+    let Some([made_a, made_b]) = made else {
+        super::report_message("a signal came before each command had run: there is nothing to compare");
+        return Ok(INCONCLUSIVE);
+    };
+    let (a, b) = (record(&a, made_a), record(&b, made_b));
+    if let Some(folder) = &arguments.records {
+        for (name, record) in [("a.json", &a), ("b.json", &b)] {
+            write_record(&folder.join(name), record)?;
+        }
+    }
+    let label = super::run::label(arguments.run.label.as_deref(), &arguments.run.command);
+    let set = Settings::of(settings, Some(&label))?;
+    let ceilings = arguments.run.ceilings.ceilings();
+    let rules = super::gate::rules(&set, ceilings, &arguments.limits, arguments.confidence, Vec::new());
+    let report = evaluate_pairs(&format!("A: {}", words(&a)), &a, &b, &rules);
+    if arguments.run.json {
+        output::json(&report)?;
+    } else {
+        output::text(&terminal::gate(&report, &super::screen()))?;
+    }
+    Ok(report.exit_code())
+}
+
+/// The two commands, each with the arguments of a run.
+fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
+    if arguments.run.record.is_some() {
+        return Err("ab has a record of each command: name a folder for them with --records".into());
+    }
+    let words = &arguments.run.command;
+    let between = words.iter().position(|word| word == "--vs").filter(|at| (1..words.len() - 1).contains(at));
+    let between = between.ok_or("write both commands, with --vs between them: plimsoll ab -- CMD_A --vs CMD_B")?;
+    let side = |command: &[OsString]| Run { command: command.to_vec(), ..arguments.run.clone() };
+    Ok([side(&words[..between]), side(&words[between + 1..])])
+}
+
+/// Runs both as often as they are to be run, a pair after the other, the first of each pair drawn by lot. `None` where a
+/// signal came before each had a run.
+fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandError> {
+    let signals = guardian::guarded().map(|guarded| &guarded.signals);
+    let (started, began) = (SystemTime::now(), Instant::now());
+    let mut lots = Lots(seed);
+    let mut sides = [Side::default(), Side::default()];
+    let mut interrupted = false;
+    for number in 0..a.warmup.saturating_add(a.repeat.get()) {
+        let mut pair = [None, None];
+        for at in if lots.draw() { [0, 1] } else { [1, 0] } {
+            let arguments = [a, b][at];
+            let offset = began.elapsed();
+            let ended = once(arguments, &arguments.ceilings.ceilings(), Stdio::null())?;
+            pair[at] = Some((offset, ended));
+            interrupted |=
+                signals.inspect(|signals| signals.note()).is_some_and(|signals| signals.ends() || signals.orphaned());
+            if interrupted {
+                break;
+            }
+        }
+        let [Some(one), Some(other)] = pair else { break };
+        let failed = !(one.1.end.success() && other.1.end.success());
+        // A warm-up that fails is all that there is to tell.
+        if number >= a.warmup || failed {
+            for (side, (offset, ended)) in sides.iter_mut().zip([one, other]) {
+                side.wall += ended.wall;
+                side.repeats.push(offset, ended);
+            }
+        }
+        if interrupted || (failed && !a.keep_going) {
+            break;
+        }
+    }
+    if sides.iter().any(|side| side.repeats.runs().len() == 0) {
+        return Ok(None);
+    }
+    Ok(Some(sides.map(|side| Made { repeats: side.repeats, started, wall: side.wall, interrupted, orphaned: false })))
+}
+
+/// The runs of one command.
+#[derive(Default)]
+struct Side {
+    repeats: Repeats,
+    wall: Duration,
+}
+
+/// Lots that a seed draws: splitmix64 (Steele, Lea and Flood, 2014).
+struct Lots(u64);
+
+impl Lots {
+    fn draw(&mut self) -> bool {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) >> 63 == 1
+    }
+}
+
+/// The command of a record, as a shell takes it.
+fn words(record: &Record) -> String {
+    let words = match &record.semantics {
+        Semantics::Command(command) => &command.command[..],
+        _ => &[],
+    };
+    words.iter().map(|word| super::quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lots_are_fair_and_those_of_the_seed() {
+        let draw = |seed| {
+            let mut lots = Lots(seed);
+            (0..1000).map(|_| lots.draw()).collect::<Vec<bool>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let heads = draw(1).into_iter().filter(|first| *first).count();
+        assert!((400..600).contains(&heads), "{heads} of 1000");
+    }
+}

@@ -1,0 +1,104 @@
+//! `init`: a `plimsoll.toml` with comments.
+
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll::config::{Config, FILE_NAME, SECTIONS, settings};
+use plimsoll::gate::Proposal;
+
+use super::args::{Calibrate, ConfigFlags, Init};
+use super::{Failed, calibrate, ceilings_toml, output};
+use crate::replace::replace;
+
+/// Writes the file into the working directory; 3 where a run of the command fails.
+pub fn run(arguments: &Init) -> Result<u8, Failed> {
+    let file = Path::new(FILE_NAME);
+    if file.exists() && !arguments.force {
+        return Err(format!("there is a {FILE_NAME} already: it stays as it is; --force takes its place").into());
+    }
+    let mut measured = None;
+    if !arguments.command.is_empty() {
+        let asked = Calibrate {
+            runs: arguments.runs,
+            headroom: arguments.headroom,
+            metrics: Vec::new(),
+            label: arguments.label.clone(),
+            write: None,
+            timeout: arguments.timeout,
+            sample_interval: Duration::from_millis(10),
+            config: ConfigFlags::default(),
+            json: false,
+            command: arguments.command.clone(),
+        };
+        match calibrate::measure(&asked)? {
+            Ok(proposed) => measured = Some(proposed),
+            Err(code) => return Ok(code),
+        }
+    }
+    let text = text(measured.as_ref());
+    // What is written has to be read again.
+    Config::parse(file, &text)?;
+    replace(file, text.as_bytes()).map_err(|error| format!("cannot write {FILE_NAME}: {error}"))?;
+    output::note(&format_args!("wrote {FILE_NAME}; `plimsoll config show` tells what it sets"));
+    Ok(0)
+}
+
+/// The file: what was measured, then every setting with its default, commented out.
+fn text(measured: Option<&(String, Proposal)>) -> String {
+    let mut text = String::from(
+        "# Settings of plimsoll for this project. A setting is taken from the first place that has it: the flag, its\n\
+         # environment variable, the overrides of the profile and of the file, the profile, the file, its default.\n\
+         # `plimsoll config show` tells which; `plimsoll schema config` prints a JSON Schema for editors.\n",
+    );
+    for (section, about) in SECTIONS {
+        text += &format!("\n# {about}.\n");
+        match (section, measured) {
+            ("ceilings", Some((label, proposal))) => {
+                text += &ceilings_toml::fresh(label, proposal);
+                continue;
+            }
+            _ => text += &format!("[{section}]\n"),
+        }
+        for setting in settings().filter(|setting| setting.section == section) {
+            let value = setting.default.map_or_else(String::new, |default| match default.parse::<f64>() {
+                Ok(_) => default.to_owned(),
+                Err(_) if matches!(default, "true" | "false") => default.to_owned(),
+                Err(_) => format!("\"{default}\""),
+            });
+            text += &format!("# {} = {value}", setting.name);
+            text.truncate(text.trim_end().len());
+            text += &format!("  # {}\n", setting.about);
+        }
+        if section == "gate" {
+            text += "# limits = { peak_rss = \"5% | 64 MiB\", \"*.peak_rss\" = \"10%\" }\n";
+        }
+    }
+    text + "\n# With --profile ci:\n# [profile.ci.run]\n# repeat = 5\n\
+            \n# Of the labels that a pattern matches:\n# [[overrides]]\n# label = \"^train-\"\n# run = { timeout = \"2h\" }\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_is_commented_out_is_a_setting() {
+        let text = text(None);
+        let on: String = text
+            .lines()
+            .map(|line| {
+                line.strip_prefix("# ").filter(|line| line.contains(" = ") || line.starts_with('[')).unwrap_or(line)
+            })
+            .filter(|line| !line.contains(" =  #"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        Config::parse(Path::new(FILE_NAME), &text).unwrap();
+        let all = Config::parse(Path::new(FILE_NAME), &on).unwrap_or_else(|error| panic!("{error}\n{on}"));
+        let resolved = all.resolve(Some("ci"), Some("train-x")).unwrap();
+        assert_eq!(resolved.get("run.repeat").unwrap().value.text(), "5");
+        assert_eq!(resolved.get("run.timeout").unwrap().value.text(), "2h");
+        for setting in settings().filter(|setting| setting.default.is_some()) {
+            assert!(resolved.get(&setting.key()).is_some(), "{} is not in it", setting.key());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The phases of a command: what it marks, and the lines of its output.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::process::Command;
+
+use command_fds::{CommandFdExt as _, FdMapping};
+use plimsoll::command::{MARKS, MAX_PHASES, MarkPipe, MarkSocket, OutputTap, Running};
+
+use super::super::args::Run;
+
+/// Where phases of one run come from.
+pub struct Phases {
+    socket: Option<MarkSocket>,
+    pipe: Option<MarkPipe>,
+    tap: Option<OutputTap>,
+    begun: usize,
+}
+
+impl Phases {
+    /// Has `command` tell of its phases.
+    pub fn attach(arguments: &Run, command: &mut Command) -> io::Result<Self> {
+        // Without a socket the command runs all the same, and `plimsoll mark` says that there is no run.
+        let socket = MarkSocket::open().ok();
+        match &socket {
+            Some(socket) => command.env(MARKS, socket.address()),
+            None => command.env_remove(MARKS),
+        };
+        let mut pipe = None;
+        if let Some(child_fd) = arguments.phase_fd {
+            let (reader, writer) = MarkPipe::open()?;
+            let mapping = FdMapping { parent_fd: writer.into(), child_fd: child_fd.into() };
+            command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
+            pipe = Some(reader);
+        }
+        let tap = (!arguments.phases.is_empty()).then(|| OutputTap::attach(command, &arguments.phases)).transpose()?;
+        // The phase that begins with the program is one.
+        Ok(Self { socket, pipe, tap, begun: 1 })
+    }
+
+    /// What becomes readable when a phase is to begin.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let socket = self.socket.as_ref().map(MarkSocket::fd);
+        socket.into_iter().chain(self.pipe.as_ref().and_then(MarkPipe::fd)).chain(self.tap.as_ref().map(OutputTap::fd))
+    }
+
+    /// Begins the phases that were told of.
+    pub fn begin(&mut self, running: &Running) {
+        let begun = &mut self.begun;
+        let mut begin = |name: &str| {
+            *begun += 1;
+            if *begun <= MAX_PHASES {
+                running.phase(name);
+            }
+        };
+        if let Some(tap) = &self.tap {
+            tap.take(&mut begin);
+        }
+        if let Some(pipe) = &mut self.pipe {
+            pipe.take(&mut begin);
+        }
+        if let Some(socket) = &self.socket {
+            socket.take(&mut begin);
+        }
+    }
+
+    /// Follows a terminal whose size may have changed.
+    pub fn resize(&self) {
+        self.tap.iter().for_each(OutputTap::resize);
+    }
+
+    /// Lets the rest of the output through, once the command has ended; how many phases were too many.
+    pub fn finish(self) -> usize {
+        if let Some(tap) = self.tap {
+            tap.finish();
+        }
+        self.begun.saturating_sub(MAX_PHASES)
+    }
+}

@@ -1,0 +1,212 @@
+//! The text of `plimsoll.toml` to its settings, each with its place; what is not known is an error that says what was
+//! meant.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use regex::Regex;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Position};
+use super::setting::{Kind, LIMITED, SECTIONS, named, settings};
+use super::value::{Value, limit};
+use crate::suggest::nearest;
+
+/// The settings of a table, by their names over all sections.
+pub(super) type Body = BTreeMap<String, (Value, Position)>;
+
+/// Settings for the labels that a pattern matches.
+#[derive(Clone, Debug)]
+pub(super) struct Override {
+    pub(super) label: Regex,
+    /// How the label was written.
+    pub(super) written: String,
+    pub(super) body: Body,
+}
+
+/// Settings, and those that are for some labels alone; the last that matches counts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    pub(super) body: Body,
+    pub(super) overrides: Vec<Override>,
+}
+
+/// The scope of a whole file, and the profiles in it.
+pub(super) fn file(path: &Path, text: &str) -> Result<(Scope, BTreeMap<String, Scope>), ConfigError> {
+    let table = DeTable::parse(text).map_err(|error| ConfigError::Toml {
+        path: path.to_owned(),
+        at: Position::of(text, error.span().map_or(0, |span| span.start)),
+        message: error.message().to_owned(),
+    })?;
+    let reader = Reader { path, text };
+    let mut profiles = BTreeMap::new();
+    let mut rest = Vec::new();
+    for (key, value) in table.get_ref() {
+        if key.get_ref() != "profile" {
+            rest.push((key, value));
+            continue;
+        }
+        for (name, profile) in reader.table("profile", value)? {
+            let place = format!("profile.{}", name.get_ref());
+            let entries = reader.table(&place, profile)?.iter().collect();
+            profiles.insert(name.get_ref().to_string(), reader.scope(entries, &place)?);
+        }
+    }
+    Ok((reader.scope(rest, "")?, profiles))
+}
+
+type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn at<T>(&self, item: &Spanned<T>) -> Position {
+        Position::of(self.text, item.span().start)
+    }
+
+    fn table<'a, 'i>(&self, key: &str, value: &'a Spanned<DeValue<'i>>) -> Result<&'a DeTable<'i>, ConfigError> {
+        value.get_ref().as_table().ok_or_else(|| self.wrong(key, value, "a table".to_owned()))
+    }
+
+    fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, expects: String) -> ConfigError {
+        let found = match value.get_ref() {
+            DeValue::Table(_) => "a table".to_owned(),
+            DeValue::Array(_) => "a list".to_owned(),
+            other => format!("a {}", other.type_str()),
+        };
+        ConfigError::Value { path: self.path.to_owned(), at: self.at(value), key: key.to_owned(), expects, found }
+    }
+
+    fn unknown<'k>(
+        &self,
+        key: &Spanned<impl AsRef<str>>,
+        place: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) -> ConfigError {
+        let name = key.get_ref().as_ref();
+        let known: Vec<&str> = known.into_iter().collect();
+        let hint = match nearest(&name.replace('-', "_"), &known) {
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None => format!("; there are `{}`", known.join("`, `")),
+        };
+        let place = if place.is_empty() { "at the top".to_owned() } else { format!("in [{place}]") };
+        ConfigError::Unknown { path: self.path.to_owned(), at: self.at(key), key: name.to_owned(), place, hint }
+    }
+
+    /// What stands at the top of a file, or in a profile called `place`.
+    fn scope(&self, entries: Vec<Entry<'_, '_>>, place: &str) -> Result<Scope, ConfigError> {
+        let mut scope = Scope::default();
+        for (key, value) in entries {
+            let name: &str = key.get_ref();
+            if name == "overrides" {
+                let list = value.get_ref().as_array();
+                let list =
+                    list.ok_or_else(|| self.wrong("overrides", value, "a list of tables, [[overrides]]".to_owned()))?;
+                for one in list.iter() {
+                    scope.overrides.push(self.one_override(one, place)?);
+                }
+            } else if SECTIONS.iter().any(|(section, _)| *section == name) {
+                let of_labels = self.section(name, value, place, &mut scope.body)?;
+                scope.overrides.extend(of_labels);
+            } else {
+                let extra = if place.is_empty() { &["overrides", "profile"][..] } else { &["overrides"] };
+                let known = SECTIONS.iter().map(|(section, _)| *section).chain(extra.iter().copied());
+                return Err(self.unknown(key, place, known));
+            }
+        }
+        Ok(scope)
+    }
+
+    fn one_override(&self, table: &Spanned<DeValue<'_>>, place: &str) -> Result<Override, ConfigError> {
+        let place = if place.is_empty() { "overrides".to_owned() } else { format!("{place}.overrides") };
+        let entries = self.table(&place, table)?;
+        let mut label = None;
+        let mut body = Body::new();
+        for (key, value) in entries {
+            let name: &str = key.get_ref();
+            if name == "label" {
+                let written = value.get_ref().as_str();
+                let written = written.ok_or_else(|| self.wrong("label", value, "a pattern of labels".to_owned()))?;
+                let pattern = Regex::new(written).map_err(|error| ConfigError::Value {
+                    path: self.path.to_owned(),
+                    at: self.at(value),
+                    key: "label".to_owned(),
+                    expects: "a regular expression".to_owned(),
+                    found: format!("`{written}` ({})", error.to_string().lines().last().unwrap_or_default()),
+                })?;
+                label = Some((pattern, written.to_owned()));
+            } else if SECTIONS.iter().any(|(section, _)| *section == name) {
+                self.section(name, value, &place, &mut body)?;
+            } else {
+                let known = SECTIONS.iter().map(|(section, _)| *section).chain(["label"]);
+                return Err(self.unknown(key, &place, known));
+            }
+        }
+        let (label, written) =
+            label.ok_or_else(|| ConfigError::NoLabel { path: self.path.to_owned(), at: self.at(table) })?;
+        Ok(Override { label, written, body })
+    }
+
+    /// Reads a section into `body`; gives the tables of labels that stand in `ceilings`.
+    fn section(
+        &self,
+        section: &str,
+        value: &Spanned<DeValue<'_>>,
+        place: &str,
+        body: &mut Body,
+    ) -> Result<Vec<Override>, ConfigError> {
+        let whole = if place.is_empty() { section.to_owned() } else { format!("{place}.{section}") };
+        let mut of_labels = Vec::new();
+        for (key, value) in self.table(&whole, value)? {
+            let name: &str = key.get_ref();
+            if name == "limits" && LIMITED.contains(&section) {
+                for (figure, allowance) in self.table(&format!("{whole}.limits"), value)? {
+                    let name = format!("{section}.limits.{}", figure.get_ref());
+                    let read = self.value(Kind::Allowance, &name, allowance)?;
+                    if limit(figure.get_ref(), &read.text()).is_none() {
+                        let expects = "a figure's name, in which `*` is any text".to_owned();
+                        return Err(self.wrong(&name, allowance, expects));
+                    }
+                    self.put(body, name, read, figure)?;
+                }
+            } else if let Some(setting) = named(section, name) {
+                let read = self.value(setting.kind, &format!("{whole}.{}", setting.name), value)?;
+                self.put(body, setting.key(), read, key)?;
+            } else if let (true, DeValue::Table(_)) = (section == "ceilings", value.get_ref()) {
+                let mut of_label = Body::new();
+                self.section("ceilings", value, &format!("ceilings.{name}"), &mut of_label)?;
+                let label = Regex::new(&format!("^(?:{})$", regex::escape(name)));
+                let label = label.map_err(|_| self.wrong(name, value, "a label".to_owned()))?;
+                of_labels.push(Override { label, written: name.to_owned(), body: of_label });
+            } else {
+                let of_section: Vec<&'static str> =
+                    settings().filter(|setting| setting.section == section).map(|setting| setting.name).collect();
+                let limits = LIMITED.contains(&section).then_some("limits");
+                return Err(self.unknown(key, &whole, of_section.into_iter().chain(limits)));
+            }
+        }
+        Ok(of_labels)
+    }
+
+    fn value(&self, kind: Kind, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, ConfigError> {
+        Value::read(kind, value.get_ref()).map_err(|found| ConfigError::Value {
+            path: self.path.to_owned(),
+            at: self.at(value),
+            key: key.to_owned(),
+            expects: kind.expects().to_owned(),
+            found,
+        })
+    }
+
+    fn put<T>(&self, body: &mut Body, key: String, value: Value, at: &Spanned<T>) -> Result<(), ConfigError> {
+        let at = self.at(at);
+        match body.insert(key.clone(), (value, at)) {
+            None => Ok(()),
+            Some(_) => Err(ConfigError::Twice { path: self.path.to_owned(), at, key }),
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! [`Config`]: a configuration, and what it sets for a profile and a label.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::error::{ConfigError, Position};
+use super::find::MAX_CONFIG;
+use super::read::{Body, Scope, file};
+use super::setting::settings;
+use super::value::{Value, limit};
+use crate::ceiling::{Ceiling, Ceilings};
+use crate::gate::{BaselineSource, Condition, Conditions, Limit};
+use crate::suggest::nearest;
+
+/// A configuration that was read and checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    path: PathBuf,
+    top: Scope,
+    profiles: BTreeMap<String, Scope>,
+}
+
+/// Where the value of a setting comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub path: PathBuf,
+    /// The place in it.
+    pub at: Position,
+    /// The profile that it stands in; absent at the top of the file.
+    pub profile: Option<String>,
+    /// The pattern of the labels that it is for; absent where it is for all.
+    pub label: Option<String>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path.display(), self.at)?;
+        if let Some(profile) = &self.profile {
+            write!(f, " of profile {profile}")?;
+        }
+        if let Some(label) = &self.label {
+            write!(f, " for label {label}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A setting that a configuration sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    /// The value.
+    pub value: Value,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// What a configuration sets, by the settings' names over all sections, such as `gate.limits.peak_rss`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    set: BTreeMap<String, Set>,
+}
+
+impl Config {
+    /// Reads the configuration at `path`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where it cannot be read, is too large, is no TOML, or has what is not known.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+        let mut text = String::new();
+        let mut bounded = File::open(path).map_err(failed)?.take(MAX_CONFIG.bytes() + 1);
+        bounded.read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_CONFIG.bytes() {
+            return Err(ConfigError::TooLarge { path: path.to_owned(), limit: MAX_CONFIG });
+        }
+        Self::parse(path, &text)
+    }
+
+    /// Reads a configuration from its text; `path` is for messages.
+    ///
+    /// # Errors
+    /// Those of [`Config::read`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let (top, profiles) = file(path, text)?;
+        Ok(Self { path: path.to_owned(), top, profiles })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The profiles in it, by name.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        self.profiles.keys().map(String::as_str)
+    }
+
+    /// What it sets with `profile`, for `label`; without a label, what it sets for all.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoProfile`].
+    pub fn resolve(&self, profile: Option<&str>, label: Option<&str>) -> Result<Resolved, ConfigError> {
+        let scope = profile.map(|name| self.profile(name)).transpose()?;
+        let mut resolved = Resolved::default();
+        // What counts less is put first, and what counts more in its place.
+        self.put(&mut resolved, &self.top.body, None, None);
+        if let Some(scope) = scope {
+            self.put(&mut resolved, &scope.body, profile, None);
+        }
+        let scopes = [(Some(&self.top), None), (scope, profile)];
+        for (scope, profile) in scopes.into_iter().filter_map(|(scope, profile)| Some((scope?, profile))) {
+            for one in &scope.overrides {
+                if label.is_some_and(|label| one.label.is_match(label)) {
+                    self.put(&mut resolved, &one.body, profile, Some(&one.written));
+                }
+            }
+        }
+        Ok(resolved)
+    }
+
+    fn profile(&self, name: &str) -> Result<&Scope, ConfigError> {
+        self.profiles.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.profiles().collect();
+            let hint = match nearest(name, &known) {
+                Some(nearest) => format!("; did you mean `{nearest}`?"),
+                None if known.is_empty() => ", and no other".to_owned(),
+                None => format!("; there are `{}`", known.join("`, `")),
+            };
+            ConfigError::NoProfile { path: self.path.clone(), name: name.to_owned(), hint }
+        })
+    }
+
+    fn put(&self, resolved: &mut Resolved, body: &Body, profile: Option<&str>, label: Option<&str>) {
+        for (key, (value, at)) in body {
+            let origin = Origin {
+                path: self.path.clone(),
+                at: *at,
+                profile: profile.map(str::to_owned),
+                label: label.map(str::to_owned),
+            };
+            resolved.set.insert(key.clone(), Set { value: value.clone(), origin });
+        }
+    }
+}
+
+impl Resolved {
+    /// What is set, by name, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Set)> {
+        self.set.iter().map(|(key, set)| (key.as_str(), set))
+    }
+
+    /// The setting of this name, such as `run.repeat`.
+    pub fn get(&self, key: &str) -> Option<&Set> {
+        self.set.get(key)
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.get(key).map(|set| set.value.text())
+    }
+
+    /// The ceilings.
+    pub fn ceilings(&self) -> Ceilings {
+        let mut ceilings = Ceilings::new();
+        for setting in settings().filter(|setting| setting.section == "ceilings") {
+            let limit = self.text(&setting.key()).and_then(|text| text.parse().ok());
+            if let (Some(limit), Ok(metric)) = (limit, setting.name.parse()) {
+                ceilings.add(Ceiling { metric, limit }).expect("each metric has one setting");
+            }
+        }
+        ceilings
+    }
+
+    /// The limits of a section, in the order in which the last that matches counts: that for all figures first, then those
+    /// with a wildcard, then those of one figure.
+    pub fn limits(&self, section: &str) -> Vec<Limit> {
+        let prefix = format!("{section}.limits.");
+        let set = self.set.iter().filter_map(|(key, set)| Some((key.strip_prefix(&prefix)?, set)));
+        let mut limits: Vec<(u8, &str, Limit)> = set
+            .filter_map(|(name, set)| {
+                let rank = if name == "default" { 0 } else { 2 - u8::from(name.contains(['*', '?'])) };
+                Some((rank, name, limit(name, &set.value.text())?))
+            })
+            .collect();
+        limits.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        limits.into_iter().map(|(_, _, limit)| limit).collect()
+    }
+
+    /// The confidence of a section's intervals.
+    pub fn confidence(&self, section: &str) -> Option<f64> {
+        self.text(&format!("{section}.confidence"))?.parse().ok()
+    }
+
+    /// The baseline of the gate.
+    pub fn baseline(&self) -> Option<BaselineSource> {
+        self.text("gate.baseline")?.parse().ok()
+    }
+
+    /// The conditions that may differ.
+    pub fn allow(&self) -> Vec<Condition> {
+        let words = self.get("gate.allow").map_or(&[][..], |set| set.value.texts());
+        words.iter().filter_map(|word| word.parse().ok()).flat_map(|Conditions(conditions)| conditions).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WHOLE: &str = r#"
+[ceilings]
+peak_rss = "2 GiB"
+swap-growth = 0
+
+[ceilings.train]
+peak_rss = "8 GiB"
+
+[gate]
+baseline = "git:main"
+allow = ["kernel", "machine"]
+confidence = 0.95
+limits = { default = "10%", peak_rss = "5% | 64 MiB", "epoch*.peak_rss" = "7%" }
+
+[run]
+repeat = 5
+sample_interval = "5ms"
+
+[[overrides]]
+label = "^train-"
+run = { repeat = 3 }
+
+[profile.ci.run]
+repeat = 10
+enforce = true
+
+[[profile.ci.overrides]]
+label = "large$"
+ceilings = { peak_rss = "16 GiB" }
+"#;
+
+    fn config(text: &str) -> Config {
+        Config::parse(Path::new("plimsoll.toml"), text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn value(config: &Config, profile: Option<&str>, label: Option<&str>, key: &str) -> (String, String) {
+        let resolved = config.resolve(profile, label).unwrap();
+        let set = resolved.get(key).unwrap_or_else(|| panic!("{key} is not set"));
+        (set.value.text(), set.origin.to_string())
+    }
+
+    #[test]
+    fn the_nearest_place_counts() {
+        let config = config(WHOLE);
+        let of = |profile, label, key| {
+            let (value, origin) = value(&config, profile, label, key);
+            format!("{value} from {origin}")
+        };
+        assert_eq!(of(None, None, "run.repeat"), "5 from plimsoll.toml:16:1");
+        assert_eq!(of(Some("ci"), None, "run.repeat"), "10 from plimsoll.toml:24:1 of profile ci");
+        assert_eq!(of(Some("ci"), Some("train-x"), "run.repeat"), "3 from plimsoll.toml:21:9 for label ^train-");
+        assert_eq!(of(None, Some("train"), "ceilings.peak_rss"), "8 GiB from plimsoll.toml:7:1 for label train");
+        assert_eq!(of(None, Some("trains"), "ceilings.peak_rss"), "2 GiB from plimsoll.toml:3:1");
+        let large = "16 GiB from plimsoll.toml:29:14 of profile ci for label large$";
+        assert_eq!(of(Some("ci"), Some("train-large"), "ceilings.peak_rss"), large);
+        assert_eq!(of(None, None, "ceilings.swap_growth"), "0 B from plimsoll.toml:4:1");
+    }
+
+    #[test]
+    fn settings_are_what_commands_use() {
+        let resolved = config(WHOLE).resolve(None, None).unwrap();
+        let ceilings: Vec<String> = resolved.ceilings().iter().map(|ceiling| ceiling.to_string()).collect();
+        assert_eq!(ceilings, ["peak_rss <= 2.00 GiB", "swap_growth <= 0 B"]);
+        assert_eq!(resolved.confidence("gate"), Some(0.95));
+        assert_eq!(resolved.baseline().unwrap().to_string(), "git:main");
+        assert_eq!(resolved.allow().len(), 4);
+        let limits = crate::gate::Limits::new(resolved.limits("gate"), "50%".parse().unwrap());
+        for (figure, allowance) in [("peak_rss", "5% | 64 MiB"), ("epoch 3.peak_rss", "7%"), ("wall", "10%")] {
+            assert_eq!(limits.of(figure).to_string(), allowance, "{figure}");
+        }
+        assert!(resolved.limits("bench_gate").is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_says_where_and_what_was_meant() {
+        for (text, says) in [
+            (
+                "[ceilings]\npeek_rss = 1",
+                "plimsoll.toml:2:1: there is no setting `peek_rss` in [ceilings]; did you mean `peak_rss`?",
+            ),
+            ("[gates]", "plimsoll.toml:1:2: there is no setting `gates` at the top; did you mean `gate`?"),
+            ("x = 1", "plimsoll.toml:1:1: there is no setting `x` at the top; there are `ceilings`, `gate`,"),
+            ("[profile.ci.rum]", "plimsoll.toml:1:13: there is no setting `rum` in [profile.ci]; did you mean `run`?"),
+            ("[run]\nrepeat = \"5\"", "plimsoll.toml:2:10: `run.repeat` is a whole number, and not \"5\""),
+            ("[run]\nrepeat = -5", "plimsoll.toml:2:10: `run.repeat` is a whole number, and not -5"),
+            (
+                "[run]\ntimeout = \"soon\"",
+                "plimsoll.toml:2:11: `run.timeout` is a time such as \"10ms\", and not \"soon\" (",
+            ),
+            ("[gate]\nconfidence = 99.0", "plimsoll.toml:2:14: `gate.confidence` is a number from 0.5 to below 1"),
+            ("[gate]\nallow = [\"mood\"]", "plimsoll.toml:2:9: `gate.allow` is a list of conditions"),
+            (
+                "[gate.limits]\npeak_rss = \"five\"",
+                "plimsoll.toml:2:12: `gate.limits.peak_rss` is an allowance such as",
+            ),
+            (
+                "[ceilings]\npeak_rss = \"2 GB of it\"",
+                "plimsoll.toml:2:12: `ceilings.peak_rss` is an amount such as \"2 GiB\"",
+            ),
+            ("[run]\nkeep_going = true\nkeep-going = true", "`run.keep_going` is set twice: keep one of them"),
+            ("[[overrides]]\nrun = {}", "an override needs `label`, a pattern of the labels that it is for"),
+            ("[[overrides]]\nlabel = \"(\"", "plimsoll.toml:2:9: `label` is a regular expression, and not `(` ("),
+            ("run = 1", "plimsoll.toml:1:7: `run` is a table, and not a integer"),
+            ("[run", "plimsoll.toml:1:"),
+        ] {
+            let error = Config::parse(Path::new("plimsoll.toml"), text).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        let error = config(WHOLE).resolve(Some("cl"), None).unwrap_err().to_string();
+        assert_eq!(error, "plimsoll.toml has no profile `cl`; there are `ci`");
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        for setting in settings() {
+            let value = match setting.kind {
+                super::super::Kind::Bytes => "\"1 GiB\"",
+                super::super::Kind::Time => "\"1s\"",
+                super::super::Kind::Count => "1",
+                super::super::Kind::Confidence => "0.9",
+                super::super::Kind::Switch => "true",
+                super::super::Kind::Conditions => "[\"kernel\"]",
+                super::super::Kind::Allowance => "\"5%\"",
+                super::super::Kind::Text | super::super::Kind::Baseline => "\"x\"",
+            };
+            let text = format!("[{}]\n{} = {value}\n", setting.section, setting.name);
+            assert!(config(&text).resolve(None, None).unwrap().get(&setting.key()).is_some(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(
+            text in "(\\[|\\]|ceilings|gate|limits|run|repeat|profile|ci|overrides|label|peak_rss|\\.|=| |\"|5%|1|true|\\{|\\}|,|\n|é){0,40}"
+        ) {
+            if let Err(error) = Config::parse(Path::new("plimsoll.toml"), &text) {
+                prop_assert!(error.to_string().starts_with("plimsoll.toml:"), "{}", error);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The JSON Schema of `plimsoll.toml`, for editors, as `plimsoll schema config` prints it and `docs/schema/` keeps it.
+
+use serde_json::{Map, Value, json};
+
+use super::setting::{Kind, LIMITED, SECTIONS, Setting, settings};
+use crate::gate::Condition;
+
+/// The JSON Schema (draft 2020-12) of `plimsoll.toml`.
+pub fn config() -> Value {
+    let mut scope = sections();
+    let mut one_override = sections();
+    one_override.insert(
+        "label".to_owned(),
+        json!({ "type": "string", "description": "A regular expression: the labels that this is for" }),
+    );
+    let overrides = json!({
+        "type": "array",
+        "description": "Settings of the labels that a pattern matches; the last that matches counts",
+        "items": object(one_override, &["label"], None),
+    });
+    scope.insert("overrides".to_owned(), overrides);
+    let mut top = scope.clone();
+    let profile = object(scope, &[], Some("Settings that --profile chooses"));
+    top.insert(
+        "profile".to_owned(),
+        json!({ "type": "object", "description": "Profiles by name, chosen by --profile", "additionalProperties": profile }),
+    );
+    let mut schema = object(top, &[], Some("The configuration of plimsoll for a project"));
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "plimsoll.toml".into();
+    schema
+}
+
+fn object(properties: Map<String, Value>, required: &[&str], about: Option<&str>) -> Value {
+    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    if let Some(about) = about {
+        schema["description"] = about.into();
+    }
+    schema
+}
+
+fn sections() -> Map<String, Value> {
+    let section = |(section, about): &(&'static str, &'static str)| {
+        let of_section = settings().filter(|setting| setting.section == *section);
+        let mut properties: Map<String, Value> =
+            of_section.map(|setting| (setting.name.to_owned(), value(&setting))).collect();
+        if LIMITED.contains(section) {
+            let about = "What figures may get worse by, by their names; `*` is any text, `default` all that none names";
+            let limits =
+                json!({ "type": "object", "description": about, "additionalProperties": { "type": "string" } });
+            properties.insert("limits".to_owned(), limits);
+        }
+        let mut schema = object(properties.clone(), &[], Some(about));
+        if *section == "ceilings" {
+            schema["additionalProperties"] = object(properties, &[], Some("The ceilings of this label"));
+        }
+        ((*section).to_owned(), schema)
+    };
+    SECTIONS.iter().map(section).collect()
+}
+
+fn value(setting: &Setting) -> Value {
+    let mut schema = match setting.kind {
+        Kind::Bytes => json!({ "type": ["string", "integer"], "minimum": 0 }),
+        Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Confidence => json!({ "type": "number", "minimum": 0.5, "exclusiveMaximum": 1 }),
+        Kind::Switch => json!({ "type": "boolean" }),
+        Kind::Conditions => {
+            let names: Vec<&str> = Condition::ALL.map(Condition::name).into_iter().chain(["machine"]).collect();
+            json!({ "type": ["array", "string"], "items": { "enum": names } })
+        }
+        Kind::Time | Kind::Text | Kind::Baseline | Kind::Allowance => json!({ "type": "string" }),
+    };
+    schema["description"] = setting.about.into();
+    if let Some(default) = setting.default {
+        let typed = match setting.kind {
+            Kind::Count | Kind::Confidence | Kind::Switch => serde_json::from_str(default).ok(),
+            _ => None,
+        };
+        schema["default"] = typed.unwrap_or_else(|| default.into());
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::schema::tests::assert_committed;
+
+    #[test]
+    fn the_committed_schema_is_up_to_date() {
+        assert_committed("plimsoll.config-1.json", &config());
+    }
+
+    #[test]
+    fn every_setting_is_in_it() {
+        let schema = config();
+        for setting in settings() {
+            for root in ["", "/properties/profile/additionalProperties", "/properties/overrides/items"] {
+                let at = format!("{root}/properties/{}/properties/{}", setting.section, setting.name);
+                assert_eq!(schema.pointer(&at).map(|found| &found["description"]), Some(&setting.about.into()), "{at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The settings that `plimsoll.toml` may hold: one table, from which it is read, shown, explained and described to editors.
+
+use crate::meter::Metric;
+
+/// What a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An amount such as `"2 GiB"`, or a number of bytes.
+    Bytes,
+    /// A time such as `"10ms"`.
+    Time,
+    /// A whole number.
+    Count,
+    /// A number from 0.5 to below 1.
+    Confidence,
+    /// `true` or `false`.
+    Switch,
+    /// A text, such as the path of a file.
+    Text,
+    /// A record, a folder of them, `git:REVISION[:PATH]`.
+    Baseline,
+    /// Conditions of a comparison, in a list.
+    Conditions,
+    /// What a figure may get worse by, such as `"5% | 64 MiB"`.
+    Allowance,
+}
+
+impl Kind {
+    /// What is written for it.
+    pub const fn expects(self) -> &'static str {
+        match self {
+            Self::Bytes => "an amount such as \"2 GiB\"",
+            Self::Time => "a time such as \"10ms\"",
+            Self::Count => "a whole number",
+            Self::Confidence => "a number from 0.5 to below 1, such as 0.99",
+            Self::Switch => "true or false",
+            Self::Text => "a text",
+            Self::Baseline => "a file, a folder or \"git:REVISION\"",
+            Self::Conditions => "a list of conditions, such as [\"kernel\", \"machine\"]",
+            Self::Allowance => "an allowance such as \"5% | 64 MiB\"",
+        }
+    }
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The table that it stands in.
+    pub section: &'static str,
+    /// Its key there.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// What it does, in a sentence without its full stop.
+    pub about: &'static str,
+    /// What holds where nothing sets it; `None` where nothing does then.
+    pub default: Option<&'static str>,
+}
+
+impl Setting {
+    /// Its name over all sections, such as `run.repeat`.
+    pub fn key(&self) -> String {
+        format!("{}.{}", self.section, self.name)
+    }
+}
+
+/// The sections, each with what it is for, in the order of a report.
+pub const SECTIONS: [(&str, &str); 6] = [
+    ("ceilings", "What `run`, `check` and `gate` hold memory to; a table [ceilings.LABEL] is for that label alone"),
+    ("gate", "How `gate` and `ab` judge; [gate.limits] says what figures may get worse by"),
+    ("bench_gate", "How `bench-gate` judges; [bench_gate.limits] is by the names of benchmarks"),
+    ("run", "How `run` runs a command, and `ab` and `calibrate` with it"),
+    ("check", "How `check`, `validate` and `profile` run"),
+    ("report", "The reports that commands write beside what they print; `-` is standard output"),
+];
+
+/// Sections with a table `limits`, whose keys are names of figures, in which `*` stands for any text.
+pub const LIMITED: [&str; 2] = ["gate", "bench_gate"];
+
+const fn setting(
+    section: &'static str,
+    name: &'static str,
+    kind: Kind,
+    about: &'static str,
+    default: Option<&'static str>,
+) -> Setting {
+    Setting { section, name, kind, about, default }
+}
+
+/// Every setting but ceilings, which are one a metric, and limits, which are by name.
+const OTHERS: &[Setting] = &[
+    setting("gate", "baseline", Kind::Baseline, "What figures are held against", None),
+    setting(
+        "gate",
+        "folder",
+        Kind::Text,
+        "The folder of baselines that git:REVISION reads and --update-baseline writes",
+        Some("plimsoll-baselines"),
+    ),
+    setting("gate", "confidence", Kind::Confidence, "The confidence of intervals", Some("0.99")),
+    setting("gate", "allow", Kind::Conditions, "Conditions that may differ from the baseline's", None),
+    setting("bench_gate", "baseline", Kind::Text, "The baseline as criterion saved it", Some("base")),
+    setting("bench_gate", "confidence", Kind::Confidence, "The confidence of intervals", Some("0.99")),
+    setting("run", "repeat", Kind::Count, "How often a command is run; a comparison takes five", Some("1")),
+    setting("run", "warmup", Kind::Count, "How often it is run before, which counts for nothing", Some("0")),
+    setting("run", "timeout", Kind::Time, "How long a run may take", None),
+    setting("run", "enforce", Kind::Switch, "Whether a command is stopped at its ceilings", Some("false")),
+    setting("run", "keep_going", Kind::Switch, "Whether the next run follows one that failed", Some("false")),
+    setting("run", "pss", Kind::Switch, "Whether the proportional set is read", Some("false")),
+    setting("run", "gpu", Kind::Switch, "Whether memory on GPUs is read", Some("false")),
+    setting("run", "cgroup", Kind::Switch, "Whether a control group is made for the command", Some("false")),
+    setting("run", "sample_interval", Kind::Time, "The time between two samples", Some("10ms")),
+    setting("run", "record", Kind::Text, "Where the record goes", None),
+    setting("check", "timeout", Kind::Time, "How long a launch may take", Some("60s")),
+    setting("check", "python", Kind::Text, "The Python with torch for `py:` kernels", Some("python3")),
+    setting("check", "batch_bytes", Kind::Bytes, "The most bytes resident together while profiling", Some("1 GiB")),
+    setting(
+        "check",
+        "recycle_after",
+        Kind::Bytes,
+        "Bytes of entries after which a validation worker is replaced",
+        Some("16 GiB"),
+    ),
+    setting("check", "recycle_rss", Kind::Bytes, "Resident memory at which a validation worker is replaced", None),
+    setting("check", "sample_interval", Kind::Time, "The time between two samples", Some("10ms")),
+    setting("check", "record", Kind::Text, "Where the record goes", Some("plimsoll-record.json")),
+    setting("report", "html", Kind::Text, "A page with timelines", None),
+    setting("report", "markdown", Kind::Text, "A summary such as $GITHUB_STEP_SUMMARY takes", None),
+    setting("report", "junit", Kind::Text, "JUnit XML, a case a ceiling", None),
+    setting("report", "annotations", Kind::Text, "Annotations of GitHub", None),
+    setting("report", "gitlab", Kind::Text, "A report of GitLab's code quality", None),
+    setting("report", "bencher", Kind::Text, "Bencher Metric Format", None),
+    setting("report", "github_benchmark", Kind::Text, "JSON of github-action-benchmark", None),
+    setting("report", "csv", Kind::Text, "Every figure as CSV", None),
+    setting("report", "openmetrics", Kind::Text, "OpenMetrics text", None),
+];
+
+/// Every setting that has a name of its own, in the order of a report.
+pub fn settings() -> impl Iterator<Item = Setting> {
+    let ceiling = |metric: Metric| {
+        let about = if metric.is_floor() { "The least that has to remain" } else { "The most that may be used" };
+        setting("ceilings", metric.name(), Kind::Bytes, about, None)
+    };
+    Metric::ALL.into_iter().map(ceiling).chain(OTHERS.iter().copied())
+}
+
+/// The setting `name` of `section`, with `_` or `-` between its words.
+pub(super) fn named(section: &str, name: &str) -> Option<Setting> {
+    let plain = name.replace('-', "_");
+    settings().find(|setting| setting.section == section && setting.name == plain)
+}

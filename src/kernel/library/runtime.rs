@@ -1,0 +1,154 @@
+//! [`Runtime`]: the implementation of the ABI, `libtvm_ffi.so`, where a library needs it, and errors with and without it.
+//!
+//! A kernel says why it failed before it returns: by `TVMFFIErrorSetRaised`, which only `libtvm_ffi.so` has, or by
+//! `TVMFFIErrorSetRaisedFromCStr`. The `plimsoll` command exports the latter itself and calls [`raise`], so that a
+//! kernel in plain C needs no other library.
+
+use std::cell::RefCell;
+use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+
+use super::abi::{Any, ByteArray, ErrorCell, Object, index};
+
+/// What a kernel raised: a kind such as `ValueError`, and what it said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// The kind.
+    pub kind: String,
+    /// The message.
+    pub message: String,
+}
+
+thread_local! {
+    /// What the kernel on this thread raised without `libtvm_ffi.so`.
+    static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
+}
+
+/// Loaded once, and for the life of the process: kernels hold pointers into it.
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// Notes an error of the kernel that runs on this thread, as `TVMFFIErrorSetRaisedFromCStr` does.
+pub fn raise(kind: &str, message: &str) {
+    if let Some(runtime) = RUNTIME.get()
+        && let (Ok(kind), Ok(message)) = (CString::new(kind), CString::new(message))
+    {
+        // One place for errors: code of the library in C++ would not look into ours.
+        // SAFETY: a function of the ABI of this type, given two texts that end in zero and outlive the call.
+        unsafe { (runtime.set_raised)(kind.as_ptr(), message.as_ptr()) };
+        return;
+    }
+    RAISED.set(Some(Raised { kind: kind.to_owned(), message: message.to_owned() }));
+}
+
+/// What the last kernel on this thread raised, where it said so.
+pub(super) fn take_raised() -> Option<Raised> {
+    RAISED.take().or_else(|| RUNTIME.get()?.take_raised())
+}
+
+/// The functions of `libtvm_ffi.so` that are used.
+pub(super) struct Runtime {
+    set_raised: unsafe extern "C" fn(*const c_char, *const c_char),
+    move_raised: unsafe extern "C" fn(*mut *mut c_void),
+    release: unsafe extern "C" fn(*mut c_void) -> c_int,
+    global: unsafe extern "C" fn(*const ByteArray, *mut *mut c_void) -> c_int,
+    call: unsafe extern "C" fn(*mut c_void, *mut Any, i32, *mut Any) -> c_int,
+}
+
+impl Runtime {
+    /// The one that is loaded.
+    pub fn loaded() -> Option<&'static Self> {
+        RUNTIME.get()
+    }
+
+    /// Loads `file`, its symbols for every library that is loaded after it.
+    ///
+    /// # Errors
+    /// What the loader said.
+    pub fn load(file: &OsStr) -> Result<&'static Self, String> {
+        if let Some(runtime) = RUNTIME.get() {
+            return Ok(runtime);
+        }
+        // SAFETY: the library is the ABI's own implementation, whose setup only registers its types; it is never unloaded.
+        let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }.map_err(|e| e.to_string())?;
+        let runtime = Self::of(&library).map_err(|e| e.to_string())?;
+        std::mem::forget(library);
+        Ok(RUNTIME.get_or_init(|| runtime))
+    }
+
+    fn of(library: &Library) -> Result<Self, libloading::Error> {
+        // SAFETY: each symbol is looked up under the type that `tvm/ffi/c_api.h` declares for it.
+        unsafe {
+            Ok(Self {
+                set_raised: *library.get(b"TVMFFIErrorSetRaisedFromCStr\0")?,
+                move_raised: *library.get(b"TVMFFIErrorMoveFromRaised\0")?,
+                release: *library.get(b"TVMFFIObjectDecRef\0")?,
+                global: *library.get(b"TVMFFIFunctionGetGlobal\0")?,
+                call: *library.get(b"TVMFFIFunctionCall\0")?,
+            })
+        }
+    }
+
+    fn take_raised(&self) -> Option<Raised> {
+        let mut error = std::ptr::null_mut();
+        // SAFETY: the function writes a handle, or null, which it gives away with a reference.
+        unsafe { (self.move_raised)(&raw mut error) };
+        if error.is_null() {
+            return None;
+        }
+        // SAFETY: what is raised is an error object, whose cell follows its header, and is alive until its reference is given
+        // back below.
+        let raised = unsafe {
+            let cell = &(*error.cast::<Object<ErrorCell>>()).cell;
+            Raised { kind: text(&cell.kind), message: text(&cell.message) }
+        };
+        self.drop_object(error);
+        Some(raised)
+    }
+
+    /// Gives a reference back.
+    pub fn drop_object(&self, object: *mut c_void) {
+        // SAFETY: callers have taken the reference that they give back here from the ABI, once.
+        unsafe { (self.release)(object) };
+    }
+
+    /// Has the library at `path` set up as the ABI's own loader does: its context filled in, its embedded modules unpacked.
+    /// The module that comes of it lives as long as the process.
+    ///
+    /// # Errors
+    /// What the loader raised.
+    pub fn load_module(&self, path: &Path) -> Result<(), String> {
+        const LOADER: &str = "ffi.ModuleLoadFromFile";
+        let said =
+            || take_raised().map_or_else(|| "it did not say why".to_owned(), |r| format!("{}: {}", r.kind, r.message));
+        let name = ByteArray { data: LOADER.as_ptr().cast(), size: LOADER.len() };
+        let mut function = std::ptr::null_mut();
+        // SAFETY: the name outlives the call, which writes a handle or null.
+        let failed = unsafe { (self.global)(&raw const name, &raw mut function) } != 0;
+        if failed || function.is_null() {
+            return Err(format!("{LOADER}: {}", said()));
+        }
+        let path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
+        let (mut argument, mut module) = (Any::pointer(index::RAW_STRING, path.as_ptr()), Any::NONE);
+        // SAFETY: the handle is a function, the argument a text that outlives the call, the result is set to None before.
+        let failed = unsafe { (self.call)(function, &raw mut argument, 1, &raw mut module) } != 0;
+        self.drop_object(function);
+        if failed { Err(said()) } else { Ok(()) }
+    }
+}
+
+/// A text of the ABI, at most as much of it as a message can use.
+///
+/// # Safety
+/// `array` is null, or points to as many bytes as it says.
+unsafe fn text(array: &ByteArray) -> String {
+    const LONGEST: usize = 64 << 10;
+    if array.data.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's.
+    let bytes = unsafe { std::slice::from_raw_parts(array.data.cast::<u8>(), array.size.min(LONGEST)) };
+    String::from_utf8_lossy(bytes).into_owned()
+}

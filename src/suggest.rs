@@ -1,0 +1,8 @@
+//! What was meant by a name that is not known.
+
+/// The known name that is most like `name`, where one is like it.
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    const ALIKE: f64 = 0.8;
+    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), *known));
+    alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
