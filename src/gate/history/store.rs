@@ -359,8 +359,8 @@ mod tests {
         let (_dir, path) = scene();
         let mut history = History::create(&path).unwrap();
         let record = sample::command();
-        history.add(&commit("a", 1), &[record.clone()]).unwrap();
-        assert_eq!(history.add(&commit("a", 1), &[record.clone()]).unwrap(), [Added::Known]);
+        history.add(&commit("a", 1), std::slice::from_ref(&record)).unwrap();
+        assert_eq!(history.add(&commit("a", 1), std::slice::from_ref(&record)).unwrap(), [Added::Known]);
         let entries = history.entries(&Subject::of(&record), "main", 9).unwrap();
         assert_eq!(entries, [Entry { commit: commit("a", 1), record: distilled(&record) }]);
     }
