@@ -5,6 +5,7 @@
 
 mod cli;
 mod guardian;
+mod live;
 mod progress;
 mod protocol;
 mod replace;

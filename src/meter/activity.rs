@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Add, Sub};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,13 @@ impl Counters {
             oom_kills_of: self.oom_kills_of,
         }
     }
+}
+
+/// The processor time of a process and of the children that it has reaped; `None` where it is gone.
+pub(super) fn cpu_of(pid: u32) -> Option<Duration> {
+    let usage = Stat::read(pid).ok()?.usage;
+    let ticks = usage.user_ticks.saturating_add(usage.system_ticks);
+    Some(Duration::from_nanos(ticks.saturating_mul(1_000_000_000 / ticks_per_second())))
 }
 
 fn ticks_per_second() -> u64 {

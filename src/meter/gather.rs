@@ -122,6 +122,25 @@ impl Gatherer {
         self.watches.take()
     }
 
+    /// The phase under way, and how long it has lasted.
+    pub(super) fn under_way(&self) -> Option<(String, Duration)> {
+        let phase = self.phase.as_ref()?;
+        Some((phase.name().to_owned(), Duration::from_nanos(phase.nanoseconds_to(Instant::now()))))
+    }
+
+    /// The memory that is available on the system now.
+    pub(super) fn available(&mut self) -> Option<ByteSize> {
+        self.system.read(&mut self.text).ok()?.available
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.tree.nodes()
+    }
+
+    pub(super) fn name_of<'a>(&'a self, node: &'a Node) -> &'a str {
+        self.names.get(&node.id).unwrap_or(&node.name)
+    }
+
     pub(crate) fn begin_phase(&mut self, name: &str) {
         self.end_phase();
         self.take_births();

@@ -177,8 +177,7 @@ impl Phase {
                 shmem: totals.shmem,
                 swap: totals.swap,
                 available: pass.system.as_ref().ok().and_then(|system| system.available),
-                // What one process holds is the whole.
-                largest: if largest.len() > 1 { largest } else { Vec::new() },
+                largest,
             });
         }
         if let SmapsPass::Taken { late, mappings, .. } = &pass.smaps {

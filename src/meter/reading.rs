@@ -81,8 +81,8 @@ pub struct TimelinePoint {
     /// Memory available on the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<ByteSize>,
-    /// The largest processes of the tree then, the largest first, at most four; none where there is one process, which
-    /// has all.
+    /// The largest processes of the tree then, the largest first, at most four; none where no point has
+    /// several, for one process holds all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<ProcessRss>,
 }

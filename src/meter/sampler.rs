@@ -8,6 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::MeterError;
 use super::gather::Gatherer;
+use super::glance::Viewer;
 use super::options::MeterOptions;
 use super::process::ProcessId;
 use super::reading::PhaseReadings;
@@ -41,7 +42,7 @@ pub struct Meter {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     gatherer: Mutex<Gatherer>,
     /// Told when the sampler is to stop.
     wake: Condvar,
@@ -49,7 +50,7 @@ struct Shared {
 
 impl Shared {
     /// A panic of the other thread leaves figures that are no worse than a missed sample.
-    fn lock(&self) -> MutexGuard<'_, Gatherer> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Gatherer> {
         self.gatherer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,6 +96,11 @@ impl Meter {
     /// reset, so that its peak is exact in every phase.
     pub fn phase(&self, name: &str) {
         self.shared.lock().begin_phase(name);
+    }
+
+    /// Looks at the tree from another thread while this meters it.
+    pub fn viewer(&self) -> Viewer {
+        Viewer::new(&self.shared)
     }
 
     /// Takes a sample now.

@@ -61,6 +61,10 @@ impl Timeline {
         if points.last() != self.last.as_ref() {
             points.extend(self.last);
         }
+        // What a process holds that is alone throughout is the whole.
+        if points.iter().all(|point| point.largest.len() < 2) {
+            points.iter_mut().for_each(|point| point.largest.clear());
+        }
         points
     }
 }

@@ -84,6 +84,10 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
 
+    /// Show the processes while they run in the lowest rows of the terminal; nothing where standard error is none
+    #[arg(long, env = "PLIMSOLL_LIVE")]
+    pub live: bool,
+
     #[command(flatten)]
     pub documents: ReportFlags,
 

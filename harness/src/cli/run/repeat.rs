@@ -16,6 +16,7 @@ use super::document;
 use super::keep::Keeper;
 use super::phases::Phases;
 use crate::guardian;
+use crate::live::Live;
 
 /// One part in so many of a processor's time goes into samples, however large the tree is.
 const SAMPLING_PARTS: u32 = 200;
@@ -51,7 +52,10 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
         let offset = began.elapsed();
         let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         let running = start(arguments, ceilings, total > 1, Stdio::inherit())?;
+        // Gone before anything else is written.
+        let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
         let ended = wait(running, Some((&mut *keeper, so_far)))?;
+        drop(live);
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
         made.orphaned = signals.is_some_and(|signals| signals.orphaned());
         let failed = !ended.end.success();

@@ -1,0 +1,117 @@
+//! The live view of `run --live`: the lowest rows of the terminal, which the command's own output does not reach.
+//!
+//! The rows above are made the terminal's scrolling region, as apt does it for its progress bar: what the command writes
+//! scrolls there, and the view is drawn below in one write a time. Nothing is done where standard error is no terminal.
+//! However the run ends, the region is the whole terminal again and the rows are blank.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll::ceiling::Ceilings;
+use plimsoll::meter::Viewer;
+use plimsoll::report::terminal::{LiveView, Palette, Screen};
+use rustix::termios::tcgetwinsize;
+
+/// The time between two drawings: fast enough for the eye, and nothing beside the meter's own samples.
+const EVERY: Duration = Duration::from_millis(250);
+/// The view has at most so many rows.
+const ROWS: u16 = 12;
+/// On a terminal of fewer rows there is no room beside the command's output.
+const LEAST: u16 = 16;
+
+/// A view that is drawn until it is dropped.
+pub struct Live {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Live {
+    /// Begins to draw what `viewer` sees; `None` where standard error is no terminal or too small a one.
+    pub fn start(viewer: Viewer, ceilings: Ceilings) -> Option<Self> {
+        if !std::io::stderr().is_terminal() {
+            return None;
+        }
+        size().filter(|&(rows, _)| rows >= LEAST)?;
+        let (stop, stopped) = channel::<()>();
+        let thread = std::thread::Builder::new().name("live-view".to_owned()).spawn(move || {
+            let mut region = Region::default();
+            let mut view = LiveView::default();
+            loop {
+                if let (Some((rows, columns)), Some(glance)) = (size(), viewer.glance(usize::from(ROWS))) {
+                    // A screen is never taken narrower than 60 columns; on one that is, a line would wrap.
+                    if rows >= LEAST && columns >= 60 {
+                        let screen = Screen::new(usize::from(columns), Palette::colour());
+                        let lines = view.lines(&glance, &ceilings, &screen, usize::from(ROWS));
+                        region.draw(rows, &lines);
+                    }
+                }
+                if !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout)) {
+                    break;
+                }
+            }
+            region.leave();
+        });
+        Some(Self { stop: Some(stop), thread: Some(thread.ok()?) })
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there was reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The rows and columns of the terminal.
+fn size() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(std::io::stderr()).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
+}
+
+/// The rows that are kept for the view.
+#[derive(Default)]
+struct Region {
+    /// The rows of the terminal for which it was set.
+    rows: Option<u16>,
+}
+
+impl Region {
+    /// Draws `lines` at the bottom of a terminal of `rows`. One write holds it all, so that nothing of the command's
+    /// output comes between.
+    fn draw(&mut self, rows: u16, lines: &[String]) {
+        let mut text = String::new();
+        if self.rows != Some(rows) {
+            if self.rows.is_none() {
+                // What stands in the rows scrolls up.
+                let _ = write!(text, "{}\x1b[{ROWS}A", "\n".repeat(usize::from(ROWS)));
+            }
+            // Setting the region moves the cursor.
+            let _ = write!(text, "\x1b7\x1b[1;{}r\x1b8", rows - ROWS);
+            self.rows = Some(rows);
+        }
+        text.push_str("\x1b7");
+        for row in 0..ROWS {
+            let line = lines.get(usize::from(row)).map_or("", String::as_str);
+            let _ = write!(text, "\x1b[{};1H{line}\x1b[0m\x1b[K", rows - ROWS + 1 + row);
+        }
+        text.push_str("\x1b8");
+        put(&text);
+    }
+
+    /// Leaves the terminal as it was.
+    fn leave(&mut self) {
+        let Some(rows) = self.rows.take() else { return };
+        put(&format!("\x1b7\x1b[r\x1b[{};1H\x1b[J\x1b8", rows - ROWS + 1));
+    }
+}
+
+fn put(text: &str) {
+    // There is nowhere to say that this failed.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,71 @@
+"""`plimsoll run --live` on a terminal: rows of its own beside a command that writes, and the terminal as it was when it is over."""
+
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BUILT = [path for kind in ("debug", "release") if (path := TARGET / kind / "plimsoll").exists()]
+PLIMSOLL = max(BUILT, key=lambda path: path.stat().st_mtime, default=None)
+SET, WHOLE = "\x1b[1;18r", "\x1b[r"
+
+
+@unittest.skipUnless(PLIMSOLL, "not run: plimsoll is not built")
+class Live(unittest.TestCase):
+    def run_on_a_terminal(self, code, until=None, rows=30):
+        """Runs a Python program under the live view; gives the exit code and all that reached the terminal. Where `until` is
+        given, Ctrl-C is typed once that was seen."""
+        child, terminal = pty.fork()
+        if child == 0:
+            termios.tcsetwinsize(0, (rows, 100))
+            os.execv(PLIMSOLL, [str(PLIMSOLL), "run", "--live", "--peak-rss", "1GiB", "--", sys.executable, "-c", code])
+        seen, deadline = "", time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if select.select([terminal], [], [], 1)[0]:
+                try:
+                    seen += os.read(terminal, 1 << 16).decode(errors="replace")
+                except OSError:
+                    break
+            if until and until in seen:
+                os.write(terminal, b"\x03")
+                until = None
+        status = os.waitpid(child, 0)[1]
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(status), seen
+
+    def test_the_view_has_rows_of_its_own_and_leaves_none(self):
+        code, seen = self.run_on_a_terminal("import time\nfor at in range(4): print('line', at, flush=True); time.sleep(.2)")
+        self.assertEqual(code, 0, seen)
+        self.assertIn("line 3", seen)
+        self.assertLess(seen.index(SET), seen.index("peak_rss ≤ 1.00 GiB"))
+        self.assertRegex(seen, r"\d+ +[\d.]+ MiB .*python")
+        self.assertEqual(seen.count(SET), 1, "the region is set once")
+        report = seen.rindex("HOLDS")
+        self.assertLess(seen.rindex(WHOLE), report, "the terminal is whole before the report")
+        self.assertNotIn("\x1b[19;1H", seen[report:])
+
+    def test_ctrl_c_ends_the_command_and_the_view(self):
+        code, seen = self.run_on_a_terminal("import time\nprint('begun', flush=True)\ntime.sleep(50)", until="peak_rss ≤")
+        self.assertEqual(code, 128 + signal.SIGINT, seen)
+        self.assertIn(WHOLE, seen[seen.rindex("peak_rss ≤ 1.00 GiB"):] + seen)
+        self.assertGreater(seen.rindex(WHOLE), seen.rindex(SET))
+
+    def test_nothing_is_drawn_where_there_is_no_room_or_no_terminal(self):
+        code, seen = self.run_on_a_terminal("print('alone')", rows=10)
+        self.assertEqual((code, re.findall(r"\x1b\[[0-9;]*r", seen)), (0, []))
+        piped = subprocess.run([PLIMSOLL, "run", "--live", "--", "true"], capture_output=True, text=True)
+        self.assertEqual((piped.returncode, piped.stdout), (0, ""))
+        self.assertNotIn("\x1b", piped.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
