@@ -32,12 +32,17 @@ fn peak(phase: &PhaseReadings) -> ByteSize {
     phase.readings[&Metric::PeakRss].bytes
 }
 
-const TAKES: &str = "dd if=/dev/zero of=/dev/null count=1 2>/dev/null bs=";
+/// Holds so many MiB until its reader has slept, however long it took to have them.
+fn takes(mib: u64) -> String {
+    format!("head -c {mib}M /dev/zero | tail -c {mib}M | (sleep 0.7; wc -c >/dev/null)")
+}
 
 #[test]
 fn a_mark_begins_a_phase_with_peaks_of_its_own() {
     let script = format!(
-        "plimsoll mark small; {TAKES}8M; plimsoll mark large; {TAKES}96M; plimsoll mark 'small again'; {TAKES}8M"
+        "plimsoll mark small; {small}; plimsoll mark large; {}; plimsoll mark 'small again'; {small}",
+        takes(96),
+        small = takes(8),
     );
     let (code, _, report, record) = phases(&[], &script);
     assert_eq!((code, names(&record)), (0, vec!["run", "small", "large", "small again"]), "{report}");
@@ -50,7 +55,8 @@ fn a_mark_begins_a_phase_with_peaks_of_its_own() {
 #[test]
 fn lines_of_output_begin_phases_and_pass_through_byte_for_byte() {
     let script = format!(
-        "echo early; echo '== load'; {TAKES}48M; printf 'no \\377 text\\r== train 1\\nlate'; sleep 0.1; echo '== eval' >&2; exit 6"
+        "echo early; echo '== load'; {}; printf 'no \\377 text\\r== train 1\\nlate'; sleep 0.1; echo '== eval' >&2; exit 6",
+        takes(48)
     );
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("record.json");

@@ -88,7 +88,9 @@ fn every_flag_has_an_environment_variable() {
         let (code, help, _) = run(plimsoll().args([part, "--help"]));
         assert_eq!(code, 0);
         let flags = help.lines().filter(|line| line.trim_start().starts_with("--")).count();
-        assert!(flags <= help.matches("[env: PLIMSOLL_").count() + 1, "{part} has a flag without a variable:\n{help}");
+        // Narrow help breaks its lines anywhere.
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flags <= words.matches("[env: PLIMSOLL_").count() + 1, "{part} has a flag without a variable:\n{help}");
     }
 }
 

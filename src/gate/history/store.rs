@@ -243,29 +243,24 @@ impl History {
     pub fn entries(&self, subject: &Subject, branch: &str, commits: usize) -> Result<Vec<Entry>, HistoryError> {
         let failed = self.failed("read");
         let key = key(subject);
-        let first: Option<i64> = self
-            .connection
-            .query_row(
-                "SELECT min(committed) FROM (SELECT DISTINCT commit_id, committed FROM runs
-                 WHERE branch = ?1 AND subject = ?2 ORDER BY committed DESC LIMIT ?3)",
-                params![branch, key, i64::try_from(commits).unwrap_or(i64::MAX)],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(&failed)?
-            .flatten();
+        // Commits of one second have the order in which they were added.
         let mut statement = self
             .connection
             .prepare(
                 "SELECT commit_id, committed, title, record FROM runs
-                 WHERE branch = ?1 AND subject = ?2 AND committed >= ?3 ORDER BY committed, id",
+                 WHERE branch = ?1 AND subject = ?2 AND commit_id IN (
+                     SELECT commit_id FROM runs WHERE branch = ?1 AND subject = ?2
+                     GROUP BY commit_id ORDER BY max(committed) DESC, max(id) DESC LIMIT ?3)
+                 ORDER BY committed, id",
             )
             .map_err(&failed)?;
         let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(Commit, Vec<u8>)> {
             let (id, committed, title) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok((Commit { id, branch: branch.to_owned(), committed, title }, row.get(3)?))
         };
-        let rows = statement.query_map(params![branch, key, first.unwrap_or(i64::MAX)], row).map_err(&failed)?;
+        let rows = statement
+            .query_map(params![branch, key, i64::try_from(commits).unwrap_or(i64::MAX)], row)
+            .map_err(&failed)?;
         let mut entries = Vec::new();
         for found in rows {
             let (commit, packed) = found.map_err(&failed)?;
