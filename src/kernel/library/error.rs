@@ -46,7 +46,7 @@ pub enum LibraryError {
     },
     /// It exports nothing by the ABI.
     #[error("kernel library {path} exports no kernel of the TVM-FFI ABI{told}: export one as `__tvm_ffi_NAME` (see \
-        docs/kernels.md, or start from `plimsoll kernel new`)", path = .path.display(),
+        docs/kernels.md, or start from an example under harness/examples)", path = .path.display(),
         told = .plain.as_ref().map_or_else(String::new, |name| format!(", and `{name}` only as a plain function")))]
     NoKernels {
         /// The file.

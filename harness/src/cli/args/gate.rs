@@ -23,8 +23,8 @@ pub struct Gate {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// What figures are held against: a record, a folder of them, git:REVISION[:PATH] for those of a commit, or
-    /// history[:BRANCH] for the latest of a branch in the history
+    /// What figures are held against: a record, a folder of them, `git:REVISION[:PATH]` for those of a commit, or
+    /// `history[:BRANCH]` for the latest of a branch in the history
     #[arg(long, value_name = "BASELINE", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<BaselineSource>,
 
