@@ -55,6 +55,8 @@ class Child:
         self.hook = hook
         self.outcome = None
         self.reports = open(request["reports"], "w", encoding="utf-8")
+        # What the test has printed is not lost with a process that is killed.
+        sys.stdout.reconfigure(line_buffering=True)
 
     def tell(self, **line):
         """Leaves a line for the parent."""
