@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -54,7 +55,8 @@ impl Scene {
     }
 
     fn start(&self, script: &str) -> Child {
-        let child = self.command(script).spawn().unwrap();
+        // A group of its own with a parent outside: in one without, the kernel passes over SIGTSTP.
+        let child = self.command(script).process_group(0).spawn().unwrap();
         assert!(within(PATIENCE, || self.path("ready").exists()), "{}", self.text("report"));
         child
     }
