@@ -9,6 +9,7 @@ use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::ceiling::judge;
 use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
 use crate::meter::{
     Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
@@ -59,6 +60,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
+        device: PlaceKind::Cpu,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
