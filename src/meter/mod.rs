@@ -72,7 +72,9 @@ pub use own::OwnProcess;
 pub(crate) use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;
 pub use process::{ProcessId, ProcessMemory};
-pub use reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint};
+pub use reading::{
+    MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint, worst_reading,
+};
 pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;
 pub use smaps::{MappingGrowth, MappingKind};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{absent, axis, escaped, table};
-use crate::meter::{ActivityScope, MappingKind, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
+use crate::meter::{ActivityScope, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 use crate::record::Record;
 use crate::report::terminal::{counted, duration};
 
@@ -160,7 +160,7 @@ pub(super) fn mappings(out: &mut String, record: &Record) {
             vec![
                 escaped(&phase.phase),
                 escaped(&mapping.name),
-                kind(mapping.kind).to_owned(),
+                mapping.kind.label().to_owned(),
                 mapping.before.to_string(),
                 mapping.after.to_string(),
                 format!("+{growth}"),
@@ -178,17 +178,6 @@ pub(super) fn mappings(out: &mut String, record: &Record) {
             table::figures("growth"),
         ];
         table::table(out, &columns, rows);
-    }
-}
-
-const fn kind(kind: MappingKind) -> &'static str {
-    match kind {
-        MappingKind::Heap => "heap",
-        MappingKind::Anonymous => "anonymous",
-        MappingKind::Stack => "stack",
-        MappingKind::File => "file",
-        MappingKind::SharedMemory => "shared memory",
-        MappingKind::Kernel => "kernel",
     }
 }
 
