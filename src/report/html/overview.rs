@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::record::class;
-use super::{absent, escaped, table};
+use super::{Body, absent, escaped, table};
 use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::outcome::Outcome;
@@ -13,7 +13,7 @@ use crate::report::terminal::duration;
 const FIGURES: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::SwapGrowth, Metric::AvailableFloor];
 
 /// A row a record.
-pub(super) fn overview(out: &mut String, records: &[Record]) {
+pub(super) fn overview(out: &mut Body, records: &[Record]) {
     let _ = writeln!(out, "<h1>{} records</h1>", records.len());
     let mut columns =
         vec![table::words("record"), table::words("outcome"), table::words("started"), table::figures("took")];
