@@ -29,6 +29,7 @@
 
 mod activity;
 mod births;
+mod caches;
 mod cgroup;
 mod children;
 mod error;
@@ -61,6 +62,7 @@ mod tree;
 mod watch;
 
 pub use activity::{Activity, ActivityScope};
+pub use caches::last_level_cache;
 pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use error::MeterError;
 pub use glance::{Glance, ProcessGlance, Viewer};
