@@ -1,7 +1,7 @@
 //! Plimsoll: a test harness and regression-benchmark framework for memory.
 //!
 //! Modules in layers, each using only those above it in this list:
-//! - [`bytes`]: amounts with their unit in the type.
+//! - [`bytes`]: amounts with their unit in the type. [`random`]: lots of a seed.
 //! - [`alloc`]: exact figures of the heap, from an allocator that counts.
 //! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
 //! - [`inspect`]: what is inside files of torch.save.
@@ -48,6 +48,7 @@ pub mod inspect;
 pub mod kernel;
 pub mod matrix;
 pub mod meter;
+pub mod random;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -15,7 +15,7 @@ use crate::meter::{
     Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
-use crate::timing::{Protocol, Statistics};
+use crate::timing::{Protocol, Samples, Statistics};
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
@@ -249,7 +249,11 @@ fn result(index: usize) -> EntryResult {
             touched: Some(ByteSize::new(65_536)),
             ..Validation::compared(vec![matching(index)], Some(blindness))
         }),
-        profile: Some(Profile::timed(mean(ns), vec![ns], 100, index / 2)),
+        profile: Some(Profile::timed(
+            mean(ns),
+            Samples { launches_per_sample: 100, ..Samples::each(vec![ns]) },
+            index / 2,
+        )),
     }
 }
 

@@ -132,7 +132,7 @@ impl Aggregation {
     pub const fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::KernelForge { .. } => Self::EntryMeans,
-            Protocol::Samples { .. } => Self::EntryMedians,
+            Protocol::Samples { .. } | Protocol::Cold { .. } | Protocol::Until { .. } => Self::EntryMedians,
         }
     }
 }

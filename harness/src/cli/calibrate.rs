@@ -9,7 +9,7 @@ use clap::CommandFactory as _;
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{EndCause, Ended, Metered, Step};
 use plimsoll::gate::{Calibration, Proposal, propose};
-use plimsoll::meter::Metric;
+use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::report::terminal;
 
 use super::args::{Arguments, Calibrate};
@@ -95,9 +95,8 @@ fn progress(number: u32, runs: u32, ended: &Ended) {
     if !std::io::stderr().is_terminal() {
         return;
     }
-    let peak =
-        ended.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)).map(|reading| reading.bytes);
-    let peak = peak.max().map_or_else(String::new, |peak| format!(", peak_rss {peak}"));
+    let peak = worst_reading(&ended.phases, Metric::PeakRss);
+    let peak = peak.map_or_else(String::new, |(_, peak)| format!(", peak_rss {}", peak.bytes));
     output::note(&format_args!("run {number} of {runs}: {}{peak}", terminal::duration(ended.wall.as_nanos() as f64)));
 }
 

@@ -156,6 +156,13 @@ fn protocol(flags: &TimingFlags) -> Protocol {
     match flags.protocol {
         ProtocolName::Kernelforge => Protocol::KernelForge { warmup, launches },
         ProtocolName::Samples => Protocol::Samples { warmup, launches },
+        ProtocolName::Cold => Protocol::Cold { warmup, launches },
+        ProtocolName::Until => Protocol::Until {
+            warmup,
+            launches,
+            relative_error: flags.relative_error,
+            time_ns: u64::try_from(flags.max_time.as_nanos()).unwrap_or(u64::MAX),
+        },
     }
 }
 

@@ -104,6 +104,11 @@ fn screen() -> Screen {
     Screen::new(width, Palette::colour())
 }
 
+/// The command line of this process, as records have it.
+fn own_command() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);

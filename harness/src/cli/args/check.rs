@@ -9,6 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
+use plimsoll::timing::RelativeError;
 
 use super::report::ReportFlags;
 use super::{ConfigFlags, duration};
@@ -89,7 +90,8 @@ pub struct ComparisonFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Timing")]
 pub struct TimingFlags {
-    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch)
+    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch), `cold` (each
+    /// launch, the cache emptied before it), `until` (each launch, until the mean is known well enough)
     #[arg(long, value_name = "PROTOCOL", env = "PLIMSOLL_PROTOCOL", default_value = "kernelforge")]
     pub protocol: ProtocolName,
 
@@ -97,9 +99,17 @@ pub struct TimingFlags {
     #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value_t = plimsoll::timing::DEFAULT_WARMUP)]
     pub warmup: u32,
 
-    /// Timed launches of an entry
+    /// Timed launches of an entry; with `until`, at least
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAUNCHES", default_value_t = plimsoll::timing::DEFAULT_LAUNCHES)]
     pub launches: NonZeroU32,
+
+    /// With `until`: the standard error of the mean, as a part of the mean, that is enough
+    #[arg(long, value_name = "PART", env = "PLIMSOLL_RELATIVE_ERROR", default_value_t = RelativeError::DEFAULT)]
+    pub relative_error: RelativeError,
+
+    /// With `until`: the longest that the timed launches of an entry may take together
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_MAX_TIME", default_value = "2s", value_parser = duration)]
+    pub max_time: Duration,
 }
 
 #[derive(Args)]
@@ -190,6 +200,10 @@ pub enum ProtocolName {
     Kernelforge,
     /// Each launch timed
     Samples,
+    /// Each launch timed, the cache emptied before it
+    Cold,
+    /// Each launch timed, until the mean is known well enough
+    Until,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
