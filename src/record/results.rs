@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::semantics::Aggregation;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
+use crate::gpu::DeviceUse;
 use crate::meter::Reading;
 use crate::timing::{Flush, Samples, Statistics, Stop};
 
@@ -97,6 +98,9 @@ pub struct Validation {
     /// The worker's largest resident set during the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<Reading>,
+    /// What it took of the memory of the GPU; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// Why there was no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -137,6 +141,7 @@ impl Validation {
             launch_ns: None,
             touched: None,
             peak_rss: None,
+            device: None,
             error: None,
             not_run: None,
         }
@@ -178,6 +183,9 @@ pub struct Profile {
     /// The index of the batch in which it was resident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
+    /// What the launch after the timed ones took of the memory of the GPU; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -219,6 +227,7 @@ impl Profile {
             flush: None,
             stop: None,
             batch: None,
+            device: None,
             error: None,
             not_run: None,
         }

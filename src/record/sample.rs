@@ -444,6 +444,9 @@ fn message_of(kind: FailureKind) -> &'static str {
         FailureKind::Exception => "ZeroDivisionError: division by zero",
         FailureKind::HostOom => "cannot allocate 64.00 GiB",
         FailureKind::DeviceOom => "CUDA out of memory: tried to allocate 2.00 GiB",
+        FailureKind::DeviceFault => {
+            "the kernel failed on the device (CUDA_ERROR_ILLEGAL_ADDRESS), seen at cuEventSynchronize"
+        }
         FailureKind::OomKill => "worker 1 was killed by the kernel for memory",
         FailureKind::Ceiling => "worker 1 was killed at peak_rss 768.00 MiB",
         FailureKind::MutatedInput => "the kernel wrote to its input `weight`",

@@ -75,12 +75,9 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         ..MeterOptions::default()
     })?;
     meter.name_process(std::process::id(), "supervisor");
-    if gpu.is_some() {
-        return Err("kernels are not launched on GPUs in this version".into());
-    }
     let options = options(parts, &check, &capture, ceilings);
     let mut launcher =
-        WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter)?;
+        WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), gpu, check.timeout, &cancel, &meter)?;
     let mut progress = RunProgress::new(&cancel);
     let record = run::run(&capture, &mut launcher, &meter, &options, &mut progress);
     progress.finish();

@@ -64,7 +64,7 @@ impl Launches {
             Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
         })?;
         let mutated = if self.foreign { inputs.mutated(call)? } else { Vec::new() };
-        Ok(Outcome { elapsed_ns, outputs: leaves, mutated })
+        Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None })
     }
 
     fn leaf(&self, placed: Placed, memory: &[u8]) -> Leaf {

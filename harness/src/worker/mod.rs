@@ -1,5 +1,6 @@
 //! The built-in worker: launches kernels of this build, and of shared libraries, by the worker protocol.
 
+mod device;
 mod error;
 mod exports;
 mod inherited;
@@ -15,8 +16,27 @@ use plimsoll::kernel::KernelSpec;
 
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 
+use device::DeviceLaunches;
 use launch::Launches;
 use outputs::Outputs;
+
+/// A kernel, where it is launched.
+enum Loaded {
+    Host(Launches),
+    Device(Box<DeviceLaunches>),
+}
+
+impl Loaded {
+    fn of(spec: &KernelSpec, device: Option<u32>) -> Result<Self, Box<dyn std::error::Error>> {
+        match (spec, device) {
+            (_, None) => Ok(Self::Host(Launches::of(spec)?)),
+            (KernelSpec::Library { file, symbol }, Some(index)) => {
+                Ok(Self::Device(Box::new(DeviceLaunches::of(file, symbol.as_deref(), index)?)))
+            }
+            (_, Some(_)) => Err(format!("{spec} is not launched on a GPU by this worker").into()),
+        }
+    }
+}
 
 /// Why the worker could not serve at all.
 #[derive(Debug, thiserror::Error)]
@@ -46,25 +66,38 @@ pub fn serve() -> Result<(), WorkerError> {
     let mut lines = BufReader::new(channel).split(b'\n');
     while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
-            Request::Hello { protocol, kernel: spec } => say(&mut writer, &hello(protocol, &spec, &mut kernel))?,
+            Request::Hello { protocol, kernel: spec, device } => {
+                say(&mut writer, &hello(protocol, &spec, device, &mut kernel))?;
+            }
             Request::Launch { id, call } => {
                 let (reply, inputs) = match &mut kernel {
-                    Some(kernel) => kernel.launch(id, &call, &mut outputs),
+                    Some(Loaded::Host(kernel)) => kernel.launch(id, &call, &mut outputs),
+                    Some(Loaded::Device(kernel)) => (kernel.launch(id, &call, &mut outputs), None),
                     None => (no_kernel(Some(id)), None),
                 };
                 say(&mut writer, &reply)?;
                 drop(inputs);
             }
-            Request::Profile { id, calls, protocol } => match &mut kernel {
-                Some(kernel) => {
-                    let mut say = |reply| say(&mut writer, &reply);
-                    let mut next = || await_next(&mut lines);
-                    kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+            Request::Profile { id, calls, protocol } => {
+                let mut say = |reply| say(&mut writer, &reply);
+                let mut next = || await_next(&mut lines);
+                match &mut kernel {
+                    Some(Loaded::Host(kernel)) => {
+                        kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+                    }
+                    Some(Loaded::Device(kernel)) => {
+                        kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+                    }
+                    None => say(no_kernel(Some(id)))?,
                 }
-                None => say(&mut writer, &no_kernel(Some(id)))?,
-            },
+            }
             Request::Next => {}
-            Request::Release => say(&mut writer, &Reply::Released)?,
+            Request::Release => {
+                if let Some(Loaded::Device(kernel)) = &mut kernel {
+                    kernel.release();
+                }
+                say(&mut writer, &Reply::Released)?;
+            }
             // What a library does when the process ends is not waited for: it could hang.
             Request::Bye => end(),
         }
@@ -81,12 +114,12 @@ fn await_next(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> io::Resu
     }
 }
 
-fn hello(protocol: u32, spec: &KernelSpec, kernel: &mut Option<Launches>) -> Reply {
+fn hello(protocol: u32, spec: &KernelSpec, device: Option<u32>, kernel: &mut Option<Loaded>) -> Reply {
     let refuse = |message| Reply::Error { id: None, index: None, kind: ErrorKind::Unsupported, message, detail: None };
     if protocol != VERSION {
         return refuse(format!("this worker speaks version {VERSION} of the protocol, not {protocol}"));
     }
-    match Launches::of(spec) {
+    match Loaded::of(spec, device) {
         Ok(loaded) => {
             *kernel = Some(loaded);
             Reply::Hello {
