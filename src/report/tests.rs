@@ -319,7 +319,7 @@ fn check_html(records: &[Record]) -> Result<(), TestCaseError> {
         let known = [
             "main", "article", "section", "div", "span", "p", "b", "i", "small", "strong", "code", "pre", "h1", "h2",
             "h3", "a", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "details", "summary", "svg", "path",
-            "circle", "rect", "script",
+            "circle", "rect", "line", "script",
         ];
         prop_assert!(known.contains(&node.tag_name().name()), "{:?}", node.tag_name());
         if node.tag_name().name() == "script" {
