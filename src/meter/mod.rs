@@ -60,7 +60,8 @@ mod timeline;
 mod tree;
 mod watch;
 
-pub use activity::{Activity, ActivityScope};
+pub(crate) use activity::CpuTime;
+pub use activity::{Activity, ActivityScope, CpuSource};
 pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use error::MeterError;
 pub use glance::{Glance, ProcessGlance, Viewer};

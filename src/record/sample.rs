@@ -11,7 +11,7 @@ use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
+    Activity, CgroupLimits, CgroupVersion, CpuSource, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Statistics};
@@ -294,6 +294,7 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
             major_faults: Some(3),
             cpu_user_ns: Some(180_000_000),
             cpu_system_ns: Some(40_000_000),
+            cpu_source: CpuSource::Reaped,
             some_stall_us: Some(1500),
             full_stall_us: Some(20),
             oom_kills: Some(0),
