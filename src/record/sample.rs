@@ -9,12 +9,13 @@ use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::ceiling::judge;
 use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
 use crate::meter::{
     Activity, CgroupLimits, CgroupVersion, CpuSource, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
-use crate::timing::{Protocol, Statistics};
+use crate::timing::{Protocol, Samples, Statistics};
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
@@ -59,6 +60,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
+        device: PlaceKind::Cpu,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
@@ -247,7 +249,11 @@ fn result(index: usize) -> EntryResult {
             touched: Some(ByteSize::new(65_536)),
             ..Validation::compared(vec![matching(index)], Some(blindness))
         }),
-        profile: Some(Profile::timed(mean(ns), vec![ns], 100, index / 2)),
+        profile: Some(Profile::timed(
+            mean(ns),
+            Samples { launches_per_sample: 100, ..Samples::each(vec![ns]) },
+            index / 2,
+        )),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::memory::marked;
 use super::style::Screen;
 use super::text::{LABEL, clean, counted, duration, labelled};
-use crate::meter::{Activity, ActivityScope, CpuSource, Metric, PhaseReadings, ProcessPeak, Source};
+use crate::meter::{Activity, ActivityScope, CpuSource, Metric, PhaseReadings, ProcessPeak, Source, worst_reading};
 use crate::record::{Policy, Record};
 
 /// So many processes are named, the largest.
@@ -37,10 +37,9 @@ fn cgroup(record: &Record) -> Option<String> {
         Policy::Process(policy) if policy.own_cgroup => {}
         _ => return None,
     }
-    let readings = record.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakCgroup));
-    let reading = readings.max_by_key(|reading| reading.bytes);
+    let reading = worst_reading(&record.phases, Metric::PeakCgroup);
     let reason = || record.phases.iter().find_map(|phase| phase.unavailable.get(&Metric::PeakCgroup)).cloned();
-    reading.map(|reading| format!("{} ({})", marked(reading).trim_end(), reading.counter)).or_else(reason)
+    reading.map(|(_, reading)| format!("{} ({})", marked(reading).trim_end(), reading.counter)).or_else(reason)
 }
 
 fn processes(phases: &[PhaseReadings]) -> Option<String> {
