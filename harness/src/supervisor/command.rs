@@ -9,10 +9,11 @@ use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
 use tempfile::TempDir;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 3] = [
+const PYTHON_WORKER: [(&str, &str); 4] = [
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
+    ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
 
 /// How workers for one kernel are started.

@@ -4,8 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use plimsoll::kernel::{Call, Kernel, KernelSpec, OutputBuffer, SpecError};
+use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
-use plimsoll::timing::{CpuClock, Protocol, Samples, measure};
+use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure};
 
 use super::error::CallError;
 use super::inputs::{Files, Inputs};
@@ -88,11 +89,11 @@ impl Launches {
         let resident = |call| if self.foreign { Inputs::private(call, None) } else { Inputs::shared(call, &mut files) };
         let batch: Vec<_> = calls.iter().map(resident).collect();
         drop(files);
+        let mut cache = CpuCache::new(last_level_cache);
         for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
-            match inputs.and_then(|inputs| self.profiled(call, inputs, protocol, outputs)) {
+            match inputs.and_then(|inputs| self.profiled(call, inputs, protocol, &mut cache, outputs)) {
                 Ok((samples, again)) => {
-                    let Samples { launches_per_sample, durations_ns } = samples;
-                    say(Reply::Timed { id, index, launches_per_sample, durations_ns, again })?;
+                    say(Reply::Timed { id, index, samples, again })?;
                     next()?;
                 }
                 Err(error) => say(error.reply(id, Some(index)))?,
@@ -106,9 +107,10 @@ impl Launches {
         call: &CallMessage,
         inputs: Inputs,
         protocol: Protocol,
+        cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
-        let (samples, idle) = inputs.with(self.kernel.as_ref(), call, |bound| self.timed(bound, protocol))?;
+        let (samples, idle) = inputs.with(self.kernel.as_ref(), call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
             return Ok((samples, again));
@@ -133,13 +135,13 @@ impl Launches {
 
     /// The samples; and of a kernel that is no part of this program whether it writes nothing to its outputs when it is
     /// launched again on the same buffers.
-    fn timed(&self, bound: &Call<'_>, protocol: Protocol) -> Result<(Samples, bool), CallError> {
+    fn timed(&self, bound: &Call<'_>, protocol: Protocol, cache: &mut CpuCache) -> Result<(Samples, bool), CallError> {
         let placement = Placement::of(&self.kernel.outputs(bound)?, bound.outputs)?;
         let mut memory = vec![0; placement.bytes];
         let mut buffers = placement.buffers(&mut memory)?;
         let samples = {
             let mut launch = self.kernel.bind(bound, &mut buffers)?;
-            measure(protocol, &mut CpuClock::default(), &mut launch)?
+            measure(protocol, &mut CpuClock::default(), cache, &mut launch)?
         };
         if !self.foreign {
             return Ok((samples, false));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::lines::{ceilings, class};
 use super::{Body, axis, escaped, table};
 use crate::ceiling::CeilingVerdict;
-use crate::meter::Metric;
+use crate::meter::{Metric, worst_reading};
 use crate::record::{Record, VerdictStatus};
 use crate::report::page::{Level, mark};
 use crate::report::summary::source_words;
@@ -74,9 +74,7 @@ fn limit_words(limit: u64) -> String {
 }
 
 fn plain(out: &mut Body, record: &Record, metric: Metric, note: &str) {
-    let readings = record.phases.iter().filter_map(|phase| Some((phase, phase.readings.get(&metric)?)));
-    let worst = readings.reduce(|worst, next| if metric.is_past(next.1.bytes, worst.1.bytes) { next } else { worst });
-    let Some((phase, reading)) = worst else { return };
+    let Some((phase, reading)) = worst_reading(&record.phases, metric) else { return };
     let _ = writeln!(
         out,
         "<div class=\"mark-card\"><div><span>{metric}</span><strong>{}</strong><span>{note}</span><span class=\"soft\">{} in \

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Body, absent, axis, escaped, table};
-use crate::meter::{ActivityScope, MappingKind, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
+use crate::meter::{ActivityScope, CpuSource, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 use crate::record::Record;
 use crate::report::page::bar;
 use crate::report::terminal::{counted, duration};
@@ -124,14 +124,21 @@ pub(super) fn activity(out: &mut Body, record: &Record) {
     };
     let rows = record.phases.iter().map(|phase| {
         let activity = &phase.activity;
+        let cpu = |ns| {
+            let source = match activity.cpu_source {
+                CpuSource::Tick => "to the tick of 10 ms",
+                CpuSource::Reaped => "exact, as the kernel told when the tree was reaped",
+            };
+            format!("<span title=\"{source}\">{}</span>", time(ns))
+        };
         let stall = |us: Option<u64>| {
             let words = time(us.map(|us| us.saturating_mul(1000)));
             format!("<span title=\"{}\">{words}</span>", of(activity.stalls_of))
         };
         vec![
             escaped(&phase.phase),
-            time(activity.cpu_user_ns),
-            time(activity.cpu_system_ns),
+            cpu(activity.cpu_user_ns),
+            cpu(activity.cpu_system_ns),
             count(activity.minor_faults),
             count(activity.major_faults),
             stall(activity.some_stall_us),
@@ -161,7 +168,7 @@ pub(super) fn mappings(out: &mut Body, record: &Record) {
             vec![
                 escaped(&phase.phase),
                 escaped(&mapping.name),
-                kind(mapping.kind).to_owned(),
+                mapping.kind.label().to_owned(),
                 mapping.before.to_string(),
                 mapping.after.to_string(),
                 format!("+{growth}"),
@@ -179,17 +186,6 @@ pub(super) fn mappings(out: &mut Body, record: &Record) {
             table::figures("growth"),
         ];
         table::table(out, &columns, rows);
-    }
-}
-
-const fn kind(kind: MappingKind) -> &'static str {
-    match kind {
-        MappingKind::Heap => "heap",
-        MappingKind::Anonymous => "anonymous",
-        MappingKind::Stack => "stack",
-        MappingKind::File => "file",
-        MappingKind::SharedMemory => "shared memory",
-        MappingKind::Kernel => "kernel",
     }
 }
 
