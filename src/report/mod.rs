@@ -18,6 +18,7 @@ pub mod matrix;
 mod openmetrics;
 mod outcome;
 mod page;
+mod runs;
 pub mod snapshot;
 mod summary;
 pub mod terminal;

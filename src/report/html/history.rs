@@ -8,7 +8,7 @@ use super::{Body, escaped, page_of, table};
 use crate::gate::Summary;
 use crate::gate::history::{HistoryReport, Point, Series, Step};
 use crate::record::Direction;
-use crate::report::terminal::{counted, figure as amount, percent};
+use crate::report::terminal::{amount, counted, percent};
 
 /// The coordinates within a plot.
 const WIDTH: f64 = 1000.0;
@@ -60,8 +60,11 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     out.push_str("</article>\n");
 }
 
-/// Whether all runs of all commits took the same, of which a plot would show nothing.
+/// Whether all runs of several commits took the same, of which a plot would show nothing.
 fn is_constant(series: &Series) -> bool {
+    if series.points.len() == 1 {
+        return false;
+    }
     let mut values = series.points.iter().flat_map(|point| [point.values.min, point.values.max]);
     let first = values.next();
     values.all(|value| Some(value) == first)

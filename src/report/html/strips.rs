@@ -6,23 +6,12 @@ use std::fmt::Write;
 use super::dots::{self, Dot, Told};
 use super::scale::Scale;
 use super::{Body, axis, escaped, lines};
-use crate::bytes::ByteSize;
 use crate::ceiling::CeilingVerdict;
-use crate::gate::{Allowance, Comparison, DEFAULT_CONFIDENCE, judge};
-use crate::meter::Metric;
+use crate::gate::Comparison;
 use crate::record::{Direction, Figure, Record, figures};
+use crate::report::runs::{Shift, TOLD, end_words, shifts};
 use crate::report::summary::{Summary, source_mark};
-use crate::report::terminal::{change, counted, duration, figure as amount, methods, range};
-
-/// The figures that have a strip; one with a ceiling has one beside them.
-const SHOWN: [&str; 6] = [
-    Metric::PeakRss.name(),
-    Metric::PeakAnon.name(),
-    Metric::PeakPss.name(),
-    Metric::GpuPeak.name(),
-    "wall",
-    "cpu_time",
-];
+use crate::report::terminal::{amount, change, counted, duration, methods, range};
 
 /// So many runs have a dot: more would lie above each other.
 const DOTS: usize = 1000;
@@ -47,7 +36,7 @@ pub(super) fn runs(out: &mut Body, record: &Record) {
     let note = "each a dot, the first at the top; the line is their median";
     let _ = writeln!(out, "<h2>{} <small>{note}</small></h2>", counted(record.runs.len(), "run", "runs"));
     out.push_str("<section class=\"panel strips\">\n");
-    let wanted = |figure: &Figure| SHOWN.contains(&&*figure.name) || ceiling(record, &figure.name).is_some();
+    let wanted = |figure: &Figure| TOLD.contains(&&*figure.name) || ceiling(record, &figure.name).is_some();
     for figure in figures(record).into_iter().filter(wanted) {
         let ceiling = ceiling(record, &figure.name);
         strip(out, &[Row { name: "", class: "one", record, figure }], ceiling, None);
@@ -57,28 +46,19 @@ pub(super) fn runs(out: &mut Body, record: &Record) {
 
 /// The runs of two records of the same semantics, where one of them has several.
 pub(super) fn beside(out: &mut Body, before: &Record, after: &Record) {
-    if before.runs.is_empty() && after.runs.is_empty() {
+    let shifts = shifts(before, after);
+    if shifts.is_empty() {
         return;
     }
-    let earlier = figures(before);
-    let pairs = figures(after).into_iter().filter(|figure| SHOWN.contains(&&*figure.name)).filter_map(|figure| {
-        let old = earlier.iter().find(|old| old.name == figure.name)?;
-        Some((old.clone(), figure))
-    });
-    let mut compared: Vec<Comparison> = Vec::new();
+    let methods = methods(shifts.iter().map(|shift| &shift.comparison));
     out.push_str("<section class=\"panel strips two\">\n");
-    for (old, new) in pairs {
-        // The shift is shown as it is: nothing says how much is let pass.
-        let Ok(none) = Allowance::new(0.0, ByteSize::ZERO) else { continue };
-        let comparison = judge(&old.values, &new.values, new.unit, new.direction, none, DEFAULT_CONFIDENCE);
+    for Shift { before: old, after: new, comparison } in shifts {
         let rows = [
             Row { name: "first", class: "before", record: before, figure: old },
             Row { name: "second", class: "after", record: after, figure: new },
         ];
         strip(out, &rows, None, Some(&comparison));
-        compared.push(comparison);
     }
-    let methods = methods(compared.iter());
     let how = match methods.join("; ") {
         how if how.is_empty() => "too few runs for an interval: five of each at least".to_owned(),
         how => format!("shaded: where the second lies by the interval of the shift ({})", escaped(&how)),
@@ -249,7 +229,7 @@ fn dots_of<'a>(row: &Row<'a>, scale: &Scale, ceiling: Option<&CeilingVerdict>, t
             if row.figure.name != "wall" {
                 told.push(("took", duration(run.wall_ns as f64)));
             }
-            told.push(("end", run.end.exit_code.map_or_else(|| run.end.to_string(), |code| format!("exit {code}"))));
+            told.push(("end", end_words(&run.end)));
         }
         Dot {
             x: scale.share(value),
