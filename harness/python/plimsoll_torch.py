@@ -13,12 +13,13 @@ import traceback
 from collections.abc import Mapping
 
 import plimsoll_memory as memory
+import plimsoll_timing as timing
 import torch
 
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_memory.py", "plimsoll_torch.py", "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_memory.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory")
 

@@ -11,13 +11,15 @@ supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
+     a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
     {"type":"bye"}          exit with 0; the end of the stream is the same
 worker -> supervisor
     {"type":"hello","protocol":2,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"}}
     {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}      arguments that were changed
-    {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6],
+    {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6],     of cold: "flush":{"written":N,
+     "cache":N or absent}, what emptied the cache; of until: "stop":"relative_error", "time" or "launches", what ended it
      "again":{"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}}      one a call, in order; again is one more launch
     {"type":"profiled","id":9}
     {"type":"released"}
@@ -156,6 +158,7 @@ class Worker:
         self.backend = backend
         self.kernel = launch
         self.outputs = backend.Outputs(process.outputs)
+        self.timing = backend.timing.Timing(process)
 
     def answer(self, message):
         """Does what a message asks for."""
@@ -198,6 +201,8 @@ class Worker:
 
     def profile(self, id, calls, protocol):
         """All calls are made resident, then each is timed by itself, and launched once more on other addresses."""
+        if protocol["name"] not in self.backend.timing.PROTOCOLS:
+            raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
         batch, maps = [], self.backend.Maps()
         for call in calls:
             try:
@@ -210,7 +215,7 @@ class Worker:
                     raise inputs
                 try:
                     self.warm_up(inputs.args, protocol["warmup"])
-                    launches, durations = self.timed(inputs.args, protocol)
+                    samples = self.timing.timed(self.kernel, inputs.args, protocol)
                     mutated = inputs.mutated()
                 finally:
                     # Two maps of the same pages would count twice in the resident memory.
@@ -221,8 +226,7 @@ class Worker:
                 self.error(error, id=id, index=index)
             else:
                 self.process.flush()
-                self.channel.send("timed", id=id, index=index, launches_per_sample=launches, durations_ns=durations,
-                                  again=again)
+                self.channel.send("timed", id=id, index=index, **samples, again=again)
                 # Until it is judged, what the launch gave stays where it is.
                 next(self.messages)
         self.process.flush()
@@ -236,25 +240,6 @@ class Worker:
         if self.process.stray[0]:
             # In a timed loop each child would go on launching, and forking.
             raise self.backend.Refusal("exception", "the kernel forked, and its child came back: it cannot be timed")
-
-    def timed(self, args, protocol):
-        """Launches a sample, and nanoseconds a launch. Between the marks stands nothing but the calls."""
-        kernel, count = self.kernel, protocol["launches"]
-        if protocol["name"] == "kernelforge":
-            rounds = self.process.rounds = [None] * count
-            start = perf_counter_ns()
-            for _ in rounds:
-                kernel(*args)
-            return count, [(perf_counter_ns() - start) / count]
-        if protocol["name"] == "samples":
-            rounds = self.process.rounds = list(range(1, count + 1))
-            marks = [0] * (count + 1)
-            marks[0] = perf_counter_ns()
-            for index in rounds:
-                kernel(*args)
-                marks[index] = perf_counter_ns()
-            return 1, [float(after - before) for before, after in zip(marks, marks[1:])]
-        raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
 
     def release(self):
         """Gives back what the worker and PyTorch's allocators hold. What the kernel itself keeps stays."""

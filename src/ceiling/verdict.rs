@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limit::{Ceiling, Ceilings};
 use crate::bytes::ByteSize;
-use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source};
+use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source, worst_reading};
 
 /// What became of a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,22 @@ pub struct CeilingVerdict {
     pub message: String,
 }
 
+impl CeilingVerdict {
+    /// Whether it is a worse verdict on the same ceiling than `other`: by what became of it, then by the reading.
+    pub fn is_worse_than(&self, other: &Self) -> bool {
+        let rank = |verdict: &Self| match verdict.status {
+            CeilingStatus::Holds => 0,
+            CeilingStatus::NotMeasurable => 1,
+            CeilingStatus::Broken => 2,
+        };
+        if rank(self) != rank(other) {
+            return rank(self) > rank(other);
+        }
+        let readings = self.reading.as_ref().zip(other.reading.as_ref());
+        readings.is_some_and(|(one, other)| self.metric.is_past(one.bytes, other.bytes))
+    }
+}
+
 /// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
 /// the last phase alone.
 pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
@@ -56,14 +72,7 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     let Ceiling { metric, limit } = ceiling;
     // What one phase leaves may be gone with the next.
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
-    let mut worst: Option<(&PhaseReadings, &Reading)> = None;
-    for phase in phases {
-        if let Some(reading) = phase.readings.get(&metric)
-            && worst.is_none_or(|(_, before)| metric.is_past(reading.bytes, before.bytes))
-        {
-            worst = Some((phase, reading));
-        }
-    }
+    let worst = worst_reading(phases, metric);
     let unread = || phases.iter().filter(|phase| !phase.readings.contains_key(&metric));
     let without = unread().find(|phase| whole(phase, metric).is_none_or(|whole| whole.bytes > limit));
     let verdict = |status, phase: Option<&PhaseReadings>, reading: Option<&Reading>, message| CeilingVerdict {

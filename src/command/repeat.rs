@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::running::Ended;
 use crate::bytes::ByteSize;
-use crate::ceiling::{CeilingStatus, CeilingVerdict};
-use crate::meter::{Metric, PhaseReadings};
+use crate::ceiling::CeilingVerdict;
+use crate::meter::{Metric, worst_reading};
 
 /// Several runs of one command, in bounded room: all readings of each are kept, timeline and processes of the one alone
 /// whose resident memory was largest.
@@ -27,7 +27,7 @@ impl Repeats {
             number
         };
         if smaller != self.largest {
-            self.runs[smaller].1.phases.iter_mut().for_each(drop_details);
+            self.runs[smaller].1.phases.iter_mut().for_each(|phase| *phase = phase.without_details());
         }
     }
 
@@ -61,7 +61,7 @@ impl Repeats {
                 .enumerate()
                 .filter_map(|(at, (_, ended))| Some((at + 1, ended.verdicts.get(ceiling)?)));
             let (number, worst) =
-                verdicts.reduce(|before, next| if is_worse(next.1, before.1) { next } else { before })?;
+                verdicts.reduce(|before, next| if next.1.is_worse_than(before.1) { next } else { before })?;
             let mut verdict = worst.clone();
             if count > 1 {
                 verdict.message += &format!("; run {number} of {count} was the worst by it");
@@ -72,25 +72,8 @@ impl Repeats {
     }
 }
 
-/// Whether `a` is a worse verdict on the same ceiling than `b`.
-fn is_worse(a: &CeilingVerdict, b: &CeilingVerdict) -> bool {
-    let rank = |verdict: &CeilingVerdict| match verdict.status {
-        CeilingStatus::Holds => 0,
-        CeilingStatus::NotMeasurable => 1,
-        CeilingStatus::Broken => 2,
-    };
-    let readings = || a.reading.as_ref().zip(b.reading.as_ref());
-    rank(a) > rank(b) || (rank(a) == rank(b) && readings().is_some_and(|(a_, b_)| a.metric.is_past(a_.bytes, b_.bytes)))
-}
-
 fn peak(ended: &Ended) -> Option<ByteSize> {
-    ended.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)).map(|reading| reading.bytes).max()
-}
-
-fn drop_details(phase: &mut PhaseReadings) {
-    phase.timeline = Vec::new();
-    phase.processes = Vec::new();
-    phase.mappings = Vec::new();
+    worst_reading(&ended.phases, Metric::PeakRss).map(|(_, reading)| reading.bytes)
 }
 
 #[cfg(test)]
@@ -98,6 +81,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::ceiling::CeilingStatus;
     use crate::command::Metered;
 
     /// A run that fills a buffer of so many MiB and exits with this code.

@@ -12,6 +12,7 @@ use super::simd::{self, Scan};
 use super::tests::compare;
 use super::*;
 use crate::capture::{Dtype, DtypeKind, Layout, TensorView};
+use crate::random::SplitMix64;
 
 /// The real parts that an element's bytes stand for: one, or two for a complex number and a byte of two float4.
 fn parts(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
@@ -149,15 +150,10 @@ fn check(dtype: Dtype, expected: &[u8], actual: &[u8], rule: &Comparison) {
     }
 }
 
-/// Bytes from a 64-bit state (splitmix64).
-fn bytes(mut state: u64, length: usize) -> Vec<u8> {
-    let next = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    };
-    std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(length).collect()
+/// Bytes of a seed.
+fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = SplitMix64::new(seed);
+    std::iter::repeat_with(|| random.word()).flat_map(u64::to_le_bytes).take(length).collect()
 }
 
 /// Two sides of `elements` elements. `kind` 0: unrelated bits, with every special value; 1: the same bits but for a few

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::allowance::Allowance;
 use super::interval::{Interval, Method, fewest, shift};
 use super::pairs;
+use super::summary::Summary;
 use crate::bytes::ByteSize;
 use crate::record::{Direction, Unit};
 
@@ -64,33 +65,6 @@ impl fmt::Display for Outcome {
             Self::Inconclusive => "inconclusive",
             Self::NotComparable => "not comparable",
         })
-    }
-}
-
-/// What is told of a set of figures.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
-    /// How many there are.
-    pub count: u64,
-    /// The middle one, or the mean of the two in the middle.
-    pub median: f64,
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
-}
-
-impl Summary {
-    /// The summary of `figures`, in any order; `None` where there are none, or one is negative or not finite.
-    pub fn of(figures: &[f64]) -> Option<Self> {
-        if figures.is_empty() || figures.iter().any(|figure| !(figure.is_finite() && *figure >= 0.0)) {
-            return None;
-        }
-        let mut sorted = figures.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let count = sorted.len();
-        let median = f64::midpoint(sorted[(count - 1) / 2], sorted[count / 2]);
-        Some(Self { count: count as u64, median, min: sorted[0], max: sorted[count - 1] })
     }
 }
 

@@ -34,6 +34,7 @@ mod runs;
 #[cfg(test)]
 mod simulation;
 mod subject;
+mod summary;
 
 pub use allowance::{Allowance, AllowanceError};
 pub use baseline::{BaselineError, BaselineSource, DEFAULT_FOLDER, distilled, write_baseline};
@@ -43,7 +44,7 @@ pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError
 pub(crate) use evaluate::tests::sample as sample_gate;
 pub use evaluate::{Baseline, Rules, evaluate, evaluate_pairs, is_default};
 pub use interval::{Interval, Method};
-pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, Summary, judge, judge_pairs};
+pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, judge, judge_pairs};
 pub use limits::{Limit, LimitError, Limits};
 #[cfg(test)]
 pub(crate) use propose::tests::run as sample_run;
@@ -53,5 +54,6 @@ pub(crate) use ratchet::tests::run as sample_test_run;
 pub use ratchet::{Lowering, Ratchet, ratchet};
 pub use report::{BaselineRuns, FigureVerdict, GateReport, SubjectVerdict};
 pub use subject::{Subject, SubjectKind};
+pub use summary::Summary;
 
 pub use crate::record::{Direction, Unit};

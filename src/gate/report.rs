@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conditions::ConditionChange;
-use super::judge::{Comparison, Outcome, Summary};
+use super::judge::{Comparison, Outcome};
 use super::subject::Subject;
+use super::summary::Summary;
 use crate::meter::Source;
 use crate::record::{Direction, Unit, Verdict, VerdictStatus};
 
@@ -110,6 +111,14 @@ impl GateReport {
         let outcome = Outcome::of_all(subjects.iter().map(|subject| subject.outcome));
         let message = message(baseline.as_deref(), &subjects, outcome);
         Self { schema: SCHEMA.to_owned(), baseline, subjects, outcome, message }
+    }
+}
+
+impl SubjectVerdict {
+    /// Notes why it cannot be told, so that it does not pass.
+    pub(super) fn cannot_be_told(&mut self, why: String) {
+        self.outcome = Outcome::of_all([self.outcome, Outcome::Inconclusive]);
+        self.note = Some(why);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the runs of a subject say by themselves: whether one failed, and how near they came to their ceilings.
 
-use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
+use crate::ceiling::{CeilingVerdict, Ceilings, judge};
 use crate::command::{EndCause, ProcessEnd};
 use crate::meter::PhaseReadings;
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
@@ -59,7 +59,7 @@ pub(super) fn worst_ceilings(runs: &[&Record], ceilings: &Ceilings) -> Vec<Verdi
         for verdict in found {
             match worst.iter_mut().find(|known| known.metric == verdict.metric) {
                 None => worst.push(verdict),
-                Some(known) if is_worse(&verdict, known) => *known = verdict,
+                Some(known) if verdict.is_worse_than(known) => *known = verdict,
                 Some(_) => {}
             }
         }
@@ -69,21 +69,6 @@ pub(super) fn worst_ceilings(runs: &[&Record], ceilings: &Ceilings) -> Vec<Verdi
     let others = runs.iter().flat_map(|run| &run.verdicts);
     let others = others.filter(|verdict| verdict.ceiling.is_none() && verdict.status != VerdictStatus::Pass);
     ceilings.chain(others.cloned()).collect()
-}
-
-fn is_worse(one: &CeilingVerdict, other: &CeilingVerdict) -> bool {
-    let rank = |verdict: &CeilingVerdict| match verdict.status {
-        CeilingStatus::Holds => 0,
-        CeilingStatus::NotMeasurable => 1,
-        CeilingStatus::Broken => 2,
-    };
-    if rank(one) != rank(other) {
-        return rank(one) > rank(other);
-    }
-    match (&one.reading, &other.reading) {
-        (Some(one_reading), Some(other_reading)) => one.metric.is_past(one_reading.bytes, other_reading.bytes),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::figure::Figure;
 use super::log::LogReadings;
 use crate::bytes::ByteSize;
 use crate::command::{Ended, ProcessEnd};
-use crate::meter::Metric;
+use crate::meter::{Metric, worst_reading};
 
 /// What one turn gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,9 +59,8 @@ impl Run {
     pub fn metered(mut self, ended: &Ended) -> Self {
         self.wall_ns = Some(u64::try_from(ended.wall.as_nanos()).unwrap_or(u64::MAX));
         for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::GpuPeak] {
-            let readings = ended.phases.iter().filter_map(|phase| phase.readings.get(&metric));
-            if let Some(bytes) = readings.map(|reading| reading.bytes).max() {
-                self.metered.insert(metric, bytes);
+            if let Some((_, reading)) = worst_reading(&ended.phases, metric) {
+                self.metered.insert(metric, reading.bytes);
             }
         }
         self.end = Some(ended.end.clone());

@@ -29,6 +29,7 @@
 
 mod activity;
 mod births;
+mod caches;
 mod cgroup;
 mod children;
 mod error;
@@ -60,7 +61,9 @@ mod timeline;
 mod tree;
 mod watch;
 
-pub use activity::{Activity, ActivityScope};
+pub(crate) use activity::CpuTime;
+pub use activity::{Activity, ActivityScope, CpuSource};
+pub use caches::last_level_cache;
 pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use error::MeterError;
 pub use glance::{Glance, ProcessGlance, Viewer};
@@ -72,7 +75,9 @@ pub use own::OwnProcess;
 pub(crate) use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;
 pub use process::{ProcessId, ProcessMemory};
-pub use reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint};
+pub use reading::{
+    MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint, worst_reading,
+};
 pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;
 pub use smaps::{MappingGrowth, MappingKind};

@@ -175,4 +175,26 @@ impl PhaseReadings {
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.wall_ns)
     }
+
+    /// The same without what makes it large: timeline, processes, mappings.
+    pub fn without_details(&self) -> Self {
+        Self {
+            phase: self.phase.clone(),
+            readings: self.readings.clone(),
+            unavailable: self.unavailable.clone(),
+            timeline: Vec::new(),
+            processes: Vec::new(),
+            mappings: Vec::new(),
+            ..*self
+        }
+    }
+}
+
+/// The worst reading of a metric in any of `phases`, and its phase; of equals the first.
+pub fn worst_reading<'a>(
+    phases: impl IntoIterator<Item = &'a PhaseReadings>,
+    metric: Metric,
+) -> Option<(&'a PhaseReadings, &'a Reading)> {
+    let readings = phases.into_iter().filter_map(|phase| Some((phase, phase.readings.get(&metric)?)));
+    readings.reduce(|worst, next| if metric.is_past(next.1.bytes, worst.1.bytes) { next } else { worst })
 }

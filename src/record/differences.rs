@@ -297,7 +297,7 @@ mod tests {
     use crate::capture::batch::OverCap;
     use crate::compare::{Comparison, Preset, Tolerance};
     use crate::record::{SourceKind, sample};
-    use crate::timing::Protocol;
+    use crate::timing::{Protocol, RelativeError};
 
     /// The sample with `change` made to it and its digest taken anew.
     fn with(change: impl FnOnce(&mut Record)) -> Record {
@@ -384,6 +384,17 @@ mod tests {
                 }),
             ),
             line("protocol", &with(|r| sample::capture(r).timing = Some(Protocol::samples()))),
+            line(
+                "a protocol's bound",
+                &with(|r| {
+                    sample::capture(r).timing = Some(Protocol::Until {
+                        warmup: 25,
+                        launches: 100.try_into().unwrap(),
+                        relative_error: RelativeError::DEFAULT,
+                        time_ns: 1,
+                    });
+                }),
+            ),
             line("kernel", &with(|r| sample::capture(r).kernel.name = "py:k.py:launch".to_owned())),
             line("kernel's source", &with(|r| sample::capture(r).kernel.digest = Some("00ff".to_owned()))),
             line("operator", &with(|r| sample::capture(r).operator = "torch.cat".to_owned())),

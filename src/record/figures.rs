@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document::Record;
-use crate::meter::{Metric, PhaseReadings, Source};
+use crate::meter::{Metric, PhaseReadings, Source, worst_reading};
 
 /// A number of a record, once a repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -177,11 +177,8 @@ fn of_phases(phases: &[&PhaseReadings], wall_ns: u64) -> Vec<(&'static str, Valu
 fn memory(metric: Metric, phases: &[&PhaseReadings]) -> Option<Value> {
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let direction = if metric.is_floor() { Direction::Higher } else { Direction::Lower };
-    let readings = phases.iter().filter_map(|phase| phase.readings.get(&metric));
-    let (value, source) = readings
-        .map(|reading| (reading.bytes.bytes() as f64, reading.source))
-        .reduce(|worst, other| if direction.worse(worst.0, other.0) == worst.0 { worst } else { other })?;
-    Some(Value { unit: Unit::Bytes, direction, source: Some(source), value })
+    let (_, worst) = worst_reading(phases.iter().copied(), metric)?;
+    Some(Value { unit: Unit::Bytes, direction, source: Some(worst.source), value: worst.bytes.bytes() as f64 })
 }
 
 impl Value {

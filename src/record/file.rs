@@ -41,24 +41,16 @@ impl RecordFile {
     /// folder or device in its place, a full disk.
     pub fn prepare(path: &Path) -> Result<Self, RecordError> {
         let target = replaceable(path)?;
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let temporary = tempfile::Builder::new()
-            .prefix(".plimsoll-record-")
-            .suffix(".tmp")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                    RecordError::MissingFolder { path: path.to_owned(), folder: folder.to_owned() }
-                }
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    RecordError::ReadOnly { path: path.to_owned(), what: "its folder" }
-                }
-                _ => write_error(path, RESERVE, source),
-            })?;
+        let folder = folder_of(&target);
+        let temporary = temporary_in(folder).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                RecordError::MissingFolder { path: path.to_owned(), folder: folder.to_owned() }
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                RecordError::ReadOnly { path: path.to_owned(), what: "its folder" }
+            }
+            _ => write_error(path, RESERVE, source),
+        })?;
         let mut file = Self { path: path.to_owned(), target, temporary };
         file.reserve(RESERVE)?;
         Ok(file)
@@ -98,9 +90,8 @@ impl RecordFile {
         });
         written.map_err(|source| write_error(&path, length, source))?;
         temporary.persist(&target).map_err(|error| write_error(&path, length, error.error))?;
-        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The rename itself must reach the disk, or a power cut brings the older record back.
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        let synced = File::open(folder_of(&target)).and_then(|folder| folder.sync_all());
         synced.map_err(|source| RecordError::Io { path, doing: "flush the folder of", source })
     }
 }
@@ -154,6 +145,20 @@ impl Record {
         record.check().map_err(|fault| RecordError::InFile { path: path(), fault: Box::new(fault) })?;
         Ok(record)
     }
+}
+
+/// The folder that a file at `path` lies in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A file to be written in `folder` before it is renamed to a record there.
+pub(super) fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".plimsoll-record-")
+        .suffix(".tmp")
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
 }
 
 /// The file that a record at `path` replaces: `path` itself, or the file that it links to, so that the link stays.

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::document::Record;
+use super::file::{folder_of, temporary_in};
 use super::json;
 
 /// A record beside another, `FILE.partial` for `FILE`: whole at every moment, and gone once the other is written.
@@ -35,12 +35,7 @@ impl PartialRecord {
     /// # Errors
     /// The system's, as where the disk is full; what was written before stays then.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let temporary = tempfile::Builder::new()
-            .prefix(".plimsoll-record-")
-            .suffix(".tmp")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
+        let temporary = temporary_in(folder_of(&self.path))?;
         let mut writer = BufWriter::with_capacity(1 << 16, temporary.as_file());
         json::write(&mut writer, record)?;
         writer.flush()?;

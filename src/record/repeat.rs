@@ -48,20 +48,11 @@ impl RepeatedRun {
 
     fn new(offset: Duration, ended: &Ended) -> Self {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let bare = |phase: &PhaseReadings| PhaseReadings {
-            phase: phase.phase.clone(),
-            readings: phase.readings.clone(),
-            unavailable: phase.unavailable.clone(),
-            timeline: Vec::new(),
-            processes: Vec::new(),
-            mappings: Vec::new(),
-            ..*phase
-        };
         Self {
             started_ns: nanoseconds(offset),
             wall_ns: nanoseconds(ended.wall),
             end: ended.end.clone(),
-            phases: ended.phases.iter().map(bare).collect(),
+            phases: ended.phases.iter().map(PhaseReadings::without_details).collect(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::semantics::Aggregation;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
 use crate::meter::Reading;
-use crate::timing::Statistics;
+use crate::timing::{Flush, Samples, Statistics, Stop};
 
 /// The results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -169,6 +169,12 @@ pub struct Profile {
     /// The launches that each sample is the mean of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches_per_sample: Option<u32>,
+    /// What was written before each launch to empty the cache; absent where it was left as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Flush>,
+    /// What ended the measurement; absent where the number of launches was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
     /// The index of the batch in which it was resident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
@@ -181,12 +187,14 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The timing of an entry: `samples_ns` are nanoseconds a launch, each the mean of `launches_per_sample`.
-    pub fn timed(statistics: Statistics, samples_ns: Vec<f64>, launches_per_sample: u32, batch: usize) -> Self {
+    /// The timing of an entry.
+    pub fn timed(statistics: Statistics, samples: Samples, batch: usize) -> Self {
         Self {
             statistics: Some(statistics),
-            samples_ns,
-            launches_per_sample: Some(launches_per_sample),
+            samples_ns: samples.durations_ns,
+            launches_per_sample: Some(samples.launches_per_sample),
+            flush: samples.flush,
+            stop: samples.stop,
             batch: Some(batch),
             ..Self::ended(ProfileStatus::Timed)
         }
@@ -208,6 +216,8 @@ impl Profile {
             statistics: None,
             samples_ns: Vec::new(),
             launches_per_sample: None,
+            flush: None,
+            stop: None,
             batch: None,
             error: None,
             not_run: None,
@@ -225,7 +235,7 @@ mod tests {
         let mut results = sample::record().results;
         for (entry, (samples, batch)) in results.entries.iter_mut().zip([([1.0, 2.0, 9.0], 0), ([5.0, 6.0, 10.0], 0)]) {
             let statistics = Statistics::of(&samples).unwrap();
-            entry.profile = Some(Profile::timed(statistics, samples.to_vec(), 1, batch));
+            entry.profile = Some(Profile::timed(statistics, Samples::each(samples.to_vec()), batch));
         }
         results.entries[2].profile = Some(Profile::not_run("interrupted"));
         results.entries[3].profile = None;

@@ -9,12 +9,13 @@ use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::ceiling::judge;
 use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
+    Activity, CgroupLimits, CgroupVersion, CpuSource, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
-use crate::timing::{Protocol, Statistics};
+use crate::timing::{Protocol, Samples, Statistics};
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
@@ -59,6 +60,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
+        device: PlaceKind::Cpu,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
@@ -247,7 +249,11 @@ fn result(index: usize) -> EntryResult {
             touched: Some(ByteSize::new(65_536)),
             ..Validation::compared(vec![matching(index)], Some(blindness))
         }),
-        profile: Some(Profile::timed(mean(ns), vec![ns], 100, index / 2)),
+        profile: Some(Profile::timed(
+            mean(ns),
+            Samples { launches_per_sample: 100, ..Samples::each(vec![ns]) },
+            index / 2,
+        )),
     }
 }
 
@@ -294,6 +300,7 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
             major_faults: Some(3),
             cpu_user_ns: Some(180_000_000),
             cpu_system_ns: Some(40_000_000),
+            cpu_source: CpuSource::Reaped,
             some_stall_us: Some(1500),
             full_stall_us: Some(20),
             oom_kills: Some(0),

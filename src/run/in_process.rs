@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use crate::bytes::ByteSize;
 use crate::capture::MappedEntry;
 use crate::kernel::{Call, CapturedOutput, Kernel, KernelError, KernelIdentity, OutputBuffer};
+use crate::meter::last_level_cache;
 use crate::record::{Failure, FailureKind, Release, ReleaseReason};
-use crate::timing::{CpuClock, MeasureError, Protocol, measure};
+use crate::timing::{CpuCache, CpuClock, MeasureError, Protocol, measure};
 
 use super::launcher::{Job, Launched, Launcher, OutputValue, Timed};
 use super::placement::Placement;
@@ -65,11 +66,12 @@ impl<K: Kernel> Launcher for InProcess<K> {
     }
 
     fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
+        let mut cache = CpuCache::new(last_level_cache);
         for (index, job) in batch.iter().enumerate() {
             let timed = self.with_call(*job, |call, outputs| {
                 let samples = {
                     let mut launch = self.kernel.bind(call, outputs)?;
-                    measure(protocol, &mut CpuClock::default(), &mut launch)
+                    measure(protocol, &mut CpuClock::default(), &mut cache, &mut launch)
                 };
                 outputs.iter_mut().for_each(OutputBuffer::poison);
                 let start = Instant::now();

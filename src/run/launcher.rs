@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::bytes::ByteSize;
 use crate::capture::{Argument, Bound, Entry, TensorSpec};
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
-use crate::record::{Failure, Release, ReleaseReason};
+use crate::record::{Failure, Gpu, Release, ReleaseReason};
 use crate::timing::{Protocol, Samples};
 
 /// An entry with its arguments bound, ready to be launched.
@@ -63,6 +64,16 @@ pub trait Launcher {
     /// Whether the kernel is given its arguments by their names, and not by their positions.
     fn by_name(&self) -> bool {
         false
+    }
+
+    /// Where the kernel is launched.
+    fn place(&self) -> PlaceKind {
+        PlaceKind::Cpu
+    }
+
+    /// The GPUs that it is launched on.
+    fn gpus(&self) -> Vec<Gpu> {
+        Vec::new()
     }
 
     /// Launches the kernel once.

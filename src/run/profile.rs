@@ -98,7 +98,7 @@ fn rechecked(
 fn profiled(timed: Timed, batch: usize) -> Profile {
     let samples = timed.samples;
     match samples.statistics() {
-        Some(statistics) => Profile::timed(statistics, samples.durations_ns, samples.launches_per_sample, batch),
+        Some(statistics) => Profile::timed(statistics, samples, batch),
         None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
     }
 }

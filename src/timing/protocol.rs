@@ -5,6 +5,8 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::relative_error::RelativeError;
+
 /// Warm-up launches of an entry where nothing else is asked for: KernelForge's number.
 pub const DEFAULT_WARMUP: u32 = 25;
 /// Timed launches of an entry where nothing else is asked for: KernelForge's number.
@@ -29,6 +31,27 @@ pub enum Protocol {
         /// Timed launches.
         launches: NonZeroU32,
     },
+    /// As `samples`, the cache emptied before every timed launch by a write larger than it, outside of the timed region:
+    /// the last-level cache of the CPU, the L2 of a GPU. The results say what was written.
+    Cold {
+        /// Launches before the first timed one, with whatever they leave in the cache.
+        warmup: u32,
+        /// Timed launches.
+        launches: NonZeroU32,
+    },
+    /// As `samples`, until the mean is known well enough or the time is over; 10000 launches at most. The results say
+    /// which of them it was.
+    Until {
+        /// Launches before the first timed one.
+        warmup: u32,
+        /// Timed launches, at least, where the time allows.
+        launches: NonZeroU32,
+        /// The relative standard error of the mean that is enough: the sample standard deviation of the durations, over
+        /// their mean and the square root of their number.
+        relative_error: RelativeError,
+        /// The nanoseconds that the timed launches together may take.
+        time_ns: u64,
+    },
 }
 
 impl Protocol {
@@ -45,14 +68,20 @@ impl Protocol {
     /// Launches before the timed ones.
     pub const fn warmup(self) -> u32 {
         match self {
-            Self::KernelForge { warmup, .. } | Self::Samples { warmup, .. } => warmup,
+            Self::KernelForge { warmup, .. }
+            | Self::Samples { warmup, .. }
+            | Self::Cold { warmup, .. }
+            | Self::Until { warmup, .. } => warmup,
         }
     }
 
-    /// Timed launches.
+    /// Timed launches; the fewest where their number is not known before.
     pub const fn launches(self) -> NonZeroU32 {
         match self {
-            Self::KernelForge { launches, .. } | Self::Samples { launches, .. } => launches,
+            Self::KernelForge { launches, .. }
+            | Self::Samples { launches, .. }
+            | Self::Cold { launches, .. }
+            | Self::Until { launches, .. } => launches,
         }
     }
 }
@@ -75,6 +104,18 @@ mod tests {
         let text = r#"{"name":"samples","warmup":0,"launches":3}"#;
         let samples = Protocol::Samples { warmup: 0, launches: NonZeroU32::new(3).unwrap() };
         assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), samples);
+        let text = r#"{"name":"cold","warmup":1,"launches":3}"#;
+        let cold = Protocol::Cold { warmup: 1, launches: NonZeroU32::new(3).unwrap() };
+        assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), cold);
+        let text = r#"{"name":"until","warmup":1,"launches":3,"relative_error":0.005,"time_ns":2000000000}"#;
+        let until = Protocol::Until {
+            warmup: 1,
+            launches: NonZeroU32::new(3).unwrap(),
+            relative_error: RelativeError::DEFAULT,
+            time_ns: 2_000_000_000,
+        };
+        assert_eq!(serde_json::to_string(&until).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Protocol>(text).unwrap(), until);
     }
 
     #[test]
@@ -83,6 +124,8 @@ mod tests {
             r#"{"name":"kernelforge","warmup":25,"launches":0}"#,
             r#"{"name":"adaptive","warmup":25,"launches":1}"#,
             r#"{"name":"samples","launches":1}"#,
+            r#"{"name":"until","warmup":1,"launches":3}"#,
+            r#"{"name":"until","warmup":1,"launches":3,"relative_error":0.0,"time_ns":1}"#,
         ] {
             assert!(serde_json::from_str::<Protocol>(text).is_err(), "{text}");
         }

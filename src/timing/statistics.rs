@@ -50,6 +50,13 @@ impl Statistics {
         })
     }
 
+    /// The relative standard error of the mean: the standard deviation over the mean and the square root of the count.
+    /// `None` of a single duration; 0 where none took any time.
+    pub fn relative_error(&self) -> Option<f64> {
+        let std = self.std_ns?;
+        Some(if std == 0.0 { 0.0 } else { std / self.mean_ns / (self.count as f64).sqrt() })
+    }
+
     /// The median as a [`Duration`].
     pub fn median(&self) -> Duration {
         Duration::from_secs_f64(self.median_ns / 1e9)
@@ -76,12 +83,15 @@ mod tests {
         assert_eq!((s.count, s.median_ns, s.mean_ns, s.min_ns, s.max_ns), (5, 3.0, 22.0, 1.0, 100.0));
         assert!((s.std_ns.unwrap() - 43.617_656_975_1).abs() < 1e-9 && (s.p95_ns - 80.8).abs() < 1e-9, "{s:?}");
         assert_eq!(s.median(), Duration::from_nanos(3));
+        // scipy.stats.sem / mean.
+        assert!((s.relative_error().unwrap() - 0.886_655).abs() < 1e-6, "{:?}", s.relative_error());
     }
 
     #[test]
     fn of_one_has_no_deviation_and_of_none_is_nothing() {
         let s = Statistics::of(&[7.5]).unwrap();
-        assert_eq!((s.median_ns, s.p95_ns, s.std_ns), (7.5, 7.5, None));
+        assert_eq!((s.median_ns, s.p95_ns, s.std_ns, s.relative_error()), (7.5, 7.5, None, None));
+        assert_eq!(Statistics::of(&[0.0, 0.0]).unwrap().relative_error(), Some(0.0));
         assert_eq!(Statistics::of(&[]), None);
         assert_eq!(Statistics::of(&[1.0, f64::NAN]), None);
         assert_eq!(Statistics::of(&[1.0, f64::INFINITY]), None);

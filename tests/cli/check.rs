@@ -4,8 +4,9 @@ use std::fs;
 
 use plimsoll::ByteSize;
 use plimsoll::record::{ProfileStatus, ReleaseReason, RunState, ValidationStatus, VerdictStatus};
+use plimsoll::timing::{Flush, Stop};
 
-use crate::support::{Scene, run};
+use crate::support::{Scene, plimsoll, run};
 
 #[test]
 fn check_validates_releases_profiles_and_records() {
@@ -48,6 +49,47 @@ fn samples_are_all_kept() {
     assert_eq!(code, 0);
     assert_eq!(record.results.entries[0].profile.as_ref().unwrap().samples_ns.len(), 7);
     assert!(record.results.entries[0].validation.is_none());
+}
+
+#[test]
+fn cold_launches_say_what_emptied_the_cache() {
+    let scene = Scene::new(1);
+    let cold = ["--kernel", "builtin:embedding", "--protocol", "cold", "--warmup", "1", "--launches", "3"];
+    let (code, record) = scene.run(scene.command("profile").args(cold));
+    assert_eq!(code, 0);
+    let profile = record.results.entries[0].profile.as_ref().unwrap();
+    assert_eq!(profile.samples_ns.len(), 3);
+    let flush = profile.flush.unwrap();
+    assert_eq!(flush.cache, plimsoll::meter::last_level_cache());
+    assert_eq!(flush, Flush::of(flush.cache));
+}
+
+#[test]
+fn until_says_what_ended_it_and_is_not_compared_with_another_bound() {
+    let scene = Scene::new(1);
+    let until = |error: &str| {
+        let flags = ["--kernel", "builtin:embedding", "--protocol", "until", "--launches", "5", "--max-time", "5ms"];
+        scene.run(scene.command("profile").args(flags).args(["--relative-error", error]))
+    };
+    // No clock is so even: the time ends it.
+    let (code, short) = until("0.0001%");
+    assert_eq!(code, 0);
+    let profile = short.results.entries[0].profile.as_ref().unwrap();
+    let took: f64 = profile.samples_ns.iter().sum();
+    assert!(matches!(profile.stop, Some(Stop::Time | Stop::Launches)), "{:?}", profile.stop);
+    assert!(took >= 5e6 * (1.0 - 1e-9) || profile.samples_ns.len() == 10_000);
+    let first = scene.path("first.json");
+    fs::rename(scene.record(), &first).unwrap();
+    let (code, other) = until("99%");
+    assert_eq!(code, 0);
+    assert!(matches!(other.results.entries[0].profile.as_ref().unwrap().stop, Some(Stop::RelativeError | Stop::Time)));
+    let (code, out, _) = run(plimsoll().arg("compare").args([&first, &scene.record()]));
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("relative_error"), "{out}");
+
+    let (code, _, err) = run(scene.command("profile").args(["--kernel", "builtin:embedding", "--relative-error", "2"]));
+    assert_eq!(code, 2);
+    assert!(err.contains("`2` is no relative error"), "{err}");
 }
 
 #[test]

@@ -14,6 +14,9 @@ import unittest
 import torch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(ROOT, "harness", "python"))
+from plimsoll_timing import last_level_cache, next_round  # noqa: E402
+
 WORKER = os.path.join(ROOT, "harness", "python", "plimsoll_worker.py")
 KERNELS = os.path.join(ROOT, "tests", "kernels")
 DTYPES = """float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu
@@ -165,6 +168,21 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual((answer["launches_per_sample"], len(answer["durations_ns"])), (1, 4))
             worker.send(type="next")
             self.assertEqual(worker.receive()["type"], "profiled")
+            cold = {"name": "cold", "warmup": 0, "launches": 2}
+            until = {"name": "until", "warmup": 1, "launches": 20, "relative_error": 1e-9, "time_ns": 3_000_000}
+            for protocol in (cold, until):
+                worker.send(type="profile", id=11, calls=[self.call], protocol=protocol)
+                answer = worker.receive()
+                self.assertEqual(answer["launches_per_sample"], 1, answer)
+                if protocol is cold:
+                    flush = answer["flush"]
+                    self.assertEqual(len(answer["durations_ns"]), 2)
+                    self.assertEqual(flush["written"], 2 * flush["cache"] if "cache" in flush else 256 << 20)
+                else:
+                    self.assertEqual(answer["stop"], "time")
+                    self.assertGreaterEqual(sum(answer["durations_ns"]), 3_000_000 * (1 - 1e-9))
+                worker.send(type="next")
+                self.assertEqual(worker.receive()["type"], "profiled")
             self.assertEqual(worker.ask(type="release"), {"type": "released"})
             self.assertEqual(os.fstat(worker.outputs).st_blocks, 0, "the pages of the outputs are given back")
             self.assert_right(worker, worker.ask(type="launch", id=11, call=self.call))
@@ -172,6 +190,38 @@ class WorkerTest(unittest.TestCase):
             self.assert_error(worker.ask(type="dance"), "unsupported", "dance")
             self.assertIsNone(worker.ask(type="bye"))
             self.assertEqual(worker.process.wait(), 0)
+
+    def test_rounds_end_where_those_of_the_built_in_worker_do(self):
+        def run(takes, fewest, error, time_ns):
+            durations = []
+            while True:
+                more, stop = next_round(durations, fewest, error, time_ns)
+                if stop:
+                    return len(durations), stop
+                durations += [takes(len(durations) + n) for n in range(more)]
+
+        self.assertEqual(run(lambda n: 1000.0, 100, 0.005, 2_000_000_000), (100, "relative_error"))
+        count, stop = run(lambda n: 900.0 if n % 2 == 0 else 1100.0, 10, 0.005, 2_000_000_000)
+        self.assertEqual(stop, "relative_error")
+        self.assertTrue(400 <= count < 500, count)
+        self.assertEqual(run(lambda n: 10e9, 100, 0.005, 2_000_000_000), (1, "time"))
+        self.assertEqual(run(lambda n: n % 2, 10, 1e-6, 2_000_000_000), (10_000, "launches"))
+        self.assertEqual(run(lambda n: 0.0, 10, 1e-6, 2_000_000_000), (10, "relative_error"))
+
+    def test_a_processor_without_a_cache_to_read_of_has_none(self):
+        def cache(place, **files):
+            os.makedirs(os.path.join(self.folder, place))
+            for name, content in files.items():
+                self.file(os.path.join(place, name), f"{content}\n".encode())
+
+        self.assertIsNone(last_level_cache(self.folder))
+        cache("cpu0/cache/index1", level=4, type="Instruction", size="99999K")
+        cache("cpu0/cache/index2", level=2, type="Unified", size="65536K")
+        cache("cpu0/cache/index3", level=3, type="Unified", size="32768K")
+        cache("cpu1/cache/index3", level=3, type="Unified", size="0K")
+        self.assertEqual(last_level_cache(self.folder), 32 << 20)
+        cache("cpu9/cache/index3", level=3, type="Unified", size="98304K")
+        self.assertEqual(last_level_cache(self.folder), 96 << 20)
 
     def test_the_end_of_the_channel_ends_the_worker(self):
         with Supervisor("torch_embedding") as worker:

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::command::{CommandError, Repeats};
 use plimsoll::gate::evaluate_pairs;
+use plimsoll::random::SplitMix64;
 use plimsoll::record::{Record, Semantics, write_record};
 use plimsoll::report::terminal;
 
@@ -74,12 +75,12 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
 fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandError> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);
     let (started, began) = (SystemTime::now(), Instant::now());
-    let mut lots = Lots(seed);
+    let mut lots = SplitMix64::new(seed);
     let mut sides = [Side::default(), Side::default()];
     let mut interrupted = false;
     for number in 0..a.warmup.saturating_add(a.repeat.get()) {
         let mut pair = [None, None];
-        for at in if lots.draw() { [0, 1] } else { [1, 0] } {
+        for at in if lots.coin() { [0, 1] } else { [1, 0] } {
             let arguments = [a, b][at];
             let offset = began.elapsed();
             let ended = once(arguments, &arguments.ceilings.ceilings(), Stdio::null())?;
@@ -116,19 +117,6 @@ struct Side {
     wall: Duration,
 }
 
-/// Lots that a seed draws: splitmix64 (Steele, Lea and Flood, 2014).
-struct Lots(u64);
-
-impl Lots {
-    fn draw(&mut self) -> bool {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) >> 63 == 1
-    }
-}
-
 /// The command of a record, as a shell takes it.
 fn words(record: &Record) -> String {
     let words = match &record.semantics {
@@ -136,21 +124,4 @@ fn words(record: &Record) -> String {
         _ => &[],
     };
     words.iter().map(|word| super::quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lots_are_fair_and_those_of_the_seed() {
-        let draw = |seed| {
-            let mut lots = Lots(seed);
-            (0..1000).map(|_| lots.draw()).collect::<Vec<bool>>()
-        };
-        assert_eq!(draw(1), draw(1));
-        assert_ne!(draw(1), draw(2));
-        let heads = draw(1).into_iter().filter(|first| *first).count();
-        assert!((400..600).contains(&heads), "{heads} of 1000");
-    }
 }

@@ -9,15 +9,12 @@ use clap::CommandFactory as _;
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{EndCause, Ended, Metered, Step};
 use plimsoll::gate::{Calibration, Proposal, propose};
-use plimsoll::meter::Metric;
+use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::report::terminal;
 
 use super::args::{Arguments, Calibrate};
-use super::{Failed, ceilings_toml, output};
+use super::{Failed, NOT_MEASURABLE, ceilings_toml, output};
 use crate::signals::Cancel;
-
-/// The exit code where a run failed, so that there is nothing to measure.
-const NOT_MEASURABLE: u8 = 3;
 
 /// Runs the command several times and proposes ceilings; 3 where a run fails.
 pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
@@ -98,9 +95,8 @@ fn progress(number: u32, runs: u32, ended: &Ended) {
     if !std::io::stderr().is_terminal() {
         return;
     }
-    let peak =
-        ended.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss)).map(|reading| reading.bytes);
-    let peak = peak.max().map_or_else(String::new, |peak| format!(", peak_rss {peak}"));
+    let peak = worst_reading(&ended.phases, Metric::PeakRss);
+    let peak = peak.map_or_else(String::new, |(_, peak)| format!(", peak_rss {}", peak.bytes));
     output::note(&format_args!("run {number} of {runs}: {}{peak}", terminal::duration(ended.wall.as_nanos() as f64)));
 }
 

@@ -47,15 +47,14 @@ impl Settings {
 /// The arguments of this call, flags that are not given taken from the configuration, and that.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let parsed = |command: clap::Command| Arguments::from_arg_matches(&command.get_matches());
-    let command = command();
-    let arguments = parsed(command.clone()).unwrap_or_else(|error| error.exit());
+    let arguments = parsed(command()).unwrap_or_else(|error| error.exit());
     let Some(Use { name, flags, sections, label }) = Use::of(&arguments.command) else { return Ok((arguments, None)) };
     let Some(settings) = Settings::read(flags)? else { return Ok((arguments, None)) };
     if sections.is_empty() {
         return Ok((arguments, Some(settings)));
     }
     let set = Settings::of(Some(&settings), label.as_deref())?;
-    let command = command.mut_subcommand(name, |subcommand| with_defaults(subcommand, &set, sections));
+    let command = command().mut_subcommand(name, |subcommand| with_defaults(subcommand, &set, sections));
     let arguments = parsed(command).unwrap_or_else(|error| error.exit());
     Ok((arguments, Some(settings)))
 }

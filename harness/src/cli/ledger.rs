@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use plimsoll::diagnose::ledger::{self, Place, Reading, Stage};
 use plimsoll::diagnose::telemetry::{Position, Reader, Sample};
 use plimsoll::estimate::{Count, Offload};
-use plimsoll::meter::Metric;
+use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::record::Record;
 use plimsoll::report::terminal;
 
@@ -86,8 +86,7 @@ pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
 /// The most resident memory that a record tells.
 fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
     let record = Record::read(path)?;
-    let peaks = record.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss));
-    let peak = peaks.map(|reading| reading.bytes).max();
+    let peak = worst_reading(&record.phases, Metric::PeakRss).map(|(_, reading)| reading.bytes);
     let peak = peak.ok_or_else(|| format!("{}: no phase of the record has a peak_rss", path.display()))?;
     Ok(Reading::new(stage, path.display().to_string(), peak))
 }

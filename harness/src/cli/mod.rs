@@ -8,6 +8,7 @@ mod ceilings_toml;
 mod check;
 mod compare;
 mod config;
+mod devices;
 mod diagnose;
 mod estimate;
 mod gate;
@@ -42,8 +43,8 @@ use crate::supervisor::NoLauncher;
 
 /// Bad usage or unreadable input.
 const USAGE: u8 = 2;
-/// Something was demanded that cannot be had here.
-const NOT_HERE: u8 = 3;
+/// What was to be measured cannot be measured here.
+const NOT_MEASURABLE: u8 = 3;
 
 /// An error on its way to the user: one message with its causes.
 type Failed = Box<dyn std::error::Error>;
@@ -67,6 +68,7 @@ pub fn main() -> ExitCode {
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Devices(devices) => devices::run(&devices),
         Command::Pack(pack) => pack::run(&pack),
         Command::Unpack(unpack) => unpack::run(&unpack),
         Command::Verify(verify) => verify::run(&verify),
@@ -100,7 +102,7 @@ pub fn main() -> ExitCode {
 /// What an error that ends a command is to whoever started it.
 fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
     match error.downcast_ref::<NoLauncher>() {
-        Some(NoLauncher::NotInstalled(_)) => NOT_HERE,
+        Some(NoLauncher::NotInstalled(_)) => NOT_MEASURABLE,
         _ => USAGE,
     }
 }
@@ -110,6 +112,11 @@ fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
 fn screen() -> Screen {
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
     Screen::new(width, Palette::colour())
+}
+
+/// The command line of this process, as records have it.
+fn own_command() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// A word as a shell takes it.

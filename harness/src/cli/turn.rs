@@ -11,7 +11,7 @@ use plimsoll::matrix::{Plan, Run, Turn};
 use plimsoll::record::{CommandSemantics, ProcessPolicy, ProcessRun, RecordFile, RunState, Semantics};
 
 use super::matrix::take_log;
-use super::{Failed, run};
+use super::{Failed, own_command, run};
 use crate::signals::Cancel;
 
 /// The time between two samples of memory.
@@ -94,7 +94,7 @@ fn stem(name: &str, digest: &str, repeat: u32) -> String {
 fn process_run(plan: &Plan, name: &str, words: Vec<String>, started: SystemTime, ended: Ended) -> ProcessRun {
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     ProcessRun {
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: own_command(),
         semantics: Semantics::Command(CommandSemantics { label: name.to_owned(), command: words }),
         policy: ProcessPolicy {
             ceilings: Ceilings::default(),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use plimsoll::capture::TensorSpec;
 use plimsoll::kernel::{CapturedOutput, KernelSpec};
-use plimsoll::timing::Protocol;
+use plimsoll::timing::{Protocol, Samples};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use value::Value;
@@ -172,10 +172,9 @@ pub enum Reply {
         id: u64,
         /// Of the call in the batch.
         index: usize,
-        /// How many launches each duration is the mean of.
-        launches_per_sample: u32,
-        /// The samples.
-        durations_ns: Vec<f64>,
+        /// What was measured.
+        #[serde(flatten)]
+        samples: Samples,
         /// One more launch, on arguments and outputs that lie elsewhere. The worker waits for `next` before it goes on.
         again: Outcome,
     },

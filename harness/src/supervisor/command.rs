@@ -11,10 +11,11 @@ use tempfile::TempDir;
 use super::launcher::NoLauncher;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 3] = [
+const PYTHON_WORKER: [(&str, &str); 4] = [
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
+    ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
 
 /// The worker of `torch:` kernels, which is a program of its own: it alone needs libtorch.

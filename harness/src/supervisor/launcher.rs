@@ -9,7 +9,7 @@ use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
 use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
 use plimsoll::run::{Job, Launched, Launcher, Timed};
-use plimsoll::timing::{Protocol, Samples};
+use plimsoll::timing::Protocol;
 
 use super::call::CallBuilder;
 use super::command::{NoTorchWorker, WorkerCommand};
@@ -286,10 +286,7 @@ impl WorkerLauncher<'_> {
         let mut reply = running.process.ask(&request, &watch);
         for (done, (index, _)) in calls.iter().enumerate() {
             match reply {
-                Ok(Reply::Timed { id: of, index: at, launches_per_sample, durations_ns, again })
-                    if (of, at) == (id, done) =>
-                {
-                    let samples = Samples { launches_per_sample, durations_ns };
+                Ok(Reply::Timed { id: of, index: at, samples, again }) if (of, at) == (id, done) => {
                     match outputs::collect(running.process.memory(), again) {
                         Ok(again) => each(*index, Ok(Timed { samples, again })),
                         Err(what) => return (done, Some(self.lost(Cause::Protocol(what)))),

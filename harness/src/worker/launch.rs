@@ -4,8 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use plimsoll::kernel::{Call, GivenValue, Kernel, Operator, OutputBuffer};
+use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
-use plimsoll::timing::{CpuClock, Protocol, Samples, measure};
+use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure};
 
 use super::error::CallError;
 use super::inputs::{Files, Inputs};
@@ -144,11 +145,11 @@ impl Launches {
         let resident = |call| if self.foreign { Inputs::private(call, None) } else { Inputs::shared(call, &mut files) };
         let batch: Vec<_> = calls.iter().map(resident).collect();
         drop(files);
+        let mut cache = CpuCache::new(last_level_cache);
         for (index, (call, inputs)) in calls.iter().zip(batch).enumerate() {
-            match inputs.and_then(|inputs| self.profiled(call, inputs, protocol, outputs)) {
+            match inputs.and_then(|inputs| self.profiled(call, inputs, protocol, &mut cache, outputs)) {
                 Ok((samples, again)) => {
-                    let Samples { launches_per_sample, durations_ns } = samples;
-                    say(Reply::Timed { id, index, launches_per_sample, durations_ns, again })?;
+                    say(Reply::Timed { id, index, samples, again })?;
                     next()?;
                 }
                 Err(error) => say(error.reply(id, Some(index)))?,
@@ -162,9 +163,10 @@ impl Launches {
         call: &CallMessage,
         inputs: Inputs,
         protocol: Protocol,
+        cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
-        let (samples, idle) = inputs.with(self.reader(), call, |bound| self.timed(bound, protocol))?;
+        let (samples, idle) = inputs.with(self.reader(), call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
             return Ok((samples, again));
@@ -189,12 +191,13 @@ impl Launches {
 
     /// The samples; and of a kernel that is no part of this program whether it writes nothing to its outputs when it is
     /// launched again on the same buffers.
-    fn timed(&self, bound: &Call<'_>, protocol: Protocol) -> Result<(Samples, bool), CallError> {
+    fn timed(&self, bound: &Call<'_>, protocol: Protocol, cache: &mut CpuCache) -> Result<(Samples, bool), CallError> {
         let kernel = match &self.kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => kernel.as_ref(),
             Loaded::Operator(operator) => {
                 let mut evaluation = operator.bind(bound)?;
-                return Ok((measure(protocol, &mut CpuClock::default(), &mut || evaluation.launch())?, false));
+                let samples = measure(protocol, &mut CpuClock::default(), cache, &mut || evaluation.launch())?;
+                return Ok((samples, false));
             }
         };
         let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
@@ -202,7 +205,7 @@ impl Launches {
         let mut buffers = placement.buffers(&mut memory)?;
         let samples = {
             let mut launch = kernel.bind(bound, &mut buffers)?;
-            measure(protocol, &mut CpuClock::default(), &mut launch)?
+            measure(protocol, &mut CpuClock::default(), cache, &mut launch)?
         };
         if !self.foreign {
             return Ok((samples, false));

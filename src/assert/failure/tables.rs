@@ -2,7 +2,7 @@
 
 use super::LABEL;
 use crate::bytes::ByteSize;
-use crate::meter::{ActivityScope, MappingKind, MemorySplit, PhaseReadings};
+use crate::meter::{ActivityScope, MemorySplit, PhaseReadings};
 use crate::report::terminal::{Align, Cell, Column, Screen, Table, clean, counted, duration};
 
 /// So many mappings are shown.
@@ -51,7 +51,7 @@ pub(super) fn mappings(phases: &[PhaseReadings], screen: &Screen) -> String {
         .map(|mapping| {
             [
                 clean(&mapping.name),
-                kind(mapping.kind).to_owned(),
+                mapping.kind.label().to_owned(),
                 mapping.before.to_string(),
                 mapping.after.to_string(),
                 signed(mapping.before, mapping.after),
@@ -62,17 +62,6 @@ pub(super) fn mappings(phases: &[PhaseReadings], screen: &Screen) -> String {
         return String::new();
     }
     table(["mappings that grew most", "kind", "before", "after", "growth"], 2, rows, screen)
-}
-
-const fn kind(kind: MappingKind) -> &'static str {
-    match kind {
-        MappingKind::Heap => "heap",
-        MappingKind::Anonymous => "anonymous",
-        MappingKind::Stack => "stack",
-        MappingKind::File => "file",
-        MappingKind::SharedMemory => "shared memory",
-        MappingKind::Kernel => "kernel",
-    }
 }
 
 /// A table whose first `texts` columns stand to the left, and its figures to the right.

@@ -5,6 +5,7 @@
 //! of the word come integers, and every step from there to the element is exact, or cuts towards zero.
 
 use crate::capture::Dtype;
+use crate::random::SplitMix64;
 
 /// A stream of random words: the wyrand generator at any of its positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,8 @@ pub(super) struct Stream {
 impl Stream {
     /// The stream of number `number` under `seed`: another stream for another seed or number.
     pub fn new(seed: u64, number: u64) -> Self {
-        Self { key: split_mix(split_mix(seed).wrapping_add(number)) }
+        let first = |seed| SplitMix64::new(seed).word();
+        Self { key: first(first(seed).wrapping_add(number)) }
     }
 
     /// The word at `position`.
@@ -30,14 +32,6 @@ impl Stream {
     pub fn index(self, position: u64, bound: u64) -> u64 {
         ((u128::from(self.word(position)) * u128::from(bound)) >> 64) as u64
     }
-}
-
-/// The finalizer of SplitMix64.
-fn split_mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// The content of a table of floating-point elements.

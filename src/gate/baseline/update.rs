@@ -12,9 +12,7 @@ use crate::record::{Record, write_record};
 pub fn distilled(record: &Record) -> Record {
     let mut record = record.clone();
     for phase in &mut record.phases {
-        phase.timeline.clear();
-        phase.processes.clear();
-        phase.mappings.clear();
+        *phase = phase.without_details();
     }
     for ceiling in record.verdicts.iter_mut().filter_map(|verdict| verdict.ceiling.as_mut()) {
         ceiling.process = None;

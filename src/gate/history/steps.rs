@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::gate::summary::median;
+use crate::random::SplitMix64;
+
 /// How unlikely a change has to be by chance.
 const SIGNIFICANCE: f64 = 0.01;
 
@@ -59,7 +62,7 @@ fn divide(part: &[f64]) -> Option<(usize, f64)> {
     if largest <= 0.0 {
         return None;
     }
-    let mut random = Random(part.len() as u64);
+    let mut random = SplitMix64::new(part.len() as u64);
     let mut as_large = 1;
     for _ in 0..PERMUTATIONS {
         for last in (1..ranks.len()).rev() {
@@ -97,26 +100,6 @@ fn best(ranks: &[f64]) -> (usize, f64) {
 /// The ranks from 1; equal figures share the mean of theirs.
 fn ranks(figures: &[f64]) -> Vec<f64> {
     crate::gate::rank::middle_ranks(figures).into_iter().map(|rank| rank + 1.0).collect()
-}
-
-fn median(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
-}
-
-/// Splitmix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    /// A number below `bound`, which is far below 2^64: the remainder favours none by more than a part in 10^15.
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
 }
 
 #[cfg(test)]
@@ -159,8 +142,8 @@ mod tests {
 
     #[test]
     fn chance_makes_a_step_about_as_often_as_it_may() {
-        let mut random = Random(7);
-        let noise = |random: &mut Random| (0..30).map(|_| random.below(1000) as f64).collect::<Vec<_>>();
+        let mut random = SplitMix64::new(7);
+        let noise = |random: &mut SplitMix64| (0..30).map(|_| random.below(1000) as f64).collect::<Vec<_>>();
         let with_steps = (0..200).filter(|_| !steps(&noise(&mut random)).is_empty()).count();
         assert!(with_steps <= 8, "{with_steps} of 200 series of noise");
     }

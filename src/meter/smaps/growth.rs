@@ -30,6 +30,20 @@ pub enum MappingKind {
     Kernel,
 }
 
+impl MappingKind {
+    /// Its name as people read it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Anonymous => "anonymous",
+            Self::Stack => "stack",
+            Self::File => "file",
+            Self::SharedMemory => "shared memory",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
 /// What mappings of one kind and name hold, over the whole tree, before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MappingGrowth {

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::lines::{ceilings, class};
-use super::{axis, escaped, table};
+use super::{Body, axis, escaped, table};
 use crate::ceiling::CeilingVerdict;
-use crate::meter::Metric;
+use crate::meter::{Metric, worst_reading};
 use crate::record::{Record, VerdictStatus};
 use crate::report::page::{Level, mark};
 use crate::report::summary::source_words;
@@ -19,7 +19,7 @@ const PLAIN: [(Metric, &str); 4] = [
 ];
 
 /// A card a ceiling; where there is none, a card for each of the figures that one would limit first.
-pub(super) fn cards(out: &mut String, record: &Record) {
+pub(super) fn cards(out: &mut Body, record: &Record) {
     out.push_str("<div class=\"marks\">\n");
     let mut any = false;
     for verdict in ceilings(record) {
@@ -34,7 +34,7 @@ pub(super) fn cards(out: &mut String, record: &Record) {
     out.push_str("</div>\n");
 }
 
-fn card(out: &mut String, verdict: &CeilingVerdict) {
+fn card(out: &mut Body, verdict: &CeilingVerdict) {
     let (limit, reading) = (verdict.limit.bytes(), verdict.reading.as_ref());
     let level = match reading.map(|reading| reading.bytes.bytes() as f64) {
         // The line of a floor is what must remain: the water that takes from it rises as that falls.
@@ -73,10 +73,8 @@ fn limit_words(limit: u64) -> String {
     if limit == 0 { "0 B".to_owned() } else { axis::amount(limit) }
 }
 
-fn plain(out: &mut String, record: &Record, metric: Metric, note: &str) {
-    let readings = record.phases.iter().filter_map(|phase| Some((phase, phase.readings.get(&metric)?)));
-    let worst = readings.reduce(|worst, next| if metric.is_past(next.1.bytes, worst.1.bytes) { next } else { worst });
-    let Some((phase, reading)) = worst else { return };
+fn plain(out: &mut Body, record: &Record, metric: Metric, note: &str) {
+    let Some((phase, reading)) = worst_reading(&record.phases, metric) else { return };
     let _ = writeln!(
         out,
         "<div class=\"mark-card\"><div><span>{metric}</span><strong>{}</strong><span>{note}</span><span class=\"soft\">{} in \
@@ -88,7 +86,7 @@ fn plain(out: &mut String, record: &Record, metric: Metric, note: &str) {
 }
 
 /// Every verdict, as it was judged.
-pub(super) fn verdicts(out: &mut String, record: &Record) {
+pub(super) fn verdicts(out: &mut Body, record: &Record) {
     if record.verdicts.is_empty() {
         return;
     }

@@ -8,7 +8,7 @@ use super::axis;
 use super::course::Course;
 use super::layers::{self, Layer};
 use super::lines::{LoadLine, Sea, lines};
-use super::{escaped, path};
+use super::{Body, escaped, path};
 use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::page::{Level, data, mark};
@@ -39,7 +39,7 @@ struct Series<'a> {
 }
 
 /// The charts of `record` over its time, below each other.
-pub(super) fn charts(out: &mut String, record: &Record, course: &Course<'_>) {
+pub(super) fn charts(out: &mut Body, record: &Record, course: &Course<'_>) {
     if course.moments.is_empty() || course.span_ns == 0 {
         let why = "The run was over before a sample was taken; its peaks are the kernel's own counters.";
         let _ = writeln!(out, "<p class=\"panel soft\">{why}</p>");
@@ -82,24 +82,23 @@ fn domain(peak: u64, lines: &[LoadLine<'_>]) -> u64 {
 }
 
 /// The names of the phases, above the plots.
-fn phases(out: &mut String, course: &Course<'_>) {
+fn phases(out: &mut Body, course: &Course<'_>) {
     out.push_str("<div class=\"phases\"><div class=\"track\">");
     for stretch in &course.stretches {
         let (from, to) = (course.share(stretch.from_ns), course.share(stretch.to_ns));
         let name = escaped(&stretch.phase.phase);
         let took = duration(stretch.phase.wall_ns as f64);
+        let (left, width) = (out.left(from), out.width(to - from));
         let _ = write!(
             out,
-            "<span class=\"x\" data-from=\"{from:.5}\" data-to=\"{to:.5}\" style=\"left:{:.3}%;width:{:.3}%\" \
-             title=\"{name}, {took}\"><b>{name}</b> {took}</span>",
-            from * 100.0,
-            (to - from) * 100.0
+            "<span class=\"x {left} {width}\" data-from=\"{from:.5}\" data-to=\"{to:.5}\" title=\"{name}, {took}\">\
+             <b>{name}</b> {took}</span>"
         );
     }
     out.push_str("</div></div>\n");
 }
 
-fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine<'_>], top: u64, kind: Plot) {
+fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine<'_>], top: u64, kind: Plot) {
     let tall = kind == Plot::Tree;
     let share = |bytes: u64| 1.0 - bytes.min(top) as f64 / top as f64;
     let _ = write!(
@@ -111,8 +110,9 @@ fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLi
     // The lower plot has half the room.
     let every = if tall { 1 } else { 2 };
     for (at, &bytes) in ticks.iter().enumerate().filter(|(at, _)| at % every == 0) {
-        let odd = if at % (2 * every) == 0 { "" } else { " class=\"odd\"" };
-        let _ = write!(out, "<span{odd} style=\"top:{:.3}%\">{}</span>", share(bytes) * 100.0, axis::amount(bytes));
+        let odd = if at % (2 * every) == 0 { "" } else { " odd" };
+        let top = out.top(share(bytes));
+        let _ = write!(out, "<span class=\"{top}{odd}\">{}</span>", axis::amount(bytes));
     }
     let label = match kind {
         Plot::Tree => "Memory of all processes by kind",
@@ -146,16 +146,15 @@ fn plot(out: &mut String, course: &Course<'_>, layers: &[Layer], lines: &[LoadLi
     out.push_str("</svg>\n");
     if tall {
         let peak = course.peak();
-        let y = share(peak) * 100.0;
-        let _ =
-            write!(out, "<div class=\"high-label\" style=\"top:{y:.3}%\">peak {}</div>", crate::ByteSize::new(peak));
+        let top = out.top(share(peak));
+        let _ = write!(out, "<div class=\"high-label {top}\">peak {}</div>", crate::ByteSize::new(peak));
     }
     load_lines(out, lines, top, course, &share);
     out.push_str("<div class=\"cursor\" hidden></div></div>\n</div>\n");
 }
 
 /// A layer, and the part of it that is past a ceiling of its own.
-fn layer_of(out: &mut String, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
+fn layer_of(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
     let x = |at: usize| course.share(course.moments[at].at_ns) * WIDTH;
     if layer.line {
         let levels = layer.tops.iter().enumerate().filter_map(|(at, top)| Some((x(at), y((*top)?))));
@@ -177,7 +176,7 @@ fn layer_of(out: &mut String, course: &Course<'_>, layer: &Layer, lines: &[LoadL
 }
 
 /// The peak of each phase, which may be above every sample of it: the kernel's own mark misses nothing.
-fn high_water(out: &mut String, course: &Course<'_>, y: &dyn Fn(u64) -> f64) {
+fn high_water(out: &mut Body, course: &Course<'_>, y: &dyn Fn(u64) -> f64) {
     let mut path = String::new();
     for stretch in &course.stretches {
         if let Some(reading) = stretch.phase.readings.get(&Metric::PeakRss) {
@@ -189,7 +188,7 @@ fn high_water(out: &mut String, course: &Course<'_>, y: &dyn Fn(u64) -> f64) {
 }
 
 /// The ceilings: a line through the plot with the mark and its label, which make room for each other.
-fn load_lines(out: &mut String, lines: &[LoadLine<'_>], top: u64, course: &Course<'_>, share: &dyn Fn(u64) -> f64) {
+fn load_lines(out: &mut Body, lines: &[LoadLine<'_>], top: u64, course: &Course<'_>, share: &dyn Fn(u64) -> f64) {
     let mut far = Vec::new();
     let mut lowest = f64::NEG_INFINITY;
     for line in lines {
@@ -197,13 +196,13 @@ fn load_lines(out: &mut String, lines: &[LoadLine<'_>], top: u64, course: &Cours
             far.push(line);
             continue;
         }
-        let y = share(line.at) * 100.0;
+        let y = share(line.at);
         // A label is about 9 % of a plot high.
-        let label = y.max(lowest + 9.0);
-        lowest = label;
+        lowest = y.max(lowest + 0.09);
+        let (y, label) = (out.top(y), out.top(lowest));
         let _ = write!(
             out,
-            "<div class=\"load-line {}\" style=\"top:{y:.3}%\"></div><div class=\"load-label {0}\" style=\"top:{label:.3}%\">{}\
+            "<div class=\"load-line {} {y}\"></div><div class=\"load-label {0} {label}\">{}\
              <span>{}</span></div>",
             line.class(),
             mark(Level::Empty),
@@ -225,21 +224,21 @@ fn load_lines(out: &mut String, lines: &[LoadLine<'_>], top: u64, course: &Cours
     }
 }
 
-fn times(out: &mut String, course: &Course<'_>) {
+fn times(out: &mut Body, course: &Course<'_>) {
     out.push_str("<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
     for (at, ns) in axis::times(course.span_ns).into_iter().enumerate() {
         let share = course.share(ns);
         // The last would stand out of the page.
         if share <= 0.97 {
             let odd = if at % 2 == 0 { "" } else { " odd" };
-            let _ =
-                write!(out, "<span class=\"tick{odd}\" style=\"left:{:.3}%\">{}</span>", share * 100.0, axis::time(ns));
+            let left = out.left(share);
+            let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", axis::time(ns));
         }
     }
     out.push_str("</div></div>\n");
 }
 
-fn legend(out: &mut String, layers: &[&Layer]) {
+fn legend(out: &mut Body, layers: &[&Layer]) {
     out.push_str("<div class=\"legend\">");
     for layer in layers {
         let (name, note) = (escaped(&layer.name), layer.note);
@@ -249,7 +248,7 @@ fn legend(out: &mut String, layers: &[&Layer]) {
     out.push_str("</div>\n");
 }
 
-fn values(out: &mut String, course: &Course<'_>, layers: &[&Layer]) {
+fn values(out: &mut Body, course: &Course<'_>, layers: &[&Layer]) {
     let series = layers.iter().map(|layer| Series { name: &layer.name, class: &layer.class, values: &layer.values });
     let values = Values {
         span: course.span_ns,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::course::Course;
-use super::{axis, escaped, path, table};
+use super::{Body, axis, escaped, path, table};
 use crate::record::{Change, ChangeKind, Differences, Figures, Record, compare_records};
 use crate::report::terminal::{counted, duration, percent, value_words};
 
@@ -11,7 +11,7 @@ use crate::report::terminal::{counted, duration, percent, value_words};
 const SHOWN: usize = 100;
 
 /// The comparison of two records, the earlier first.
-pub(super) fn comparison(out: &mut String, before: &Record, after: &Record) {
+pub(super) fn comparison(out: &mut Body, before: &Record, after: &Record) {
     let differences = compare_records(before, after);
     out.push_str("<h2>From the first to the second</h2>\n");
     beside(out, before, after);
@@ -26,7 +26,7 @@ pub(super) fn comparison(out: &mut String, before: &Record, after: &Record) {
 }
 
 /// The resident memory of both over time from their beginnings, on one scale.
-fn beside(out: &mut String, before: &Record, after: &Record) {
+fn beside(out: &mut Body, before: &Record, after: &Record) {
     let courses = [before, after].map(|record| Course::of(&record.phases));
     let span = courses.iter().map(|course| course.span_ns).max().unwrap_or(0);
     let top = courses.iter().map(Course::peak).max().unwrap_or(0);
@@ -39,7 +39,8 @@ fn beside(out: &mut String, before: &Record, after: &Record) {
     out.push_str("<section class=\"panel\"><div class=\"chart\"><div class=\"scale\" aria-hidden=\"true\">");
     let ticks = axis::bytes(top);
     for &bytes in &ticks {
-        let _ = write!(out, "<span style=\"top:{:.3}%\">{}</span>", y(bytes) / 4.0, axis::amount(bytes));
+        let top = out.top(y(bytes) / 400.0);
+        let _ = write!(out, "<span class=\"{top}\">{}</span>", axis::amount(bytes));
     }
     let grid: String = ticks.iter().map(|&bytes| format!("M0 {:.1}H1000", y(bytes))).collect();
     let _ = write!(
@@ -55,7 +56,8 @@ fn beside(out: &mut String, before: &Record, after: &Record) {
     out.push_str("</svg></div></div>\n<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
     for (at, ns) in axis::times(span).into_iter().enumerate().filter(|(_, ns)| x(*ns) <= 970.0) {
         let odd = if at % 2 == 0 { "" } else { " odd" };
-        let _ = write!(out, "<span class=\"tick{odd}\" style=\"left:{:.3}%\">{}</span>", x(ns) / 10.0, axis::time(ns));
+        let left = out.left(x(ns) / 1000.0);
+        let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", axis::time(ns));
     }
     out.push_str(
         "</div></div>\n<div class=\"legend\"><span><i class=\"before\"></i>first <small>RSS</small></span><span><i \
@@ -63,7 +65,7 @@ fn beside(out: &mut String, before: &Record, after: &Record) {
     );
 }
 
-fn tables(out: &mut String, figures: &Figures) {
+fn tables(out: &mut Body, figures: &Figures) {
     let change = |before: f64, after: f64, less_is_better: bool| {
         let words = percent(before, after);
         let class = match (after - before) * if less_is_better { 1.0 } else { -1.0 } {
@@ -110,7 +112,7 @@ fn tables(out: &mut String, figures: &Figures) {
     }
 }
 
-fn changes(out: &mut String, differences: &Differences) {
+fn changes(out: &mut Body, differences: &Differences) {
     for (name, found) in [
         ("Semantics", &differences.semantics),
         ("Policy", &differences.policy),

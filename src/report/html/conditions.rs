@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{escaped, table};
+use super::{Body, escaped, table};
 use crate::record::{CaptureSemantics, Record, Semantics};
 use crate::report::terminal::{counted, value_words};
 
@@ -11,7 +11,7 @@ use crate::report::terminal::{counted, value_words};
 const ITEMS: usize = 24;
 
 /// The three parts of the record, a fold each.
-pub(super) fn conditions(out: &mut String, record: &Record) {
+pub(super) fn conditions(out: &mut Body, record: &Record) {
     out.push_str("<h2>Conditions</h2>\n");
     let semantics = match &record.semantics {
         // Each entry has a row of its own already.
@@ -25,7 +25,7 @@ pub(super) fn conditions(out: &mut String, record: &Record) {
     fold(out, "Environment: where it ran", &record.environment, &[("plimsoll", &record.plimsoll)]);
 }
 
-fn fold(out: &mut String, title: &str, part: &impl Serialize, more: &[(&str, &String)]) {
+fn fold(out: &mut Body, title: &str, part: &impl Serialize, more: &[(&str, &String)]) {
     let mut rows = Vec::new();
     if let Ok(value) = serde_json::to_value(part) {
         flat("", &value, &mut rows);

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{absent, escaped, table};
+use super::{Body, absent, escaped, table};
 use crate::compare::{Elements, LeafOutcome};
 use crate::record::{EntryResult, ProfileStatus, Record, Semantics, Validation, ValidationStatus};
+use crate::report::page::bar;
 use crate::report::terminal::{counted, duration, mismatch, number};
 
 /// So many entries are shown; all are in the record.
@@ -14,7 +15,7 @@ const SHOWN: usize = 1000;
 const OPEN: usize = 40;
 
 /// The table of entries, for a run on a capture.
-pub(super) fn entries(out: &mut String, record: &Record) {
+pub(super) fn entries(out: &mut Body, record: &Record) {
     let Semantics::Capture(semantics) = &record.semantics else { return };
     let results = &record.results.entries;
     if results.is_empty() {
@@ -51,9 +52,7 @@ pub(super) fn entries(out: &mut String, record: &Record) {
         let error = |figure: fn(&Elements) -> Option<f64>| largest(leaves, figure).map_or_else(absent, number);
         let statistics = result.profile.as_ref().and_then(|profile| profile.statistics);
         let time = |ns: Option<f64>| ns.map_or_else(absent, duration);
-        let bar = mean(result).map_or(String::new(), |ns| {
-            format!("<div class=\"bar\" style=\"width:{:.1}%\"></div>", ns / slowest.max(f64::MIN_POSITIVE) * 100.0)
-        });
+        let length = mean(result).map_or(String::new(), |ns| bar(&[("water", ns / slowest.max(f64::MIN_POSITIVE))]));
         vec![
             escaped(&result.name),
             bytes,
@@ -61,7 +60,7 @@ pub(super) fn entries(out: &mut String, record: &Record) {
             error(|elements| elements.max_abs_error),
             error(|elements| elements.max_rel_error),
             time(statistics.map(|statistics| statistics.median_ns)),
-            time(statistics.map(|statistics| statistics.mean_ns)) + &bar,
+            time(statistics.map(|statistics| statistics.mean_ns)) + &length,
         ]
     });
     let folded = results.len() > OPEN;

@@ -2,16 +2,17 @@
 
 use std::fmt::Write;
 
-use super::{absent, axis, escaped, table};
-use crate::meter::{ActivityScope, MappingKind, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
+use super::{Body, absent, axis, escaped, table};
+use crate::meter::{ActivityScope, CpuSource, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 use crate::record::Record;
+use crate::report::page::bar;
 use crate::report::terminal::{counted, duration};
 
 /// So many processes of a phase are shown at once; the others are folded below.
 const PROCESSES: usize = 12;
 
 /// Every reading of every phase.
-pub(super) fn phases(out: &mut String, record: &Record) {
+pub(super) fn phases(out: &mut Body, record: &Record) {
     let known = |metric: &Metric| record.phases.iter().any(|phase| phase.readings.contains_key(metric));
     let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(known).collect();
     if metrics.is_empty() {
@@ -42,7 +43,7 @@ fn unread(phase: &PhaseReadings, metric: Metric) -> String {
 }
 
 /// The figures that could not be read although they were wanted.
-pub(super) fn unavailable(out: &mut String, record: &Record) {
+pub(super) fn unavailable(out: &mut Body, record: &Record) {
     let reasons = record.phases.iter().flat_map(|phase| {
         phase.unavailable.iter().filter(|(_, why)| *why != NOT_ASKED_FOR).map(move |(metric, why)| (metric, phase, why))
     });
@@ -58,7 +59,7 @@ pub(super) fn unavailable(out: &mut String, record: &Record) {
 }
 
 /// The largest processes of each phase, as bars on one scale.
-pub(super) fn processes(out: &mut String, record: &Record) {
+pub(super) fn processes(out: &mut Body, record: &Record) {
     let phases: Vec<&PhaseReadings> = record.phases.iter().filter(|phase| !phase.processes.is_empty()).collect();
     let most = phases.iter().flat_map(|phase| &phase.processes).map(|process| process.peak_rss.bytes.bytes()).max();
     let Some(most) = most.map(|most| most.max(1)) else { return };
@@ -78,13 +79,12 @@ pub(super) fn processes(out: &mut String, record: &Record) {
     out.push_str("</div>\n");
 }
 
-fn bars(out: &mut String, processes: &[ProcessPeak], most: u64) {
+fn bars(out: &mut Body, processes: &[ProcessPeak], most: u64) {
     out.push_str("<ol class=\"bars\">\n");
     for process in processes {
-        let share = |bytes: u64| bytes as f64 / most as f64 * 100.0;
-        let anon = process.peak_anon.as_ref().map_or(String::new(), |anon| {
-            format!("<i class=\"anon\" style=\"width:{:.2}%\"></i>", share(anon.bytes.bytes()))
-        });
+        let share = |bytes: u64| bytes as f64 / most as f64;
+        let mut parts = vec![("rss", share(process.peak_rss.bytes.bytes()))];
+        parts.extend(process.peak_anon.as_ref().map(|anon| ("anon", share(anon.bytes.bytes()))));
         let anon_words = process
             .peak_anon
             .as_ref()
@@ -92,18 +92,18 @@ fn bars(out: &mut String, processes: &[ProcessPeak], most: u64) {
         let _ = writeln!(
             out,
             "<li><span class=\"name\">{} <small>{}</small></span><span class=\"figure\">{anon_words}<b>{}</b></span>\
-             <span class=\"bar\"><i class=\"rss\" style=\"width:{:.2}%\"></i>{anon}</span></li>",
+             {}</li>",
             escaped(&process.name),
             process.pid,
             table::reading(&process.peak_rss),
-            share(process.peak_rss.bytes.bytes()),
+            bar(&parts),
         );
     }
     out.push_str("</ol>\n");
 }
 
 /// Faults, processor time, stalls and kills of each phase.
-pub(super) fn activity(out: &mut String, record: &Record) {
+pub(super) fn activity(out: &mut Body, record: &Record) {
     let any = record.phases.iter().any(|phase| {
         let activity = &phase.activity;
         activity.minor_faults.is_some() || activity.some_stall_us.is_some() || activity.oom_kills.is_some()
@@ -123,14 +123,21 @@ pub(super) fn activity(out: &mut String, record: &Record) {
     };
     let rows = record.phases.iter().map(|phase| {
         let activity = &phase.activity;
+        let cpu = |ns| {
+            let source = match activity.cpu_source {
+                CpuSource::Tick => "to the tick of 10 ms",
+                CpuSource::Reaped => "exact, as the kernel told when the tree was reaped",
+            };
+            format!("<span title=\"{source}\">{}</span>", time(ns))
+        };
         let stall = |us: Option<u64>| {
             let words = time(us.map(|us| us.saturating_mul(1000)));
             format!("<span title=\"{}\">{words}</span>", of(activity.stalls_of))
         };
         vec![
             escaped(&phase.phase),
-            time(activity.cpu_user_ns),
-            time(activity.cpu_system_ns),
+            cpu(activity.cpu_user_ns),
+            cpu(activity.cpu_system_ns),
             count(activity.minor_faults),
             count(activity.major_faults),
             stall(activity.some_stall_us),
@@ -150,7 +157,7 @@ fn grouped(n: u64) -> String {
 }
 
 /// The mappings that grew most.
-pub(super) fn mappings(out: &mut String, record: &Record) {
+pub(super) fn mappings(out: &mut Body, record: &Record) {
     let rows: Vec<Vec<String>> = record
         .phases
         .iter()
@@ -160,7 +167,7 @@ pub(super) fn mappings(out: &mut String, record: &Record) {
             vec![
                 escaped(&phase.phase),
                 escaped(&mapping.name),
-                kind(mapping.kind).to_owned(),
+                mapping.kind.label().to_owned(),
                 mapping.before.to_string(),
                 mapping.after.to_string(),
                 format!("+{growth}"),
@@ -181,19 +188,8 @@ pub(super) fn mappings(out: &mut String, record: &Record) {
     }
 }
 
-const fn kind(kind: MappingKind) -> &'static str {
-    match kind {
-        MappingKind::Heap => "heap",
-        MappingKind::Anonymous => "anonymous",
-        MappingKind::Stack => "stack",
-        MappingKind::File => "file",
-        MappingKind::SharedMemory => "shared memory",
-        MappingKind::Kernel => "kernel",
-    }
-}
-
 /// The proofs that the memory of workers came back.
-pub(super) fn releases(out: &mut String, record: &Record) {
+pub(super) fn releases(out: &mut Body, record: &Record) {
     if record.releases.is_empty() {
         return;
     }

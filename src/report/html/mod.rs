@@ -21,13 +21,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::page::{Page, escaped};
+use super::page::{Body, Page, escaped};
 use crate::record::Record;
 use table::absent;
 
 /// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
 pub fn html(records: &[Record]) -> String {
-    let mut body = String::new();
+    let mut body = Body::default();
     if records.len() > 1 {
         overview::overview(&mut body, records);
     }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::record::class;
-use super::{absent, escaped, table};
-use crate::meter::Metric;
+use super::{Body, absent, escaped, table};
+use crate::meter::{Metric, worst_reading};
 use crate::record::Record;
 use crate::report::outcome::Outcome;
 use crate::report::terminal::duration;
@@ -13,7 +13,7 @@ use crate::report::terminal::duration;
 const FIGURES: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::SwapGrowth, Metric::AvailableFloor];
 
 /// A row a record.
-pub(super) fn overview(out: &mut String, records: &[Record]) {
+pub(super) fn overview(out: &mut Body, records: &[Record]) {
     let _ = writeln!(out, "<h1>{} records</h1>", records.len());
     let mut columns =
         vec![table::words("record"), table::words("outcome"), table::words("started"), table::figures("took")];
@@ -21,10 +21,7 @@ pub(super) fn overview(out: &mut String, records: &[Record]) {
     let rows = records.iter().enumerate().map(|(at, record)| {
         let outcome = Outcome::of(record);
         let figures = FIGURES.iter().map(|&metric| {
-            let readings = record.phases.iter().filter_map(|phase| phase.readings.get(&metric));
-            let worst =
-                readings.reduce(|worst, next| if metric.is_past(next.bytes, worst.bytes) { next } else { worst });
-            worst.map_or_else(absent, table::reading)
+            worst_reading(&record.phases, metric).map_or_else(absent, |(_, reading)| table::reading(reading))
         });
         [
             format!("<a href=\"#record-{}\">{} {}</a>", at + 1, at + 1, escaped(record.semantics.subject())),

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use super::course::Course;
-use super::{ceilings, chart, conditions, entries, escaped, memory};
+use super::{Body, ceilings, chart, conditions, entries, escaped, memory};
 use crate::record::{Record, Semantics};
 use crate::report::outcome::{Outcome, Tone, state_words};
 use crate::report::terminal::{duration, machine, words};
 
 /// Everything about `record`, the one at `at` of `count`.
-pub(super) fn record(out: &mut String, record: &Record, at: usize, count: usize) {
+pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize) {
     let _ = writeln!(out, "<article class=\"record\" id=\"record-{}\">", at + 1);
     head(out, record, at, count);
     ceilings::cards(out, record);
@@ -38,7 +38,7 @@ pub(super) fn class(tone: Tone) -> &'static str {
     }
 }
 
-fn head(out: &mut String, record: &Record, at: usize, count: usize) {
+fn head(out: &mut Body, record: &Record, at: usize, count: usize) {
     let outcome = Outcome::of(record);
     let number =
         if count > 1 { format!("<span class=\"soft\">{} of {count} · </span>", at + 1) } else { String::new() };

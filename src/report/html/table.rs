@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::escaped;
+use super::{Body, escaped};
 use crate::meter::Reading;
 use crate::report::summary::{source_mark, source_words};
 
@@ -23,16 +23,16 @@ pub(super) fn figures(title: &str) -> Column {
 }
 
 /// A table whose cells are markup already.
-pub(super) fn table(out: &mut String, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
+pub(super) fn table(out: &mut Body, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
     classed(out, "", columns, rows);
 }
 
 /// A table whose rows become paragraphs on a narrow screen, for one with sentences.
-pub(super) fn stack(out: &mut String, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
+pub(super) fn stack(out: &mut Body, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
     classed(out, " class=\"stack\"", columns, rows);
 }
 
-fn classed(out: &mut String, style: &str, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
+fn classed(out: &mut Body, style: &str, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
     let class =
         |column: Option<&Column>| if column.is_some_and(|column| column.number) { " class=\"number\"" } else { "" };
     let _ = write!(out, "<div class=\"scroll\"><table{style}>\n<thead><tr>");

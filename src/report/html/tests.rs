@@ -32,7 +32,7 @@ fn two_records_are_compared_and_more_stand_in_a_table() {
 #[test]
 fn water_above_a_ceiling_is_drawn_apart() {
     let page = html(&[sample::failing()]);
-    assert!(page.contains("<path class=\"over\"") && page.contains("class=\"load-line bad\""), "peak_rss is broken");
+    assert!(page.contains("<path class=\"over\"") && page.contains("class=\"load-line bad "), "peak_rss is broken");
     let page = html(&[sample::command()]);
     assert!(!page.contains("<path class=\"over\"") && page.contains("<div class=\"far\">"), "the ceiling is far above");
 }

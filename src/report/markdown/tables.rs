@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::escape::{code, text};
 use super::sign;
-use crate::meter::{Metric, PhaseReadings, Reading};
+use crate::meter::{Metric, PhaseReadings, Reading, worst_reading};
 use crate::record::{Differences, Record, VerdictStatus};
 use crate::report::outcome::{Finding, Outcome};
 use crate::report::summary::{source_mark, source_words};
@@ -139,8 +139,7 @@ pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
     titles(out, &["", "record", "outcome", "took", "peak_rss"], 3);
     for (record, name) in records.iter().zip(names).take(ROWS) {
         let outcome = Outcome::of(record);
-        let peak = record.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss));
-        let peak = peak.max_by_key(|reading| reading.bytes).map_or(String::new(), figure);
+        let peak = worst_reading(&record.phases, Metric::PeakRss).map_or(String::new(), |(_, peak)| figure(peak));
         let took = duration(record.wall_ns as f64);
         row(out, &[sign(outcome.tone).to_owned(), code(name), outcome.word.to_owned(), took, peak]);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::grid::{cells, gate, titles, verdict_of_gate};
 use crate::matrix::Matrix;
-use crate::report::page::{Page, escaped};
+use crate::report::page::{Body, Page, escaped};
 
 /// The colours of the last column, beside the frame's own rules.
 const STYLE: &str = "tr.good td:last-child { color: var(--good); } tr.bad td:last-child { color: var(--bad); }\n";
@@ -40,5 +40,5 @@ pub fn html(matrix: &Matrix) -> String {
     for (name, note) in matrix.rows.iter().flat_map(|row| row.notes.iter().map(move |note| (&row.name, note))) {
         let _ = writeln!(text, "<p>{}: {}</p>", escaped(name), escaped(note));
     }
-    Page { title: &title, style: STYLE, body: &text, script: "" }.html()
+    Page { title: &title, style: STYLE, body: &Body::from(text), script: "" }.html()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::sections;
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::{Mark, Series, SnapshotFindings, Timeline};
-use crate::report::page::{Page, data, escaped};
+use crate::report::page::{Body, Page, data, escaped};
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -67,7 +67,7 @@ pub fn page(findings: &SnapshotFindings, timelines: &[Timeline]) -> String {
     sections::broken(&mut out, &findings.broken);
     let title = format!("{}: memory snapshot", findings.name);
     let script = if timelines.is_empty() { "" } else { include_str!("chart.js") };
-    Page { title: &title, style: include_str!("page.css"), body: &out, script }.html()
+    Page { title: &title, style: include_str!("page.css"), body: &Body::from(out), script }.html()
 }
 
 /// A group of buttons of which one is pressed.

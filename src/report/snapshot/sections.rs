@@ -7,7 +7,7 @@ use crate::diagnose::snapshot::{
     Band, Broken, CategorySource, Culprit, DeviceFindings, Frame, Moment, OomFinding, SegmentFindings,
     SnapshotFindings, TraceFindings,
 };
-use crate::report::page::escaped;
+use crate::report::page::{bar, escaped};
 use crate::report::terminal::duration;
 
 fn card(out: &mut String, label: &str, value: &str, note: &str, bad: bool) {
@@ -140,13 +140,13 @@ fn table_of_culprits(out: &mut String, culprits: &[Culprit], total: ByteSize) {
         let share = percent(culprit.bytes, total);
         let _ = write!(
             out,
-            "<tr><td class=\"number\">{}<div class=\"bar\" style=\"width:{share_css}\"></div></td>\
+            "<tr><td class=\"number\">{}{}</td>\
              <td class=\"number\">{share}</td><td class=\"number optional\">{}</td><td class=\"optional\">{}</td>\
              <td class=\"wide\">",
             culprit.bytes,
+            bar(&[("part", culprit.bytes.bytes() as f64 / total.bytes().max(1) as f64)]),
             culprit.count,
             culprit.category.name(),
-            share_css = share.replace(' ', ""),
         );
         stack(out, &culprit.stack);
         out.push_str("</td></tr>\n");
@@ -237,8 +237,7 @@ fn fragmented(out: &mut String, segment: &SegmentFindings) {
     );
     for part in segment.map.chars() {
         let tenths = if part == '#' { 10 } else { part.to_digit(10).unwrap_or(0) };
-        let opacity = 0.1 + 0.09 * f64::from(tenths);
-        let _ = write!(out, "<i style=\"opacity:{opacity:.2}\"></i>");
+        let _ = write!(out, "<i class=\"tenths-{tenths}\"></i>");
     }
     out.push_str("</div></td></tr>\n");
 }

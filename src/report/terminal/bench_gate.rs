@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::judged::{change, dependence, figure, methods, outcome_mark, outcome_word, range};
+use super::judged::{change, columns, dependence, figure, methods, outcome_mark, outcome_word, range};
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Cell, fitted};
 use super::text::{clean, cut, labelled, styled};
 use crate::gate::Outcome;
 use crate::gate::bench::{BenchGate, BenchmarkVerdict};
@@ -34,17 +34,7 @@ pub fn bench_gate(gate: &BenchGate, screen: &Screen) -> String {
 
 fn table(gate: &BenchGate, screen: &Screen) -> String {
     let rows: Vec<Vec<Cell>> = gate.benchmarks.iter().map(|benchmark| row(benchmark, &screen.palette)).collect();
-    let columns = [
-        ("benchmark", Align::Left, 0),
-        ("before", Align::Right, 3),
-        ("now", Align::Right, 1),
-        ("change", Align::Right, 0),
-        ("interval", Align::Right, 2),
-        ("allowed", Align::Right, 4),
-        ("verdict", Align::Left, 0),
-    ];
-    let columns = columns.map(|(title, align, expendable)| Column::new(title, align, expendable)).to_vec();
-    fitted(columns, &rows, screen)
+    fitted(columns("benchmark"), &rows, screen)
 }
 
 fn row(benchmark: &BenchmarkVerdict, palette: &Palette) -> Vec<Cell> {

@@ -10,8 +10,8 @@ use super::text::{LABEL, counted, duration, labelled, short};
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::OverCap;
-use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, SourceKind};
-use crate::timing::Protocol;
+use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, Results, SourceKind};
+use crate::timing::{MOST_LAUNCHES, Protocol, Stop};
 
 /// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
 pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy>, screen: &Screen) -> String {
@@ -61,6 +61,14 @@ fn protocol_words(protocol: Protocol) -> String {
     match protocol {
         Protocol::KernelForge { .. } => format!("kernelforge: {warmup} warm-up launches, then the mean of {launches}"),
         Protocol::Samples { .. } => format!("samples: {warmup} warm-up launches, then {launches} timed one by one"),
+        Protocol::Cold { .. } => {
+            format!("cold: {warmup} warm-up launches, then {launches} timed one by one, the cache emptied before each")
+        }
+        Protocol::Until { relative_error, time_ns, .. } => format!(
+            "until: {warmup} warm-up launches, then {launches} or more timed one by one, until the standard error of their \
+             mean is {relative_error} or they took {}",
+            duration(time_ns as f64)
+        ),
     }
 }
 
@@ -84,7 +92,37 @@ fn timing(record: &Record, screen: &Screen) -> String {
         duration(all.min_ns),
         duration(all.max_ns),
     );
-    labelled("per launch", screen.palette.dim, &value, LABEL, screen)
+    let mut text = labelled("per launch", screen.palette.dim, &value, LABEL, screen);
+    for (label, value) in [("flush", flush_words(&record.results)), ("ended", stop_words(&record.results))] {
+        if !value.is_empty() {
+            text.push_str(&labelled(label, screen.palette.dim, &value, LABEL, screen));
+        }
+    }
+    text
+}
+
+/// What was written to empty the cache; nothing where it was not emptied. All entries of a run have the same.
+fn flush_words(results: &Results) -> String {
+    let Some(flush) = results.entries.iter().find_map(|entry| entry.profile.as_ref()?.flush) else {
+        return String::new();
+    };
+    let cache = flush.cache.map_or("whose size is not known".to_owned(), |cache| format!("of {cache}"));
+    format!("{} written before each launch, for a last-level cache {cache}", flush.written)
+}
+
+/// What ended the measurements; nothing where the number of launches was given.
+fn stop_words(results: &Results) -> String {
+    let stops: Vec<Stop> = results.entries.iter().filter_map(|entry| entry.profile.as_ref()?.stop).collect();
+    let of = |stop, words: &str| {
+        let entries = stops.iter().filter(|ended| **ended == stop).count();
+        (entries > 0).then(|| format!("{} {words}", counted(entries, "entry", "entries")))
+    };
+    let parts = [
+        of(Stop::RelativeError, "at the standard error"),
+        of(Stop::Time, "at the time"),
+        of(Stop::Launches, &format!("at {MOST_LAUNCHES} launches")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The proofs that memory came back, and the batches.

@@ -4,7 +4,7 @@
 use super::memory::marked;
 use super::style::Screen;
 use super::text::{LABEL, clean, counted, duration, labelled};
-use crate::meter::{Activity, ActivityScope, Metric, PhaseReadings, ProcessPeak, Source};
+use crate::meter::{Activity, ActivityScope, CpuSource, Metric, PhaseReadings, ProcessPeak, Source, worst_reading};
 use crate::record::{Policy, Record};
 
 /// So many processes are named, the largest.
@@ -37,10 +37,9 @@ fn cgroup(record: &Record) -> Option<String> {
         Policy::Process(policy) if policy.own_cgroup => {}
         _ => return None,
     }
-    let readings = record.phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakCgroup));
-    let reading = readings.max_by_key(|reading| reading.bytes);
+    let reading = worst_reading(&record.phases, Metric::PeakCgroup);
     let reason = || record.phases.iter().find_map(|phase| phase.unavailable.get(&Metric::PeakCgroup)).cloned();
-    reading.map(|reading| format!("{} ({})", marked(reading).trim_end(), reading.counter)).or_else(reason)
+    reading.map(|(_, reading)| format!("{} ({})", marked(reading).trim_end(), reading.counter)).or_else(reason)
 }
 
 fn processes(phases: &[PhaseReadings]) -> Option<String> {
@@ -72,10 +71,12 @@ fn activity(phases: &[PhaseReadings]) -> Option<String> {
         |part: fn(&Activity) -> Option<u64>| phases.iter().map(|phase| part(&phase.activity)).sum::<Option<u64>>();
     let mut parts = Vec::new();
     if let Some((user, system)) = sum(|activity| activity.cpu_user_ns).zip(sum(|activity| activity.cpu_system_ns)) {
+        let to_the_tick = phases.iter().any(|phase| phase.activity.cpu_source == CpuSource::Tick);
         parts.push(format!(
-            "{} processor time in its own code, {} in the kernel",
+            "{} processor time in its own code, {} in the kernel{}",
             duration(user as f64),
-            duration(system as f64)
+            duration(system as f64),
+            if to_the_tick { ", to 10 ms" } else { "" }
         ));
     }
     if let Some((minor, major)) = sum(|activity| activity.minor_faults).zip(sum(|activity| activity.major_faults)) {

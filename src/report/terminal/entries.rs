@@ -35,7 +35,7 @@ impl EntryTable {
         let times = match semantics.timing {
             None => Times::None,
             Some(Protocol::KernelForge { .. }) => Times::Mean,
-            Some(Protocol::Samples { .. }) => Times::MedianAndMean,
+            Some(Protocol::Samples { .. } | Protocol::Cold { .. } | Protocol::Until { .. }) => Times::MedianAndMean,
         };
         let mut columns = vec![Column::new("entry", Align::Left, 0), Column::new("bytes", Align::Right, 1)];
         for entry in &semantics.entries {

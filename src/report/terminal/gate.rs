@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::judged::{change, dependence, figure, methods, outcome_mark, outcome_word, range};
+use super::judged::{change, columns, dependence, figure, methods, outcome_mark, outcome_word, range, verdict_mark};
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Cell, fitted};
 use super::text::{clean, counted, cut, labelled, short, styled};
 use crate::gate::{Condition, FigureVerdict, GateReport, Outcome, SubjectVerdict};
-use crate::record::VerdictStatus;
 
 /// The document of `report`: of each subject its ceilings, its figures against the baseline and what there is to say,
 /// then the verdict.
@@ -56,14 +55,10 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
     }
     if !subject.figures.is_empty() {
         let rows: Vec<Vec<Cell>> = subject.figures.iter().map(|figure| row(figure, palette)).collect();
-        text.push_str(&fitted(columns(), &rows, screen));
+        text.push_str(&fitted(columns("figure"), &rows, screen));
     }
     for verdict in &subject.verdicts {
-        let (mark, style) = match verdict.status {
-            VerdictStatus::Pass => ("✓", palette.good),
-            VerdictStatus::Fail => ("✗", palette.bad),
-            VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => ("?", palette.warn),
-        };
+        let (mark, style) = verdict_mark(verdict.status, palette);
         text.push_str(&labelled(mark, style, &verdict.message, 2, screen));
     }
     for figure in &subject.figures {
@@ -74,20 +69,6 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
         text.push_str(&labelled(mark, style, note, 2, screen));
     }
     text
-}
-
-fn columns() -> Vec<Column> {
-    [
-        ("figure", Align::Left, 0),
-        ("before", Align::Right, 3),
-        ("now", Align::Right, 1),
-        ("change", Align::Right, 0),
-        ("interval", Align::Right, 2),
-        ("allowed", Align::Right, 4),
-        ("verdict", Align::Left, 0),
-    ]
-    .map(|(title, align, expendable)| Column::new(title, align, expendable))
-    .to_vec()
 }
 
 fn row(judged: &FigureVerdict, palette: &Palette) -> Vec<Cell> {

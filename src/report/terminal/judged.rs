@@ -3,9 +3,11 @@
 use anstyle::Style;
 
 use super::style::Palette;
+use super::table::{Align, Column};
 use super::text::{duration, number};
 use crate::bytes::ByteSize;
 use crate::gate::{Comparison, Interval, Method, Outcome, Summary, Unit};
+use crate::record::VerdictStatus;
 
 /// The word of a whole judgement.
 pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
@@ -25,6 +27,30 @@ pub(super) fn outcome_mark(outcome: Outcome, palette: &Palette) -> (&'static str
         Outcome::Inconclusive => ("?", palette.warn),
         Outcome::NotComparable => ("≠", palette.warn),
     }
+}
+
+/// The mark of a verdict.
+pub(super) fn verdict_mark(status: VerdictStatus, palette: &Palette) -> (&'static str, Style) {
+    match status {
+        VerdictStatus::Pass => ("✓", palette.good),
+        VerdictStatus::Fail => ("✗", palette.bad),
+        VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => ("?", palette.warn),
+    }
+}
+
+/// The columns of a table of judgements, whose first is of what is called `subject`.
+pub(super) fn columns(subject: &'static str) -> Vec<Column> {
+    [
+        (subject, Align::Left, 0),
+        ("before", Align::Right, 3),
+        ("now", Align::Right, 1),
+        ("change", Align::Right, 0),
+        ("interval", Align::Right, 2),
+        ("allowed", Align::Right, 4),
+        ("verdict", Align::Left, 0),
+    ]
+    .map(|(title, align, expendable)| Column::new(title, align, expendable))
+    .to_vec()
 }
 
 /// How intervals were found: each way once, with its confidence.

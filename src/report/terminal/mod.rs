@@ -9,6 +9,7 @@ mod bench_gate;
 mod capture;
 mod config;
 mod cost;
+mod devices;
 mod differences;
 mod entries;
 mod estimate;
@@ -37,6 +38,7 @@ mod trends;
 
 pub use bench_gate::bench_gate;
 pub use config::config;
+pub use devices::devices;
 pub use differences::differences;
 pub(crate) use differences::value_words;
 pub use entries::EntryTable;

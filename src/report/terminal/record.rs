@@ -3,15 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use anstyle::Style;
-
 use super::capture;
 use super::cost::cost;
+use super::judged::verdict_mark;
 use super::memory::memory;
 use super::runs::runs;
 use super::style::Screen;
 use super::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
-use crate::record::{Environment, Record, Semantics, VerdictStatus};
+use crate::record::{Environment, Record, Semantics};
 use crate::report::outcome::{Outcome, Tone, state_words};
 
 /// The document of `record`, which was written to `path` where there is one.
@@ -38,7 +37,7 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     text.push_str(&capture::policy(record, screen));
     text.push('\n');
     for verdict in &record.verdicts {
-        let (mark, style) = mark(verdict.status, screen);
+        let (mark, style) = verdict_mark(verdict.status, &screen.palette);
         text.push_str(&labelled(&format!("{mark} {}", clean(&verdict.subject)), style, &verdict.message, 24, screen));
     }
     text.push_str(&closing(record, path, screen));
@@ -98,14 +97,6 @@ pub(crate) fn machine(environment: &Environment) -> String {
     parts.extend(environment.gpus.iter().map(|gpu| gpu.name.clone()));
     parts.extend(environment.versions.iter().map(|(name, version)| format!("{name} {version}")));
     if parts.is_empty() { "unknown".to_owned() } else { parts.join(", ") }
-}
-
-fn mark(status: VerdictStatus, screen: &Screen) -> (&'static str, Style) {
-    match status {
-        VerdictStatus::Pass => ("✓", screen.palette.good),
-        VerdictStatus::Fail => ("✗", screen.palette.bad),
-        VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => ("?", screen.palette.warn),
-    }
 }
 
 fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {

@@ -5,7 +5,8 @@ use super::style::Screen;
 use super::table::{Align, Cell, Column, fitted};
 use super::text::duration;
 use crate::bytes::ByteSize;
-use crate::meter::{Metric, PhaseReadings, Reading};
+use crate::gate::Summary;
+use crate::meter::{Metric, worst_reading};
 use crate::record::RepeatedRun;
 
 /// More runs than this are told by their least, median and most alone.
@@ -22,7 +23,7 @@ const FIGURES: [(Metric, &str, u8); 4] = [
 pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
     let figures: Vec<_> = FIGURES
         .into_iter()
-        .filter(|&(metric, ..)| runs.iter().any(|run| worst(&run.phases, metric).is_some()))
+        .filter(|&(metric, ..)| runs.iter().any(|run| worst_reading(&run.phases, metric).is_some()))
         .collect();
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     if runs.len() <= ROWS {
@@ -33,7 +34,9 @@ pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
     let cpu = of(|run| Some(run.cpu_time()?.as_nanos() as f64));
     let bytes: Vec<_> = figures
         .iter()
-        .map(|&(metric, ..)| spread(runs.iter().map(|run| Some(worst(&run.phases, metric)?.bytes.bytes() as f64))))
+        .map(|&(metric, ..)| {
+            spread(runs.iter().map(|run| Some(worst_reading(&run.phases, metric)?.1.bytes.bytes() as f64)))
+        })
         .collect();
     for (at, title) in ["least", "median", "most"].into_iter().enumerate() {
         let time =
@@ -55,8 +58,8 @@ pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
 fn row(number: usize, run: &RepeatedRun, figures: &[(Metric, &str, u8)], screen: &Screen) -> Vec<Cell> {
     let palette = &screen.palette;
     let cpu = run.cpu_time().map_or("n/a".to_owned(), |time| duration(time.as_nanos() as f64));
-    let cells = figures.iter().map(|&(metric, ..)| match worst(&run.phases, metric) {
-        Some(reading) => Cell::plain(marked(reading)),
+    let cells = figures.iter().map(|&(metric, ..)| match worst_reading(&run.phases, metric) {
+        Some((_, reading)) => Cell::plain(marked(reading)),
         None => Cell::new("n/a ", palette.warn),
     });
     let end = if run.end.success() {
@@ -72,20 +75,10 @@ fn row(number: usize, run: &RepeatedRun, figures: &[(Metric, &str, u8)], screen:
     first.into_iter().chain(cells).chain([end]).collect()
 }
 
-/// The worst reading of a metric in any phase.
-fn worst(phases: &[PhaseReadings], metric: Metric) -> Option<&Reading> {
-    let readings = phases.iter().filter_map(|phase| phase.readings.get(&metric));
-    readings.reduce(|worst, reading| if metric.is_past(reading.bytes, worst.bytes) { reading } else { worst })
-}
-
 /// The least, the median and the most; `None` where a run has no value.
 fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
-    let mut values: Vec<f64> = values.collect::<Option<_>>()?;
-    values.sort_by(f64::total_cmp);
-    let (least, most) = (*values.first()?, *values.last()?);
-    let middle = values.len() / 2;
-    let median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-    Some([least, median, most])
+    let summary = Summary::of(&values.collect::<Option<Vec<f64>>>()?)?;
+    Some([summary.min, summary.median, summary.max])
 }
 
 #[cfg(test)]

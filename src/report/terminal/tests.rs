@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::*;
+use crate::ByteSize;
 use crate::record::{Record, compare_records, sample};
-use crate::timing::{Protocol, Statistics};
+use crate::timing::{Flush, Protocol, RelativeError, Statistics, Stop};
 
 fn plain(width: usize) -> Screen {
     Screen::new(width, Palette::plain())
@@ -56,6 +57,43 @@ fn a_validation_alone_has_no_times_and_samples_have_median_and_mean() {
     let text = shown(&profiled, 100);
     assert!(text.contains("median/launch  mean/launch") && !text.contains("max abs err"), "{text}");
     assert!(text.contains("2.00 µs      4.00 µs"), "{text}");
+}
+
+#[test]
+fn what_a_protocol_did_is_told_under_the_times() {
+    let numbers = |launches| (25, std::num::NonZeroU32::new(launches).unwrap());
+    let mut record = sample::record();
+    let (warmup, launches) = numbers(100);
+    sample::capture(&mut record).timing = Some(Protocol::Cold { warmup, launches });
+    let flush = |record: &mut Record, cache| {
+        record.results.entries.iter_mut().for_each(|r| r.profile.as_mut().unwrap().flush = Some(Flush::of(cache)));
+    };
+    flush(&mut record, Some(ByteSize::mib(32)));
+    let cold = shown(&record, 120);
+    flush(&mut record, None);
+    let unknown = shown(&record, 120);
+    let relative_error = RelativeError::DEFAULT;
+    sample::capture(&mut record).timing =
+        Some(Protocol::Until { warmup, launches, relative_error, time_ns: 2_000_000_000 });
+    for (index, result) in record.results.entries.iter_mut().enumerate() {
+        let profile = result.profile.as_mut().unwrap();
+        profile.flush = None;
+        profile.stop = Some([Stop::RelativeError, Stop::Time, Stop::Launches][index % 3]);
+    }
+    let until = shown(&record, 120);
+    // The lines of these labels, with those that they go on in.
+    let lines = |text: &str, labels: &[&str]| -> String {
+        let mut wanted = false;
+        let kept = text.lines().filter(|line| {
+            wanted = labels.iter().any(|label| line.trim_start().starts_with(label))
+                || (wanted && line.starts_with("          "));
+            wanted
+        });
+        kept.map(|line| format!("{line}\n")).collect()
+    };
+    let text = [lines(&cold, &["timing", "flush"]), lines(&unknown, &["flush"]), lines(&until, &["timing", "ended"])]
+        .join("\n");
+    sample::assert_snapshot("terminal_protocols", &text);
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
+use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
+use plimsoll::timing::RelativeError;
 
 use super::report::ReportFlags;
 use super::{ConfigFlags, duration};
@@ -21,6 +23,10 @@ pub struct Check {
     /// `py:FILE.py[:FUNCTION]` (`launch`)
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
+
+    /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N` with the number of a GPU; exit 3 where there is none
+    #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
+    pub device: Place,
 
     /// An argument that the kernel is meant to change in place; any other that it changes fails the entry
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
@@ -85,7 +91,8 @@ pub struct ComparisonFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Timing")]
 pub struct TimingFlags {
-    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch)
+    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch), `cold` (each
+    /// launch, the cache emptied before it), `until` (each launch, until the mean is known well enough)
     #[arg(long, value_name = "PROTOCOL", env = "PLIMSOLL_PROTOCOL", default_value = "kernelforge")]
     pub protocol: ProtocolName,
 
@@ -93,9 +100,17 @@ pub struct TimingFlags {
     #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value_t = plimsoll::timing::DEFAULT_WARMUP)]
     pub warmup: u32,
 
-    /// Timed launches of an entry
+    /// Timed launches of an entry; with `until`, at least
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAUNCHES", default_value_t = plimsoll::timing::DEFAULT_LAUNCHES)]
     pub launches: NonZeroU32,
+
+    /// With `until`: the standard error of the mean, as a part of the mean, that is enough
+    #[arg(long, value_name = "PART", env = "PLIMSOLL_RELATIVE_ERROR", default_value_t = RelativeError::DEFAULT)]
+    pub relative_error: RelativeError,
+
+    /// With `until`: the longest that the timed launches of an entry may take together
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_MAX_TIME", default_value = "2s", value_parser = duration)]
+    pub max_time: Duration,
 }
 
 #[derive(Args)]
@@ -132,6 +147,14 @@ pub struct MemoryFlags {
     /// Floor: memory that has to stay available on the system
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_AVAILABLE_FLOOR")]
     pub available_floor: Option<ByteSize>,
+
+    /// Ceiling: memory that the process tree holds on GPUs
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_GPU_PEAK")]
+    pub gpu_peak: Option<ByteSize>,
+
+    /// Ceiling: growth of the memory in use on a machine whose GPU has none of its own
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_UNIFIED_PEAK")]
+    pub unified_peak: Option<ByteSize>,
 
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
@@ -178,6 +201,10 @@ pub enum ProtocolName {
     Kernelforge,
     /// Each launch timed
     Samples,
+    /// Each launch timed, the cache emptied before it
+    Cold,
+    /// Each launch timed, until the mean is known well enough
+    Until,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -12,6 +12,7 @@ use plimsoll::record::{
 };
 
 use super::super::args::Run;
+use super::super::own_command;
 use super::repeat::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {
@@ -59,10 +60,6 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
         verdicts: vec![Verdict::new("command", VerdictStatus::Inconclusive, message)],
     }
     .into()
-}
-
-fn own_command() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn semantics(arguments: &Run) -> Semantics {

@@ -1,0 +1,113 @@
+//! Figures of a subject, each held against those of before by the limit on it.
+
+use crate::gate::allowance::Allowance;
+use crate::gate::conditions::ConditionChange;
+use crate::gate::judge::{Comparison, Outcome};
+use crate::gate::limits::Limits;
+use crate::gate::report::{FigureVerdict, SubjectVerdict};
+use crate::gate::summary::Summary;
+use crate::meter::Metric;
+use crate::record::{Direction, Figure, Unit, Verdict, VerdictStatus};
+use crate::suggest::nearest;
+
+use super::Rules;
+
+/// Judges those of the figures of `now` on which there are limits, each by `one`; what a limit names and `now` lacks is not
+/// measurable.
+pub(super) fn judge_figures(
+    judged: &mut SubjectVerdict,
+    now: &[Figure],
+    limits: &Limits,
+    one: impl Fn(&Figure) -> FigureVerdict,
+) {
+    judged.figures = now.iter().filter(|figure| is_judged(figure, limits)).map(one).collect();
+    let unmeasured = unmeasured(now, limits);
+    let outcomes = judged.figures.iter().map(|figure| figure.outcome);
+    let missing = (!unmeasured.is_empty()).then_some(Outcome::Inconclusive);
+    judged.outcome = Outcome::of_all(outcomes.chain(missing).chain([judged.outcome]));
+    judged.verdicts.extend(unmeasured);
+    if judged.figures.is_empty() && judged.verdicts.is_empty() {
+        judged.cannot_be_told("nothing was judged: no limit is on a figure that it has".to_owned());
+    }
+}
+
+/// How the values of a figure are held against those before.
+pub(super) type Judge = fn(&[f64], &[f64], Unit, Direction, Allowance, f64) -> Comparison;
+
+/// Judges a figure by those `before`, unless it was measured under other conditions on which it depends.
+pub(super) fn judge_figure(
+    figure: &Figure,
+    before: Option<&Figure>,
+    conditions: &[ConditionChange],
+    rules: &Rules,
+    judge: Judge,
+) -> FigureVerdict {
+    let mut judged = FigureVerdict {
+        name: figure.name.clone(),
+        phase: figure.phase.clone(),
+        unit: figure.unit,
+        direction: figure.direction,
+        source: figure.source,
+        outcome: Outcome::NotComparable,
+        current: Summary::of(&figure.values),
+        comparison: None,
+        note: None,
+    };
+    let bear = |change: &&ConditionChange| !change.allowed && change.condition.bears_on(figure);
+    let changed: Vec<String> = conditions.iter().filter(bear).map(|change| change.condition.to_string()).collect();
+    if !changed.is_empty() {
+        judged.note = Some(format!(
+            "measured under other conditions: {}; compare all the same with --allow {}",
+            changed.join(", "),
+            changed.join(",")
+        ));
+        return judged;
+    }
+    let Some(before) = before else {
+        judged.outcome = Outcome::Inconclusive;
+        judged.note = Some("the baseline does not have it".to_owned());
+        return judged;
+    };
+    let allowance = rules.limits.of(&figure.name);
+    let comparison = judge(&before.values, &figure.values, figure.unit, figure.direction, allowance, rules.confidence);
+    judged.outcome = comparison.outcome;
+    judged.comparison = Some(comparison);
+    judged
+}
+
+/// Whether a figure is judged: where a limit names it; where none does, and limits are general, the memory of what was
+/// run, over all phases.
+fn is_judged(figure: &Figure, limits: &Limits) -> bool {
+    limits.name(&figure.name) || limits.are_general() && is_default(figure)
+}
+
+/// Whether a figure is judged and shown where nothing says which are: the memory of what was run, over all phases.
+pub fn is_default(figure: &Figure) -> bool {
+    DEFAULT_FIGURES.iter().any(|metric| metric.name() == figure.name)
+}
+
+/// What is judged where no limit says what: the memory of what was run, each kind once, and nothing of the machine.
+const DEFAULT_FIGURES: [Metric; 10] = [
+    Metric::PeakRss,
+    Metric::RetainedRss,
+    Metric::PeakAnon,
+    Metric::RetainedAnon,
+    Metric::PeakShmem,
+    Metric::PeakPss,
+    Metric::PeakSwap,
+    Metric::GpuPeak,
+    Metric::PeakHeap,
+    Metric::RetainedHeap,
+];
+
+/// Verdicts on figures that a limit names and the runs lack: what was not measured never holds.
+fn unmeasured(now: &[Figure], limits: &Limits) -> Vec<Verdict> {
+    let lacking = limits.singles().filter(|name| now.iter().all(|figure| figure.name != *name));
+    let verdict = |name: &str| {
+        let known: Vec<&str> = now.iter().map(|figure| &*figure.name).collect();
+        let hint = nearest(name, &known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+        let message = format!("the record has no figure `{name}`{hint}");
+        Verdict::new(format!("limit {name}"), VerdictStatus::NotMeasurable, message)
+    };
+    lacking.map(verdict).collect()
+}

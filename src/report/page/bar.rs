@@ -1,0 +1,28 @@
+//! A bar: shares of one width above each other.
+
+use std::fmt::Write;
+
+/// A bar of `parts`, each the class of its colour and the share of the width that it takes; the later lie above.
+pub(crate) fn bar(parts: &[(&str, f64)]) -> String {
+    let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
+    for (class, share) in parts {
+        // Of what is there a trace shows.
+        let percent = (share * 100.0).clamp(0.5, 100.0);
+        let _ = write!(out, "<rect class=\"{class}\" width=\"{percent:.1}%\" height=\"100%\"/>");
+    }
+    out + "</svg>"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_shows_and_nothing_stands_out() {
+        let drawn = bar(&[("rss", 7.0), ("anon", 0.0)]);
+        assert!(
+            drawn.contains("class=\"rss\" width=\"100.0%\"") && drawn.contains("class=\"anon\" width=\"0.5%\""),
+            "{drawn}"
+        );
+    }
+}
