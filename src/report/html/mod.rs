@@ -10,19 +10,26 @@ mod chart;
 mod comparison;
 mod conditions;
 mod course;
+mod dots;
 mod entries;
+#[cfg(feature = "history")]
+mod history;
 mod layers;
 mod lines;
 mod memory;
 mod overview;
 mod path;
 mod record;
+mod scale;
+mod strips;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use super::page::{Body, Page, escaped};
 use crate::record::Record;
+#[cfg(feature = "history")]
+pub use history::history_html;
 use table::absent;
 
 /// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
@@ -44,5 +51,11 @@ pub fn html(records: &[Record]) -> String {
         [record] => format!("{}: {}", record.semantics.subject(), super::outcome::Outcome::of(record).word),
         _ => format!("{} records", records.len()),
     };
-    Page { title: &title, style: include_str!("html.css"), body: &body, script: include_str!("hover.js") }.html()
+    page_of(&title, &body)
+}
+
+/// A page with the rules and the script of charts.
+fn page_of(title: &str, body: &Body) -> String {
+    const SCRIPT: &str = concat!(include_str!("hover.js"), include_str!("dots.js"));
+    Page { title, style: include_str!("html.css"), body, script: SCRIPT }.html()
 }

@@ -11,22 +11,22 @@ use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{duration, percent};
 
 /// So many rows of a table are shown.
-const ROWS: usize = 40;
+pub(super) const ROWS: usize = 40;
 /// So many processes.
 const PROCESSES: usize = 8;
 
-fn row(out: &mut String, cells: &[String]) {
+pub(super) fn row(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
 /// The titles of a table whose first `words` columns are words, the others figures.
-fn titles(out: &mut String, titles: &[&str], words: usize) {
+pub(super) fn titles(out: &mut String, titles: &[&str], words: usize) {
     row(out, &titles.iter().map(|title| (*title).to_owned()).collect::<Vec<_>>());
     let rules: Vec<_> = (0..titles.len()).map(|at| if at < words { "---" } else { "--:" }.to_owned()).collect();
     row(out, &rules);
 }
 
-fn more(out: &mut String, count: usize) {
+pub(super) fn more(out: &mut String, count: usize) {
     if let Some(more) = count.checked_sub(ROWS).filter(|more| *more > 0) {
         let _ = writeln!(out, "\nand {more} more, in the record");
     }
@@ -41,7 +41,7 @@ const fn mark(status: VerdictStatus) -> &'static str {
     }
 }
 
-fn figure(reading: &Reading) -> String {
+pub(super) fn figure(reading: &Reading) -> String {
     text(&format!("{}{}", reading.bytes, source_mark(reading.source)))
 }
 

@@ -54,7 +54,7 @@ pub(super) fn columns(subject: &'static str) -> Vec<Column> {
 }
 
 /// How intervals were found: each way once, with its confidence.
-pub(super) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
+pub(crate) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
     let mut methods: Vec<String> = Vec::new();
     for comparison in comparisons {
         if let (Some(method), Some(interval)) = (&comparison.method, comparison.interval) {
@@ -72,7 +72,7 @@ fn percent_of(confidence: f64) -> String {
 }
 
 /// An amount of a figure as people read it.
-pub(super) fn figure(amount: f64, unit: Unit) -> String {
+pub(crate) fn figure(amount: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => ByteSize::new(amount.round() as u64).to_string(),
         Unit::Nanoseconds => duration(amount),
@@ -81,7 +81,7 @@ pub(super) fn figure(amount: f64, unit: Unit) -> String {
 }
 
 /// The shift in per cent, or as an amount where there was nothing before.
-pub(super) fn change(comparison: &Comparison, before: f64) -> String {
+pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
         None => "-".to_owned(),
         Some(0.0) => "=".to_owned(),
@@ -90,7 +90,7 @@ pub(super) fn change(comparison: &Comparison, before: f64) -> String {
 }
 
 /// An interval in per cent, or as amounts where there was nothing before.
-pub(super) fn range(interval: Interval, before: f64, unit: Unit) -> String {
+pub(crate) fn range(interval: Interval, before: f64, unit: Unit) -> String {
     if interval.low == 0.0 && interval.high == 0.0 {
         return "=".to_owned();
     }
