@@ -16,6 +16,7 @@ use crate::diagnose::DiagnoseError;
 use crate::diagnose::ledger::{LedgerError, ParseReadingError};
 use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
 use crate::gate::{AllowanceError, BaselineError, LimitError, ParseConditionError};
+use crate::gpu::{GpuError, ParsePlaceError};
 use crate::inspect::ExtractError;
 use crate::kernel::{KernelError, ParseKernelSpecError};
 use crate::matrix::MatrixError;
@@ -56,6 +57,10 @@ pub enum Error {
     KernelSpec(#[from] ParseKernelSpecError),
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    #[error(transparent)]
+    Place(#[from] ParsePlaceError),
     #[error(transparent)]
     Matrix(#[from] MatrixError),
     #[error(transparent)]

@@ -6,6 +6,7 @@
 //! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
 //! - [`inspect`]: what is inside files of torch.save.
 //! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
+//! - [`gpu`]: NVIDIA GPUs, by their driver alone.
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
@@ -42,6 +43,7 @@ pub mod diagnose;
 mod error;
 pub mod estimate;
 pub mod gate;
+pub mod gpu;
 pub mod inspect;
 pub mod kernel;
 pub mod matrix;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteSize;
+use crate::gpu::DeviceFacts;
 use crate::meter::SystemInfo;
 
 /// Where a run took place. What could not be found out is absent.
@@ -70,9 +71,27 @@ pub struct Gpu {
     /// Its memory; absent where it shares the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<ByteSize>,
-    /// The version of its driver.
+    /// The version of its driver, or the newest CUDA that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// What it can compute, as `9.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_capability: Option<String>,
+    /// Its cache between the processors and the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2_cache: Option<ByteSize>,
+}
+
+impl From<&DeviceFacts> for Gpu {
+    fn from(facts: &DeviceFacts) -> Self {
+        Self {
+            name: facts.name.clone(),
+            memory: (!facts.unified).then_some(facts.memory),
+            driver: facts.cuda.as_ref().map(|version| format!("CUDA {version}")),
+            compute_capability: facts.compute_capability.clone(),
+            l2_cache: facts.l2_cache,
+        }
+    }
 }
 
 #[cfg(test)]

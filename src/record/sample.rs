@@ -9,9 +9,10 @@ use crate::capture::{Digest, Dtype, TensorSpec};
 use crate::ceiling::judge;
 use crate::command::{EndCause, ProcessEnd};
 use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
+    Activity, CgroupLimits, CgroupVersion, CpuSource, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Samples, Statistics};
@@ -59,6 +60,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
+        device: PlaceKind::Cpu,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),
@@ -138,6 +140,24 @@ pub(crate) fn repeated() -> Record {
     if let Policy::Process(policy) = &mut record.policy {
         policy.repetition = Some(Repetition { repeat: 3, warmup: 1, keep_going: true });
     }
+    record
+}
+
+/// A command that was run `count` times, each of which took a little more, and the more the more there are.
+pub(crate) fn repeated_more(count: u64) -> Record {
+    let mut record = repeated();
+    let first = record.runs[0].clone();
+    let run = |number: u64| {
+        let mut run = first.clone();
+        run.started_ns = number * 250_000_000;
+        run.wall_ns += number * 37 % 11 * 1_000_000;
+        let peak = run.phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
+        peak.bytes = ByteSize::new((40 + count) * (1 << 20) + number * 37 % 11 * 409_600);
+        run
+    };
+    record.runs = (0..count).map(run).collect();
+    record.end = Some(first.end.clone());
+    record.exit_code = 0;
     record
 }
 
@@ -298,6 +318,7 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
             major_faults: Some(3),
             cpu_user_ns: Some(180_000_000),
             cpu_system_ns: Some(40_000_000),
+            cpu_source: CpuSource::Reaped,
             some_stall_us: Some(1500),
             full_stall_us: Some(20),
             oom_kills: Some(0),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::ByteSize;
 use crate::capture::{Argument, Digest, Dtype};
 use crate::compare::Comparison;
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
 use crate::timing::Protocol;
 
@@ -52,6 +53,9 @@ pub struct CaptureSemantics {
     pub entries: Vec<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
+    /// Where it was launched; absent where that is the CPU.
+    #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
+    pub device: PlaceKind,
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::terminal::{figure, figure_words};
+use super::terminal::{amount, figure_words};
 use crate::ceiling::CeilingVerdict;
 use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
@@ -147,7 +147,7 @@ fn of_subject(subject: &SubjectVerdict) -> Vec<Finding<'_>> {
 
 /// The judgement of a figure as a sentence that stands alone.
 fn of_figure(judged: &FigureVerdict) -> String {
-    let say = |summary: Option<Summary>| Some(figure(summary?.median, judged.unit));
+    let say = |summary: Option<Summary>| Some(amount(summary?.median, judged.unit));
     let now = say(judged.current).map_or(String::new(), |now| format!(" is {now}"));
     let before = judged.comparison.as_ref().and_then(|comparison| say(comparison.baseline));
     let before = before.map_or(String::new(), |before| format!(", was {before}"));

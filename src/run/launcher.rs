@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::bytes::ByteSize;
 use crate::capture::{Argument, Bound, Entry, TensorSpec};
+use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
-use crate::record::{Failure, Release, ReleaseReason};
+use crate::record::{Failure, Gpu, Release, ReleaseReason};
 use crate::timing::{Protocol, Samples};
 
 /// An entry with its arguments bound, ready to be launched.
@@ -59,6 +60,16 @@ pub struct Timed {
 pub trait Launcher {
     /// The kernel, as it goes into a record's semantics.
     fn kernel(&self) -> KernelIdentity;
+
+    /// Where the kernel is launched.
+    fn place(&self) -> PlaceKind {
+        PlaceKind::Cpu
+    }
+
+    /// The GPUs that it is launched on.
+    fn gpus(&self) -> Vec<Gpu> {
+        Vec::new()
+    }
 
     /// Launches the kernel once.
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure>;

@@ -12,6 +12,7 @@ mod estimate;
 mod faults;
 mod gate;
 mod generate;
+mod gpu;
 mod history;
 mod inspect;
 mod isolate;

@@ -13,11 +13,8 @@ use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::report::terminal;
 
 use super::args::{Arguments, Calibrate};
-use super::{Failed, ceilings_toml, output};
+use super::{Failed, NOT_MEASURABLE, ceilings_toml, output};
 use crate::signals::Cancel;
-
-/// The exit code where a run failed, so that there is nothing to measure.
-const NOT_MEASURABLE: u8 = 3;
 
 /// Runs the command several times and proposes ceilings; 3 where a run fails.
 pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {

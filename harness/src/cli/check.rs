@@ -7,6 +7,8 @@ use plimsoll::capture::store::VerifyObjects;
 use plimsoll::capture::{Capture, Digest};
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::Comparison;
+use plimsoll::gpu::Place;
+use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::{Meter, MeterOptions, Metric};
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
@@ -16,7 +18,7 @@ use plimsoll::timing::Protocol;
 use super::args::{
     Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode,
 };
-use super::{Failed, output};
+use super::{Failed, devices, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
 use crate::supervisor::WorkerLauncher;
@@ -37,6 +39,25 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     // Daemons and orphans of workers stay below this process, where they are metered and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
+    let gpu = match check.device {
+        Place::Cpu => None,
+        Place::Cuda(index) => {
+            if matches!(check.kernel, KernelSpec::Builtin(_)) {
+                return Err(format!(
+                    "{} runs on the CPU: --device {} takes lib: and py: kernels",
+                    check.kernel, check.device
+                )
+                .into());
+            }
+            match devices::find(index) {
+                Ok(facts) => Some(facts),
+                Err(reason) => {
+                    super::report_message(&reason);
+                    return Ok(super::NOT_MEASURABLE);
+                }
+            }
+        }
+    };
     let capture = Capture::open(&check.capture)?;
     for other in capture.others() {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
@@ -50,9 +71,13 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let meter = Meter::start_with(MeterOptions {
         interval: check.memory.sample_interval,
         watches: ceilings.watches(),
+        gpu: gpu.is_some() || check.memory.gpu_peak.is_some() || check.memory.unified_peak.is_some(),
         ..MeterOptions::default()
     })?;
     meter.name_process(std::process::id(), "supervisor");
+    if gpu.is_some() {
+        return Err("kernels are not launched on GPUs in this version".into());
+    }
     let options = options(parts, &check, &capture, ceilings);
     let mut launcher =
         WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter)?;
@@ -147,6 +172,8 @@ fn ceilings(flags: &MemoryFlags) -> Ceilings {
         (Metric::PeakAnon, flags.peak_anon),
         (Metric::SwapGrowth, flags.swap_growth),
         (Metric::AvailableFloor, flags.available_floor),
+        (Metric::GpuPeak, flags.gpu_peak),
+        (Metric::UnifiedPeak, flags.unified_peak),
     ]
     .into_iter()
     .filter_map(|(metric, limit)| limit.map(|limit| Ceiling { metric, limit }))

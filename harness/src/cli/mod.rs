@@ -8,6 +8,7 @@ mod ceilings_toml;
 mod check;
 mod compare;
 mod config;
+mod devices;
 mod diagnose;
 mod estimate;
 mod gate;
@@ -40,6 +41,8 @@ use plimsoll::report::terminal::{Palette, Screen};
 
 /// Bad usage or unreadable input.
 const USAGE: u8 = 2;
+/// What was to be measured cannot be measured here.
+const NOT_MEASURABLE: u8 = 3;
 
 /// An error on its way to the user: one message with its causes.
 type Failed = Box<dyn std::error::Error>;
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Devices(devices) => devices::run(&devices),
         Command::Pack(pack) => pack::run(&pack),
         Command::Unpack(unpack) => unpack::run(&unpack),
         Command::Verify(verify) => verify::run(&verify),

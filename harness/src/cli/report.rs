@@ -86,15 +86,22 @@ impl ReportFlags {
         for (path, format) in self.asked_for() {
             let text = document(format);
             let written = match () {
-                () if is_stdout(path) => output::text(&text),
                 // Steps of a job share it.
                 () if summary.as_deref().is_some_and(|summary| summary == path.as_os_str()) => append(path, &text),
-                () => replace(path, text.as_bytes()).map_err(|error| named(path, &error)),
+                () => put(path, &text),
             };
             failed = failed.or(written.err());
         }
         failed.map_or(Ok(()), Err)
     }
+}
+
+/// Writes a document whole or not at all; `-` is standard output.
+pub fn put(path: &Path, text: &str) -> Result<(), Failed> {
+    if is_stdout(path) {
+        return output::text(text);
+    }
+    replace(path, text.as_bytes()).map_err(|error| named(path, &error))
 }
 
 fn is_stdout(path: &Path) -> bool {

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use plimsoll::diagnose::ledger;
 use plimsoll::record::schema;
-use plimsoll::{config, diagnose, estimate, gate, inspect, matrix};
+use plimsoll::{config, diagnose, estimate, gate, gpu, inspect, matrix};
 
 use super::args::{Arguments, Document, Schema};
 use super::{Failed, output};
@@ -24,6 +24,7 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
         Document::Config => config::schema::config(),
         Document::History => gate::history::schema(),
         Document::Gate => gate::report::schema(),
+        Document::Devices => gpu::schema(),
         Document::BenchGate => gate::bench::schema::bench_gate(),
     };
     output::json(&schema)?;

@@ -7,7 +7,7 @@ use super::record::class;
 use super::{Body, absent, escaped, table};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::report::outcome::gate_word;
-use crate::report::terminal::{change, condition_words, counted, figure, figure_words, methods, range};
+use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
 
 /// The judgement, above the records that were judged.
 pub(super) fn gate(out: &mut Body, gate: &GateReport) {
@@ -71,7 +71,7 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
 }
 
 fn row(judged: &FigureVerdict) -> Vec<String> {
-    let say = |amount| escaped(&figure(amount, judged.unit));
+    let say = |value| escaped(&amount(value, judged.unit));
     let comparison = judged.comparison.as_ref();
     let before = comparison.and_then(|comparison| comparison.baseline).map(|baseline| baseline.median);
     let at = before.unwrap_or(0.0);

@@ -10,14 +10,19 @@ mod chart;
 mod comparison;
 mod conditions;
 mod course;
+mod dots;
 mod entries;
 mod gate;
+#[cfg(feature = "history")]
+mod history;
 mod layers;
 mod lines;
 mod memory;
 mod overview;
 mod path;
 mod record;
+mod scale;
+mod strips;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -25,6 +30,8 @@ mod tests;
 use super::page::{Body, Page, escaped};
 use crate::gate::GateReport;
 use crate::record::Record;
+#[cfg(feature = "history")]
+pub use history::history_html;
 use table::absent;
 
 /// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
@@ -56,5 +63,11 @@ fn page(title: &str, mut body: Body, records: &[Record]) -> String {
     if records.is_empty() {
         body.push_str("<h1>No record</h1>\n");
     }
-    Page { title, style: include_str!("html.css"), body: &body, script: include_str!("hover.js") }.html()
+    page_of(title, &body)
+}
+
+/// A page with the rules and the script of charts.
+fn page_of(title: &str, body: &Body) -> String {
+    const SCRIPT: &str = concat!(include_str!("hover.js"), include_str!("dots.js"));
+    Page { title, style: include_str!("html.css"), body, script: SCRIPT }.html()
 }

@@ -8,7 +8,7 @@ use super::{RECORDS, sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::record::VerdictStatus;
 use crate::report::outcome::{Tone, gate_word};
-use crate::report::terminal::{change, condition_words, counted, figure, figure_words, methods, range};
+use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
 
 /// More subjects that hold than this are folded, and any where another does not hold.
 const OPEN: usize = 3;
@@ -85,7 +85,7 @@ fn subject(out: &mut String, judged: &SubjectVerdict) {
 }
 
 fn of_figure(out: &mut String, judged: &FigureVerdict) {
-    let say = |amount| text(&figure(amount, judged.unit));
+    let say = |value| text(&amount(value, judged.unit));
     let none = || "–".to_owned();
     let comparison = judged.comparison.as_ref();
     let before = comparison.and_then(|comparison| comparison.baseline).map(|baseline| baseline.median);

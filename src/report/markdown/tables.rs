@@ -42,7 +42,7 @@ pub(super) const fn mark(status: VerdictStatus) -> &'static str {
     }
 }
 
-fn figure(reading: &Reading) -> String {
+pub(super) fn figure(reading: &Reading) -> String {
     text(&format!("{}{}", reading.bytes, source_mark(reading.source)))
 }
 

@@ -9,6 +9,7 @@ mod bench_gate;
 mod capture;
 mod config;
 mod cost;
+mod devices;
 mod differences;
 mod entries;
 mod estimate;
@@ -37,6 +38,7 @@ mod trends;
 
 pub use bench_gate::bench_gate;
 pub use config::config;
+pub use devices::devices;
 pub use differences::differences;
 pub(crate) use differences::value_words;
 pub use entries::EntryTable;
@@ -46,7 +48,7 @@ pub use gate::gate;
 #[cfg(feature = "history")]
 pub use history::{history, history_subjects};
 pub use inspect::inspection;
-pub(crate) use judged::{change, condition_words, figure, figure_words, methods, range};
+pub(crate) use judged::{change, condition_words, figure as amount, figure_words, methods, range};
 pub use ledger::ledger;
 pub use live::LiveView;
 pub use matrix::matrix;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
+use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
 use plimsoll::timing::RelativeError;
 
@@ -21,6 +22,10 @@ pub struct Check {
     /// What to check: `builtin:embedding`, `lib:FILE.so[:NAME]` (TVM-FFI C ABI) or `py:FILE.py[:FUNCTION]` (`launch`)
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
+
+    /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N` with the number of a GPU; exit 3 where there is none
+    #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
+    pub device: Place,
 
     /// An argument that the kernel is meant to change in place; any other that it changes fails the entry
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
@@ -141,6 +146,14 @@ pub struct MemoryFlags {
     /// Floor: memory that has to stay available on the system
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_AVAILABLE_FLOOR")]
     pub available_floor: Option<ByteSize>,
+
+    /// Ceiling: memory that the process tree holds on GPUs
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_GPU_PEAK")]
+    pub gpu_peak: Option<ByteSize>,
+
+    /// Ceiling: growth of the memory in use on a machine whose GPU has none of its own
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_UNIFIED_PEAK")]
+    pub unified_peak: Option<ByteSize>,
 
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]

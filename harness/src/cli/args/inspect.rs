@@ -1,8 +1,9 @@
-//! The arguments of `inspect`, `compare` and `schema`.
+//! The arguments of `inspect`, `compare`, `devices` and `schema`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plimsoll::gpu::Place;
 
 use super::report::ReportFlags;
 
@@ -55,6 +56,16 @@ pub struct Compare {
 }
 
 #[derive(Args)]
+pub struct Devices {
+    /// Only this one
+    #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE")]
+    pub device: Option<Place>,
+    /// Print the list as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Schema {
     /// Which document
     #[arg(default_value = "record")]
@@ -83,6 +94,8 @@ pub enum Document {
     History,
     /// Records, judged, `plimsoll.gate/1`
     Gate,
+    /// The GPUs of this machine, `plimsoll.devices/1`
+    Devices,
     /// The benchmarks of criterion, judged, `plimsoll.bench-gate/1`
     BenchGate,
     /// Ceilings that are proposed, `plimsoll.calibration/1`

@@ -28,7 +28,7 @@ pub use diagnose::Diagnose;
 pub use gate::{Ab, BenchGate, Calibrate, ConfigCommand, ConfigFlags, ConfigShow, Gate, Init, Ratchet};
 pub use generate::{Generate, PresetName};
 pub use history::{HistoryAdd, HistoryCommand, HistoryFlags, HistoryRemove, HistoryShow};
-pub use inspect::{Compare, DigestFunctionName, Document, Inspect, Schema};
+pub use inspect::{Compare, Devices, DigestFunctionName, Document, Inspect, Schema};
 pub use report::{Report, ReportFlags};
 pub use run::{Mark, Run};
 
@@ -60,6 +60,8 @@ pub enum Command {
     Compare(Compare),
     /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
     Inspect(Inspect),
+    /// The NVIDIA GPUs that kernels can be launched on; exit 3 where there is none
+    Devices(Devices),
     /// Keep the entries of a folder in a store, each storage once
     Pack(Pack),
     /// Write entries of a store as the files that they were, byte for byte

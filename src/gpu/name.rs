@@ -1,0 +1,111 @@
+//! [`Place`]: where kernels are launched, as the user names it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where kernels are launched: `cpu`, `cuda` or `cuda:1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// On the CPU, their arguments in its memory.
+    #[default]
+    Cpu,
+    /// On the NVIDIA GPU of this number, in the order of `CUDA_VISIBLE_DEVICES`.
+    Cuda(u32),
+}
+
+impl Place {
+    /// What kind of place it is.
+    pub const fn kind(self) -> PlaceKind {
+        match self {
+            Self::Cpu => PlaceKind::Cpu,
+            Self::Cuda(_) => PlaceKind::Cuda,
+        }
+    }
+}
+
+/// The kind of place where kernels are launched: a time on one says nothing of a time on another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PlaceKind {
+    /// On the CPU.
+    #[default]
+    Cpu,
+    /// On an NVIDIA GPU.
+    Cuda,
+}
+
+impl PlaceKind {
+    /// Whether it is the CPU.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
+    pub fn is_cpu(&self) -> bool {
+        *self == Self::Cpu
+    }
+}
+
+/// A text that names no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no device: write cpu, cuda, or cuda:N with the number of a GPU")]
+pub struct ParsePlaceError(String);
+
+impl FromStr for Place {
+    type Err = ParsePlaceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refused = || ParsePlaceError(text.to_owned());
+        match text.split_once(':') {
+            None if text == "cpu" => Ok(Self::Cpu),
+            None if text == "cuda" => Ok(Self::Cuda(0)),
+            Some(("cuda", number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                number.parse().map(Self::Cuda).map_err(|_| refused())
+            }
+            _ => Err(refused()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Place {
+    type Error = ParsePlaceError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn places_are_named_as_pytorch_names_them() {
+        assert_eq!("cpu".parse(), Ok(Place::Cpu));
+        assert_eq!("cuda".parse(), Ok(Place::Cuda(0)));
+        assert_eq!("cuda:3".parse(), Ok(Place::Cuda(3)));
+        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:+1", "cuda:x", "cuda:99999999999", "cpu:0", "CUDA"] {
+            let error = text.parse::<Place>().unwrap_err().to_string();
+            assert_eq!(error, format!("`{text}` is no device: write cpu, cuda, or cuda:N with the number of a GPU"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_parses_round_trips(text in "(cpu|cuda|x)?:?[0-9+-]{0,4}") {
+            if let Ok(place) = text.parse::<Place>() {
+                prop_assert_eq!(place.to_string().parse(), Ok(place));
+            }
+        }
+    }
+}

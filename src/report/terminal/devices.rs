@@ -1,0 +1,61 @@
+//! The GPUs of a machine as a terminal document.
+
+use super::style::Screen;
+use super::table::{Align, Cell, Column, fitted};
+use super::text::clean;
+use crate::gpu::{DeviceFacts, Devices};
+
+/// A row a GPU.
+pub fn devices(found: &Devices, screen: &Screen) -> String {
+    let columns = [
+        ("device", Align::Left, 0),
+        ("model", Align::Left, 0),
+        ("memory", Align::Right, 1),
+        ("L2", Align::Right, 3),
+        ("capability", Align::Right, 4),
+        ("CUDA", Align::Right, 2),
+    ];
+    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
+    let told = |value: Option<String>| Cell::plain(value.unwrap_or_else(|| "-".to_owned()));
+    let row = |device: &DeviceFacts| {
+        let shared = if device.unified { " of the system" } else { "" };
+        vec![
+            Cell::plain(format!("cuda:{}", device.index)),
+            Cell::plain(clean(&device.name)),
+            Cell::plain(format!("{}{shared}", device.memory)),
+            told(device.l2_cache.map(|bytes| bytes.to_string())),
+            told(device.compute_capability.clone()),
+            told(device.cuda.clone()),
+        ]
+    };
+    fitted(columns, &found.devices.iter().map(row).collect::<Vec<_>>(), screen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::ByteSize;
+    use crate::record::sample::assert_snapshot;
+    use crate::report::terminal::Palette;
+
+    #[test]
+    fn devices_are_listed() {
+        let discrete = DeviceFacts {
+            name: "NVIDIA H200".to_owned(),
+            memory: ByteSize::mib(143_771),
+            compute_capability: Some("9.0".to_owned()),
+            l2_cache: Some(ByteSize::mib(60)),
+            cuda: Some("12.8".to_owned()),
+            ..DeviceFacts::default()
+        };
+        let unified = DeviceFacts {
+            index: 1,
+            name: "NVIDIA GB10".to_owned(),
+            memory: ByteSize::gib(120),
+            unified: true,
+            ..DeviceFacts::default()
+        };
+        let found = Devices { schema: String::new(), devices: vec![discrete, unified] };
+        assert_snapshot("terminal_devices", &devices(&found, &Screen::new(100, Palette::plain())));
+    }
+}
