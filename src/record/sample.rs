@@ -143,6 +143,24 @@ pub(crate) fn repeated() -> Record {
     record
 }
 
+/// A command that was run `count` times, each of which took a little more, and the more the more there are.
+pub(crate) fn repeated_more(count: u64) -> Record {
+    let mut record = repeated();
+    let first = record.runs[0].clone();
+    let run = |number: u64| {
+        let mut run = first.clone();
+        run.started_ns = number * 250_000_000;
+        run.wall_ns += number * 37 % 11 * 1_000_000;
+        let peak = run.phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
+        peak.bytes = ByteSize::new((40 + count) * (1 << 20) + number * 37 % 11 * 409_600);
+        run
+    };
+    record.runs = (0..count).map(run).collect();
+    record.end = Some(first.end.clone());
+    record.exit_code = 0;
+    record
+}
+
 fn process(semantics: Semantics, ceilings: &str) -> Record {
     let ceilings: crate::ceiling::Ceilings = ceilings.parse().unwrap();
     let mut record = record();

@@ -19,7 +19,8 @@ pub(super) fn phases(out: &mut Body, record: &Record) {
         return;
     }
     let sources = "<small>~ sampled · ≥ at least · no sign: the kernel's own counter</small>";
-    let _ = writeln!(out, "<h2>Memory by phase {sources}</h2>");
+    let of = if record.runs.is_empty() { "" } else { " of the largest run" };
+    let _ = writeln!(out, "<h2>Memory by phase{of} {sources}</h2>");
     let columns: Vec<_> = [table::words("phase"), table::figures("time")]
         .into_iter()
         .chain(metrics.iter().map(|metric| table::figures(metric.name())))

@@ -10,7 +10,7 @@ use plimsoll::gate::{Allowance, BaselineSource, Conditions, Limit};
 use plimsoll::meter::Metric;
 
 use super::run::{CeilingFlags, Run};
-use super::{HistoryFlags, duration};
+use super::{HistoryFlags, ReportFlags, duration};
 
 #[derive(Args)]
 #[command(
@@ -51,6 +51,9 @@ pub struct Gate {
 
     #[command(flatten)]
     pub history: HistoryFlags,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
 
     /// Print the judgement as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
