@@ -1,4 +1,4 @@
-//! The program exports what kernels in plain C raise errors by: see `src/worker/exports.rs`.
+//! The program exports what kernels in plain C raise errors by: see `src/exports.rs`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

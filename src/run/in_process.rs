@@ -114,9 +114,11 @@ impl From<KernelError> for Failure {
     /// What a kernel refuses is the failure of that entry.
     fn from(error: KernelError) -> Self {
         let kind = match &error {
-            KernelError::Unsupported { .. } | KernelError::NotForLibraries { .. } | KernelError::NoOutputs { .. } => {
-                FailureKind::Unsupported
-            }
+            KernelError::Unsupported { .. }
+            | KernelError::NotForLibraries { .. }
+            | KernelError::NotReachable { .. }
+            | KernelError::NoOutputs { .. } => FailureKind::Unsupported,
+            KernelError::OutOfMemory { .. } => FailureKind::HostOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "MemoryError" => FailureKind::HostOom,
             _ => FailureKind::Exception,
         };

@@ -61,6 +61,11 @@ pub trait Launcher {
     /// The kernel, as it goes into a record's semantics.
     fn kernel(&self) -> KernelIdentity;
 
+    /// Whether the kernel is given its arguments by their names, and not by their positions.
+    fn by_name(&self) -> bool {
+        false
+    }
+
     /// Where the kernel is launched.
     fn place(&self) -> PlaceKind {
         PlaceKind::Cpu

@@ -70,7 +70,7 @@ pub fn run(
     if options.validate {
         observer.phase(Phase::Validate, planned.len());
         let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
-        let mut entries = Entries { capture, verifier: &mut verifier };
+        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launcher.by_name() };
         validate::validate(&mut entries, &planned, rule, launcher, options, observer, &mut results);
         meter.phase(Phase::Release.name());
         observer.phase(Phase::Release, 0);
@@ -81,7 +81,7 @@ pub fn run(
             meter.phase(Phase::Profile.name());
         }
         observer.phase(Phase::Profile, planned.len());
-        let mut entries = Entries { capture, verifier: &mut verifier };
+        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launcher.by_name() };
         let rule = semantics.comparison.as_ref();
         profile::profile(&mut entries, &batches, rule, launcher, options, observer, &mut results);
         launcher.recycle(ReleaseReason::Finished);

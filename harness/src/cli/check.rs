@@ -42,7 +42,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let gpu = match check.device {
         Place::Cpu => None,
         Place::Cuda(index) => {
-            if matches!(check.kernel, KernelSpec::Builtin(_)) {
+            if matches!(check.kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
                 return Err(format!(
                     "{} runs on the CPU: --device {} takes lib: and py: kernels",
                     check.kernel, check.device

@@ -150,7 +150,7 @@ pub enum Reply {
     Hello {
         /// [`VERSION`].
         protocol: u32,
-        /// `builtin` or `python`.
+        /// `builtin`, `torch` or `python`.
         worker: String,
         /// Its process id.
         pid: u32,

@@ -12,7 +12,7 @@ use plimsoll::run::{Job, Launched, Launcher, Timed};
 use plimsoll::timing::Protocol;
 
 use super::call::CallBuilder;
-use super::command::WorkerCommand;
+use super::command::{NoTorchWorker, WorkerCommand};
 use super::death;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
@@ -51,6 +51,9 @@ pub enum NoLauncher {
     /// The worker's files cannot be made.
     #[error(transparent)]
     Files(#[from] io::Error),
+    /// The worker is not installed.
+    #[error(transparent)]
+    NotInstalled(#[from] NoTorchWorker),
 }
 
 fn oom_kills() -> Option<OomKills> {
@@ -67,7 +70,7 @@ impl<'a> WorkerLauncher<'a> {
     /// A launcher of `spec`; the first worker starts with the first launch.
     ///
     /// # Errors
-    /// The kernel's file cannot be read or does not have the kernel, or the worker's files cannot be made.
+    /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
     pub fn new(
         spec: KernelSpec,
         python: Option<std::path::PathBuf>,
@@ -180,6 +183,10 @@ impl<'a> WorkerLauncher<'a> {
 impl Launcher for WorkerLauncher<'_> {
     fn kernel(&self) -> KernelIdentity {
         self.identity.clone()
+    }
+
+    fn by_name(&self) -> bool {
+        matches!(self.command.kernel(), KernelSpec::Torch(_))
     }
 
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {

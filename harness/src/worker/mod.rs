@@ -1,13 +1,13 @@
-//! The built-in worker: launches kernels of this build, and of shared libraries, by the worker protocol.
+//! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
 mod error;
-mod exports;
 mod inherited;
 mod inputs;
 mod launch;
 mod outputs;
 mod private;
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
@@ -18,11 +18,34 @@ use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 use launch::Launches;
 use outputs::Outputs;
 
+pub use launch::Loaded;
+
+/// What differs between one worker program and another.
+pub struct Host {
+    /// Its name in the protocol.
+    pub name: &'static str,
+    /// What its kernels run on, by name and version.
+    pub versions: BTreeMap<String, String>,
+    /// Loads a kernel, or says why it cannot.
+    pub load: fn(&KernelSpec) -> Result<Loaded, String>,
+}
+
+impl Host {
+    /// The `plimsoll` command itself: built-in kernels and those of shared libraries.
+    pub fn builtin() -> Self {
+        let load = |spec: &KernelSpec| {
+            let kernel = spec.load().map_err(|error| error.to_string())?;
+            Ok(if matches!(spec, KernelSpec::Builtin(_)) { Loaded::Own(kernel) } else { Loaded::Foreign(kernel) })
+        };
+        Self { name: "builtin", versions: BTreeMap::new(), load }
+    }
+}
+
 /// Why the worker could not serve at all.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// It was not started by a supervisor.
-    #[error("`plimsoll worker` is started by `plimsoll check`, not by hand: {0}")]
+    #[error("a worker is started by `plimsoll check`, not by hand: {0}")]
     NoSupervisor(&'static str),
     /// The channel broke.
     #[error("the channel to the supervisor: {0}")]
@@ -36,7 +59,7 @@ pub enum WorkerError {
 ///
 /// # Errors
 /// [`WorkerError`].
-pub fn serve() -> Result<(), WorkerError> {
+pub fn serve(host: &Host) -> Result<(), WorkerError> {
     // A supervisor that is killed takes its worker with it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(io::Error::from)?;
     let (channel, outputs) = inherited::take().map_err(WorkerError::NoSupervisor)?;
@@ -46,7 +69,7 @@ pub fn serve() -> Result<(), WorkerError> {
     let mut lines = BufReader::new(channel).split(b'\n');
     while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
-            Request::Hello { protocol, kernel: spec } => say(&mut writer, &hello(protocol, &spec, &mut kernel))?,
+            Request::Hello { protocol, kernel: spec } => say(&mut writer, &hello(host, protocol, &spec, &mut kernel))?,
             Request::Launch { id, call } => {
                 let (reply, inputs) = match &mut kernel {
                     Some(kernel) => kernel.launch(id, &call, &mut outputs),
@@ -81,22 +104,22 @@ fn await_next(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> io::Resu
     }
 }
 
-fn hello(protocol: u32, spec: &KernelSpec, kernel: &mut Option<Launches>) -> Reply {
+fn hello(host: &Host, protocol: u32, spec: &KernelSpec, kernel: &mut Option<Launches>) -> Reply {
     let refuse = |message| Reply::Error { id: None, index: None, kind: ErrorKind::Unsupported, message, detail: None };
     if protocol != VERSION {
         return refuse(format!("this worker speaks version {VERSION} of the protocol, not {protocol}"));
     }
-    match Launches::of(spec) {
+    match (host.load)(spec) {
         Ok(loaded) => {
-            *kernel = Some(loaded);
+            *kernel = Some(Launches::of(loaded));
             Reply::Hello {
                 protocol: VERSION,
-                worker: "builtin".to_owned(),
+                worker: host.name.to_owned(),
                 pid: std::process::id(),
-                versions: Default::default(),
+                versions: host.versions.clone(),
             }
         }
-        Err(error) => refuse(error.to_string()),
+        Err(message) => refuse(message),
     }
 }
 
