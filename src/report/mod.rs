@@ -4,11 +4,12 @@
 //! it gives. [`terminal`] is the document that the `plimsoll` command prints, [`html()`] a page of records, `history_html` one
 //! of figures over commits, [`markdown()`] a comment; [`junit`], [`annotations`], [`gitlab`], [`bencher`], [`github_benchmark`], [`csv`] and [`openmetrics`] are what other
 //! tools read; [`snapshot`] has a page and a flame graph of a memory snapshot, [`matrix`] the table of configurations in
-//! Markdown and HTML. Every page stands in the frame of `page`.
+//! Markdown and HTML, [`gate`] what the gate found out in all of them. Every page stands in the frame of `page`.
 
 mod annotations;
 mod bencher;
 mod csv;
+pub mod gate;
 mod github_benchmark;
 mod gitlab;
 mod html;

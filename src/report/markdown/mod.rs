@@ -4,12 +4,15 @@
 //! is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
 
 mod escape;
+mod gate;
 mod runs;
 mod tables;
 
 use std::fmt::Write;
 
 use escape::{code, text};
+
+pub use gate::gate;
 
 use super::outcome::{Outcome, Tone, findings, names, state_words};
 use super::runs::shifts;

@@ -49,7 +49,7 @@ pub(super) fn runs(out: &mut String, record: &Record) {
         let first = [(at + 1).to_string(), text(&end_words(&run.end)), duration(run.wall_ns as f64), cpu];
         row(out, &first.into_iter().chain(sizes).collect::<Vec<_>>());
     }
-    more(out, runs.len());
+    more(out, runs.len(), ", in the record");
     out.push_str("</details>\n\n");
 }
 

@@ -26,14 +26,15 @@ pub(super) fn titles(out: &mut String, titles: &[&str], words: usize) {
     row(out, &rules);
 }
 
-pub(super) fn more(out: &mut String, count: usize) {
+/// Ends a table or a list of `count` rows, and says how many are left away and where they are.
+pub(super) fn more(out: &mut String, count: usize, place: &str) {
     if let Some(more) = count.checked_sub(ROWS).filter(|more| *more > 0) {
-        let _ = writeln!(out, "\nand {more} more, in the record");
+        let _ = writeln!(out, "\nand {more} more{place}");
     }
     out.push('\n');
 }
 
-const fn mark(status: VerdictStatus) -> &'static str {
+pub(super) const fn mark(status: VerdictStatus) -> &'static str {
     match status {
         VerdictStatus::Pass => "✅",
         VerdictStatus::Fail => "❌",
@@ -89,7 +90,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
 pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     let others: Vec<_> = findings.iter().filter(|found| found.ceiling.is_none()).collect();
     for found in &others {
-        let _ = writeln!(out, "- {} {}: {}", mark(found.status), text(found.subject), text(&found.message));
+        let _ = writeln!(out, "- {} {}: {}", mark(found.status), text(&found.subject), text(&found.message));
     }
     if !others.is_empty() {
         out.push('\n');
@@ -121,7 +122,7 @@ pub(super) fn phases(out: &mut String, record: &Record) {
         let cells: Vec<_> = [code(&phase.phase), duration(phase.wall_ns as f64)].into_iter().chain(figures).collect();
         row(out, &cells);
     }
-    more(out, record.phases.len());
+    more(out, record.phases.len(), ", in the record");
     out.push_str("\\~ sampled, ≥ at least, no mark: the kernel's own counter\n\n");
 }
 
@@ -143,7 +144,7 @@ pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
         let took = duration(record.wall_ns as f64);
         row(out, &[sign(outcome.tone).to_owned(), code(name), outcome.word.to_owned(), took, peak]);
     }
-    more(out, records.len());
+    more(out, records.len(), ", in the record");
 }
 
 /// The figures of two records side by side, where they may be compared.
@@ -163,5 +164,5 @@ pub(super) fn comparison(out: &mut String, differences: &Differences) {
         let cells = [duration(delta.before_ns), duration(delta.after_ns), percent(delta.before_ns, delta.after_ns)];
         row(out, &[["profile".to_owned(), "median/launch".to_owned()].as_slice(), &cells].concat());
     }
-    more(out, figures.memory.len());
+    more(out, figures.memory.len(), ", in the record");
 }

@@ -4,19 +4,16 @@ use anstyle::Style;
 
 use super::style::Palette;
 use super::table::{Align, Column};
-use super::text::{duration, number};
+use super::text::{duration, number, short};
 use crate::bytes::ByteSize;
-use crate::gate::{Comparison, Interval, Method, Outcome, Summary, Unit};
+use crate::gate::{Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Outcome, Summary, Unit};
 use crate::record::VerdictStatus;
+use crate::report::outcome::gate_word;
 
 /// The word of a whole judgement.
 pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
-    match outcome {
-        Outcome::Fail => ("FAILS", palette.bad),
-        Outcome::Inconclusive => ("INCONCLUSIVE", palette.warn),
-        Outcome::NotComparable => ("NOT COMPARABLE", palette.warn),
-        Outcome::Pass | Outcome::Improved => ("HOLDS", palette.good),
-    }
+    let (word, tone) = gate_word(outcome);
+    (word, palette.tone(tone))
 }
 
 /// The mark of one judgement.
@@ -103,6 +100,20 @@ fn moved(shift: f64, before: f64, unit: Unit) -> String {
         return format!("{:+.1} %", shift / before * 100.0);
     }
     format!("{}{}", if shift < 0.0 { "-" } else { "+" }, figure(shift.abs(), unit))
+}
+
+/// What two runs do not share, as a remark.
+pub(crate) fn condition_words(change: &ConditionChange) -> String {
+    let of = |value: &str| if change.condition == Condition::Semantics { short(value) } else { value.to_owned() };
+    let allowed = if change.allowed { ", allowed" } else { "" };
+    format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after))
+}
+
+/// All that there is to say of the judgement of a figure.
+pub(crate) fn figure_words(judged: &FigureVerdict) -> String {
+    let message = judged.comparison.as_ref().map(|comparison| comparison.message.clone());
+    let dependent = judged.comparison.as_ref().and_then(dependence);
+    [message, dependent, judged.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Said where figures count as fewer than they are.
