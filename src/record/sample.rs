@@ -61,6 +61,7 @@ pub(crate) fn semantics() -> Semantics {
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
         device: PlaceKind::Cpu,
+        graph: false,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),

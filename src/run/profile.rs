@@ -98,7 +98,9 @@ fn rechecked(
 fn profiled(timed: Timed, batch: usize) -> Profile {
     let samples = timed.samples;
     match samples.statistics() {
-        Some(statistics) => Profile { device: timed.again.device, ..Profile::timed(statistics, samples, batch) },
+        Some(statistics) => {
+            Profile { device: timed.again.device, state: timed.state, ..Profile::timed(statistics, samples, batch) }
+        }
         None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
     }
 }

@@ -145,6 +145,7 @@ fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], op
         entries: planned.iter().map(|p| p.semantics.clone()).collect(),
         kernel: launcher.kernel(),
         device: launcher.place(),
+        graph: options.profile && launcher.replays(),
         mutates: options.mutates.clone(),
         timing: options.profile.then_some(options.protocol),
         aggregation: options.profile.then(|| Aggregation::of(options.protocol)),

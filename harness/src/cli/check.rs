@@ -21,7 +21,7 @@ use super::args::{
 use super::{Failed, devices, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
-use crate::supervisor::WorkerLauncher;
+use crate::supervisor::{OnGpu, WorkerLauncher};
 
 /// The record's name where none is given.
 const DEFAULT_RECORD: &str = "plimsoll-record.json";
@@ -39,23 +39,11 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     // Daemons and orphans of workers stay below this process, where they are metered and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
-    let gpu = match check.device {
-        Place::Cpu => None,
-        Place::Cuda(index) => {
-            if matches!(check.kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
-                return Err(format!(
-                    "{} runs on the CPU: --device {} takes lib: and py: kernels",
-                    check.kernel, check.device
-                )
-                .into());
-            }
-            match devices::find(index) {
-                Ok(facts) => Some(facts),
-                Err(reason) => {
-                    super::report_message(&reason);
-                    return Ok(super::NOT_MEASURABLE);
-                }
-            }
+    let gpu = match gpu(&check)? {
+        Ok(gpu) => gpu,
+        Err(reason) => {
+            super::report_message(&reason);
+            return Ok(super::NOT_MEASURABLE);
         }
     };
     let capture = Capture::open(&check.capture)?;
@@ -92,6 +80,26 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         (RunState::Interrupted, Some(signal)) => 128 + signal,
         _ => record.exit_code,
     })
+}
+
+/// The GPU that the kernel is to be launched on; the reason where there is none.
+fn gpu(check: &Check) -> Result<Result<Option<OnGpu>, String>, Failed> {
+    let Place::Cuda(index) = check.device else {
+        return if check.graph {
+            Err("--graph is for kernels on a GPU: add --device cuda".into())
+        } else {
+            Ok(Ok(None))
+        };
+    };
+    if matches!(check.kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
+        return Err(
+            format!("{} runs on the CPU: --device {} takes lib: and py: kernels", check.kernel, check.device).into()
+        );
+    }
+    if check.graph && !matches!(check.kernel, KernelSpec::Library { .. }) {
+        return Err(format!("--graph takes lib: kernels, and not {}", check.kernel).into());
+    }
+    Ok(devices::find(index).map(|facts| Some(OnGpu { facts, graph: check.graph })))
 }
 
 fn record_path(check: &Check) -> Option<PathBuf> {

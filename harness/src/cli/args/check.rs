@@ -28,6 +28,10 @@ pub struct Check {
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
     pub device: Place,
 
+    /// Time replays of a CUDA graph of one launch: of a small kernel, the work without the launching
+    #[arg(long, env = "PLIMSOLL_GRAPH")]
+    pub graph: bool,
+
     /// An argument that the kernel is meant to change in place; any other that it changes fails the entry
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
     pub mutates: Vec<String>,
