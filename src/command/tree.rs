@@ -53,16 +53,23 @@ fn send(id: ProcessId, signal: Signal) -> bool {
 /// Kills and reaps every process below this one. For a process that starts nothing else: as a subreaper it inherits what
 /// its children leave behind, such as daemons.
 pub fn end_children() -> usize {
-    let own = std::process::id();
-    let below = || {
-        reap();
-        process_tree(own).map_or_else(|_| Vec::new(), |tree| tree.into_iter().filter(|id| id.pid != own).collect())
-    };
-    let killed = kill_all(below);
-    reap();
-    killed
+    end_children_but(&[])
 }
 
-fn reap() {
-    while matches!(rustix::process::wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+/// The same, but for the children `spared` and the processes below them. Their statuses are left to who waits for them.
+pub fn end_children_but(spared: &[u32]) -> usize {
+    let own = std::process::id();
+    let below = || {
+        let spared: HashSet<ProcessId> = spared.iter().filter_map(|pid| process_tree(*pid).ok()).flatten().collect();
+        let tree = process_tree(own).unwrap_or_default();
+        let others: Vec<_> = tree.into_iter().filter(|id| id.pid != own && !spared.contains(id)).collect();
+        for id in &others {
+            // Fails for those that are no child of this process.
+            let _ = rustix::process::waitpid(Pid::from_raw(id.pid.cast_signed()), WaitOptions::NOHANG);
+        }
+        others
+    };
+    let killed = kill_all(below);
+    below();
+    killed
 }

@@ -19,6 +19,7 @@ mod openmetrics;
 mod outcome;
 mod page;
 pub mod snapshot;
+mod speedup;
 mod summary;
 pub mod terminal;
 #[cfg(test)]

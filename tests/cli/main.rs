@@ -30,3 +30,4 @@ mod snapshot;
 mod store;
 mod support;
 mod usage;
+mod versus;

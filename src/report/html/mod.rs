@@ -20,6 +20,7 @@ mod record;
 mod table;
 #[cfg(test)]
 mod tests;
+mod versus;
 
 use super::page::{Body, Page, escaped};
 use crate::record::Record;
