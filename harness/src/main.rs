@@ -4,16 +4,17 @@
 //! gate failed; 2 bad usage or unreadable input; 3 not measurable or inconclusive; 128 + N ended by signal N.
 
 mod cli;
+mod exports;
 mod guardian;
 mod live;
 mod progress;
-mod protocol;
 mod replace;
 mod signals;
 mod supervisor;
-mod worker;
 
 use std::process::ExitCode;
+
+use plimsoll_harness::{protocol, worker};
 
 fn main() -> ExitCode {
     // Commands that run others, which are to end with this one whatever ends it.

@@ -100,6 +100,24 @@ pub struct Bound {
 /// Binds the call of `entry`: positional arguments first, then for each further parameter its keyword argument, else
 /// its default; the first parameter with neither ends the call.
 pub(super) fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
+    let (bound, gap) = lay_out(entry, order)?;
+    gap.map_or(Ok(bound), Err)
+}
+
+/// The same for a kernel that is given its arguments by their names: a parameter that nobody gave is left out, and a
+/// keyword argument that is not in the order comes last.
+pub(super) fn bind_by_name(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
+    let (mut bound, _) = lay_out(entry, order)?;
+    for name in std::mem::take(&mut bound.leftover) {
+        let (_, value) = entry.kwargs().iter().find(|(known, _)| *known == name).expect("it is one of them");
+        bound.args.push(value.clone());
+        bound.params.push(name);
+    }
+    Ok(bound)
+}
+
+/// The arguments in their order, and the first gap among them: what stands after it is not at its position.
+fn lay_out(entry: &Entry, order: &ParameterOrder) -> Result<(Bound, Option<EntryError>), EntryError> {
     let find = |pairs: &'_ [(String, Argument)], name: &str| {
         pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     };
@@ -116,21 +134,22 @@ pub(super) fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, Entry
     }
     let mut params: Vec<String> = filled.to_vec();
     params.extend((filled.len()..args.len()).map(|i| format!("arg{i}")));
-    for (i, name) in rest.iter().enumerate() {
-        match kwarg(name).or_else(|| default(name)) {
+    let (mut missing, mut gap) = (None, None);
+    for name in rest {
+        // Defaults behind a gap are as absent as the gap: nobody gave them.
+        match kwarg(name).or_else(|| if missing.is_none() { default(name) } else { None }) {
             Some(value) => {
+                if let Some(missing) = &missing {
+                    gap.get_or_insert_with(|| EntryError::Gap { missing: String::clone(missing), later: name.clone() });
+                }
                 params.push(name.clone());
                 args.push(value);
             }
             None => {
-                // Defaults behind a gap are as absent as the gap: nobody gave them.
-                match rest[i..].iter().find(|later| kwarg(later).is_some()) {
-                    Some(later) => return Err(EntryError::Gap { missing: name.clone(), later: later.clone() }),
-                    None => break,
-                }
+                missing.get_or_insert_with(|| name.clone());
             }
         }
     }
     let leftover = entry.kwargs().iter().map(|(name, _)| name).filter(|name| !order.params.contains(name));
-    Ok(Bound { params, args, leftover: leftover.cloned().collect() })
+    Ok((Bound { params, args, leftover: leftover.cloned().collect() }, gap))
 }

@@ -126,6 +126,14 @@ impl Entry {
         super::bind::bind(self, order).map_err(|kind| CaptureError::new(self.file.path(), kind))
     }
 
+    /// The arguments for a kernel that is given them by their names: a parameter that was not given leaves no gap.
+    ///
+    /// # Errors
+    /// [`EntryError::BoundTwice`].
+    pub fn bind_by_name(&self, order: &ParameterOrder) -> Result<Bound, CaptureError> {
+        super::bind::bind_by_name(self, order).map_err(|kind| CaptureError::new(self.file.path(), kind))
+    }
+
     /// What tells this entry's bytes from others'.
     ///
     /// # Errors

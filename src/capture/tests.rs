@@ -71,6 +71,14 @@ fn a_gap_before_a_value_and_a_value_given_twice_are_refused() {
 }
 
 #[test]
+fn by_name_a_gap_is_none_and_unknown_keywords_come_last() {
+    let by_name = |entry: Entry| entry.bind_by_name(&ParameterOrder::of([&entry])).unwrap().params;
+    assert_eq!(by_name(call(1, &["c"], Some(&["a", "b", "c"]), &[])), ["a", "c"]);
+    assert_eq!(by_name(call(1, &["x", "d"], Some(&["a", "b", "c", "d"]), &["c"])), ["a", "d", "x"]);
+    assert_eq!(by_name(call(1, &[], Some(&["a", "b"]), &["b"])), ["a", "b"]);
+}
+
+#[test]
 fn without_a_signature_the_order_is_the_first_entry_s_positions_and_then_all_keywords() {
     let entries = [call(2, &["x"], None, &[]), call(2, &["y", "x"], None, &[])];
     let order = ParameterOrder::of(&entries);

@@ -225,6 +225,7 @@ impl Metered {
             guard,
             oom,
             subreaper,
+            from_start: phase.is_some(),
             killed: None,
             phases: None,
             reaped: false,

@@ -1,20 +1,21 @@
 //! [`Running`]: a command under the meter, until it has ended.
 
 use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 
-use super::end::{EndCause, Killed, ProcessEnd};
+use super::end::{EndCause, Killed, OomEvidence, ProcessEnd};
 use super::enforcement::{Enforcement, Guard};
 use super::error::CommandError;
 use super::oom::OomWatch;
 use super::{tree, wait};
 use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
-use crate::meter::{Meter, PhaseReadings, ProcessId};
+use crate::meter::{CpuTime, Meter, PhaseReadings, ProcessId};
 
 /// A mark that is above the inherited one by less than this may be the inherited one: between the gate and its program
 /// the child touches some pages more.
@@ -35,6 +36,8 @@ pub struct Running {
     pub(super) guard: Option<Guard>,
     pub(super) oom: OomWatch,
     pub(super) subreaper: bool,
+    /// Whether a phase began with the program's first instruction.
+    pub(super) from_start: bool,
     pub(super) killed: Option<Killed>,
     pub(super) phases: Option<Vec<PhaseReadings>>,
     pub(super) reaped: bool,
@@ -192,12 +195,24 @@ impl Running {
     pub fn wait(mut self) -> Result<Ended, CommandError> {
         while self.step(&[])? != Step::Over {}
         // The mark is kept until the process is reaped.
+        let kept = wait::kept_of(self.pid()).ok();
         let own = |mark: &ByteSize| self.inherited.is_some_and(|inherited| *mark > inherited + INHERITED_MARGIN);
-        self.meter.observe_end(wait::largest_resident_set(self.pid()).ok().filter(own));
-        let phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
+        self.meter.observe_end(kept.map(|line| line.largest).filter(own));
+        let to_the_end = self.phases.is_none();
+        let mut phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
         let wall = self.began.elapsed();
-        let (status, left_running) = self.reap()?;
-        let end = ProcessEnd::of(status, self.killed.as_ref(), self.oom.evidence(), self.guard.as_ref());
+        let Reaped { status, left_running, adopted } = self.reap()?;
+        // Whose processor time was taken over by nobody is not in what was told.
+        if let ([whole], Some(line)) = (&mut phases[..], kept)
+            && to_the_end
+            && self.from_start
+            && (self.subreaper || left_running == 0)
+        {
+            whole.activity.set_reaped(line.cpu + adopted);
+        }
+        let killed = status.signal() == Some(libc::SIGKILL) || self.guard.is_some();
+        let oom = if killed { self.oom.evidence() } else { OomEvidence::default() };
+        let end = ProcessEnd::of(status, self.killed.as_ref(), oom, self.guard.as_ref());
         let mut verdicts = judge(&phases, &self.ceilings);
         if let EndCause::CeilingEnforced { metric, .. } = end.cause {
             verdicts.iter_mut().filter(|verdict| verdict.metric == metric).for_each(|verdict| enforced(verdict, &end));
@@ -219,8 +234,8 @@ impl Running {
     }
 
     /// Ends what the tree has left behind and reaps it.
-    fn reap(&mut self) -> Result<(ExitStatus, usize), CommandError> {
-        let mut left = self.kill_tree();
+    fn reap(&mut self) -> Result<Reaped, CommandError> {
+        let mut left_running = self.kill_tree();
         let status = loop {
             match self.child.wait() {
                 Err(source) if source.kind() == ErrorKind::Interrupted => {}
@@ -231,11 +246,22 @@ impl Running {
             }
         };
         self.reaped = true;
+        let mut adopted = CpuTime::default();
         if self.subreaper {
-            left += tree::end_children();
+            let (killed, cpu) = tree::reap_children();
+            left_running += killed;
+            adopted = cpu;
         }
-        Ok((status, left))
+        Ok(Reaped { status, left_running, adopted })
     }
+}
+
+/// What is known once nothing of a tree is left.
+struct Reaped {
+    status: ExitStatus,
+    left_running: usize,
+    /// The processor time of what this process had to take over.
+    adopted: CpuTime,
 }
 
 /// A ceiling at which the tree was killed is broken, also where the last reading is just within it.

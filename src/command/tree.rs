@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-use crate::meter::{ProcessId, ProcessMemory, is_stopped, process_tree};
+use super::wait::reap_any;
+use crate::meter::{CpuTime, ProcessId, ProcessMemory, is_stopped, process_tree};
 
 /// A process that can neither be stopped nor killed, as it waits for a disk that is gone, must not hold us for longer,
 /// each.
@@ -53,10 +54,29 @@ fn send(id: ProcessId, signal: Signal) -> bool {
 /// Kills and reaps every process below this one. For a process that starts nothing else: as a subreaper it inherits what
 /// its children leave behind, such as daemons.
 pub fn end_children() -> usize {
-    end_children_but(&[])
+    reap_children().0
 }
 
-/// The same, but for the children `spared` and the processes below them. Their statuses are left to who waits for them.
+/// The same; also the processor time of those that were reaped, with that of the processes that they had reaped.
+pub(super) fn reap_children() -> (usize, CpuTime) {
+    let own = std::process::id();
+    let mut cpu = CpuTime::default();
+    let mut reap = || {
+        while let Some(reaped) = reap_any() {
+            cpu = cpu + reaped.cpu;
+        }
+    };
+    let below = || {
+        reap();
+        process_tree(own).map_or_else(|_| Vec::new(), |tree| tree.into_iter().filter(|id| id.pid != own).collect())
+    };
+    let killed = kill_all(below);
+    reap();
+    (killed, cpu)
+}
+
+/// As [`end_children`], but for the children `spared` and the processes below them. Their statuses are left to who waits
+/// for them.
 pub fn end_children_but(spared: &[u32]) -> usize {
     let own = std::process::id();
     let below = || {

@@ -1,18 +1,28 @@
-//! What the kernel tells of a child that has ended and waits to be reaped.
+//! What the kernel tells of children that have ended.
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use crate::bytes::{ByteSize, KIB};
+use crate::meter::CpuTime;
 
-/// The largest resident set that any process of a child's line has had (`ru_maxrss`): the child and those of its
-/// descendants that were reaped below it, and what the child inherited by exec from what it was forked from.
-///
-/// Read without reaping the child, which must have ended.
+/// What the kernel keeps of the line of a child: of the child itself, and of those of its descendants that were reaped
+/// below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// The largest resident set that any process of it has had (`ru_maxrss`), and what the child inherited by exec from
+    /// what it was forked from.
+    pub(super) largest: ByteSize,
+    /// The processor time of all of them, to the microsecond.
+    pub(super) cpu: CpuTime,
+}
+
+/// What is kept of a child that has ended, which is not reaped by it.
 ///
 /// # Errors
 /// The system's, where `pid` is no child of this process that has ended.
-pub(super) fn largest_resident_set(pid: u32) -> io::Result<ByteSize> {
+pub(super) fn kept_of(pid: u32) -> io::Result<Line> {
     let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
@@ -30,7 +40,29 @@ pub(super) fn largest_resident_set(pid: u32) -> io::Result<ByteSize> {
     }
     // SAFETY: the child has ended, so that the call has written the whole structure.
     let usage = unsafe { usage.assume_init() };
-    Ok(ByteSize::new(u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(KIB)))
+    Ok(Line::of(&usage))
+}
+
+/// Reaps a child that has ended, whichever it is; `None` where there is none.
+pub(super) fn reap_any() -> Option<Line> {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the call takes no status and writes to the structure, whose size it knows.
+    let pid = unsafe { libc::wait4(-1, std::ptr::null_mut(), libc::WNOHANG, usage.as_mut_ptr()) };
+    // SAFETY: a child was reaped, so that the call has written the whole structure.
+    (pid > 0).then(|| Line::of(unsafe { usage.assume_init_ref() }))
+}
+
+impl Line {
+    fn of(usage: &libc::rusage) -> Self {
+        let time = |time: libc::timeval| {
+            let part = |count: i64| u64::try_from(count).unwrap_or(0);
+            Duration::from_secs(part(time.tv_sec)) + Duration::from_micros(part(time.tv_usec))
+        };
+        Self {
+            largest: ByteSize::new(u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(KIB)),
+            cpu: CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -40,17 +72,18 @@ mod tests {
     #[test]
     fn a_child_is_told_of_once_it_has_ended_and_until_it_is_reaped() {
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        assert!(largest_resident_set(child.id()).is_err());
+        assert!(kept_of(child.id()).is_err());
         drop(child.stdin.take());
-        let mark = loop {
-            if let Ok(mark) = largest_resident_set(child.id()) {
-                break mark;
+        let kept = loop {
+            if let Ok(kept) = kept_of(child.id()) {
+                break kept;
             }
             std::thread::yield_now();
         };
-        assert!(mark > ByteSize::new(KIB), "{mark}");
-        assert!(largest_resident_set(child.id()).is_ok(), "it was not reaped");
+        assert!(kept.largest > ByteSize::new(KIB), "{kept:?}");
+        assert!(kept.cpu.user + kept.cpu.system > Duration::ZERO, "{kept:?}");
+        assert!(kept_of(child.id()).is_ok(), "it was not reaped");
         child.wait().unwrap();
-        assert!(largest_resident_set(child.id()).is_err());
+        assert!(kept_of(child.id()).is_err());
     }
 }

@@ -67,7 +67,7 @@ pub fn evaluate(records: &[Record], baseline: Option<&Baseline>, rules: &dyn Fn(
 /// What drifts on the machine moves both of a pair, so that it is the differences within pairs that are judged.
 pub fn evaluate_pairs(name: &str, a: &Record, b: &Record, rules: &Rules) -> GateReport {
     let mut judged = by_itself(Subject::of(b), &[b], rules);
-    if judged.note.is_none() {
+    if judged.failure.is_none() {
         match failure(a) {
             Some(why) => judged.cannot_be_told(format!("a run of {name} failed: {why}")),
             None => within_pairs(&mut judged, name, a, b, rules),
@@ -96,7 +96,7 @@ fn within_pairs(judged: &mut SubjectVerdict, name: &str, a: &Record, b: &Record,
 
 fn judge_subject(subject: Subject, runs: &[&Record], baseline: Option<&Baseline>, rules: &Rules) -> SubjectVerdict {
     let mut judged = by_itself(subject, runs, rules);
-    if judged.note.is_some() {
+    if judged.failure.is_some() {
         return judged;
     }
     match baseline {
@@ -109,13 +109,12 @@ fn judge_subject(subject: Subject, runs: &[&Record], baseline: Option<&Baseline>
     judged
 }
 
-/// What the runs of a subject say by themselves: whether they stayed below their ceilings, and whether one failed, which a
-/// note tells.
+/// What the runs of a subject say by themselves: whether one failed, and whether they stayed below their ceilings.
 fn by_itself(subject: Subject, runs: &[&Record], rules: &Rules) -> SubjectVerdict {
     let verdicts = worst_ceilings(runs, &rules.ceilings);
-    let note = runs.iter().find_map(|run| failure(run)).map(|why| format!("a run failed: {why}"));
+    let failure = runs.iter().find_map(|run| failure(run)).map(|why| format!("a run failed: {why}"));
     let outcome = match exit_code(&verdicts) {
-        _ if note.is_some() => Outcome::Fail,
+        _ if failure.is_some() => Outcome::Fail,
         0 => Outcome::Pass,
         1 => Outcome::Fail,
         _ => Outcome::Inconclusive,
@@ -128,7 +127,8 @@ fn by_itself(subject: Subject, runs: &[&Record], rules: &Rules) -> SubjectVerdic
         verdicts,
         figures: Vec::new(),
         outcome,
-        note,
+        failure,
+        note: None,
     }
 }
 

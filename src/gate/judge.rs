@@ -10,7 +10,7 @@ use super::interval::{Interval, Method, fewest, shift};
 use super::pairs;
 use super::summary::Summary;
 use crate::bytes::ByteSize;
-use crate::record::{Direction, Unit};
+use crate::record::{Direction, Unit, VerdictStatus};
 
 /// How sure a verdict has to be where nothing else is asked for. Of comparisons of equals, no more than one in two
 /// hundred finds growth where there is none, before the allowance is even looked at.
@@ -40,6 +40,15 @@ impl Outcome {
             Self::Pass | Self::Improved => 0,
             Self::Fail => 1,
             Self::Inconclusive | Self::NotComparable => 3,
+        }
+    }
+
+    /// As a verdict: what may not be compared is inconclusive.
+    pub const fn status(self) -> VerdictStatus {
+        match self {
+            Self::Pass | Self::Improved => VerdictStatus::Pass,
+            Self::Fail => VerdictStatus::Fail,
+            Self::Inconclusive | Self::NotComparable => VerdictStatus::Inconclusive,
         }
     }
 

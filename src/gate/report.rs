@@ -53,7 +53,10 @@ pub struct SubjectVerdict {
     pub figures: Vec<FigureVerdict>,
     /// The worst of all.
     pub outcome: Outcome,
-    /// Why, where that is not to be seen in verdicts and figures.
+    /// That a run failed by itself, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Why it cannot be told, where that is not to be seen in verdicts and figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -137,7 +140,7 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
             let worse = figures.filter(|figure| figure.outcome == Outcome::Fail).count();
             let verdicts = so.iter().flat_map(|subject| &subject.verdicts);
             let broken = verdicts.filter(|verdict| verdict.status == VerdictStatus::Fail).count();
-            let failed = so.iter().filter(|subject| subject.note.is_some()).count();
+            let failed = so.iter().filter(|subject| subject.failure.is_some()).count();
             let parts = [
                 (worse, format!("{} got worse", count(worse, "figure", "figures"))),
                 (broken, format!("{} broken", count(broken, "ceiling", "ceilings"))),

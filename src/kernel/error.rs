@@ -77,6 +77,24 @@ pub enum KernelError {
         /// What it does not implement.
         what: String,
     },
+    /// A kernel that calls into other code got an exception from there.
+    #[error("{message}")]
+    Exception {
+        /// What it said.
+        message: String,
+    },
+    /// The memory of a kernel that calls into other code could not be had.
+    #[error("{message}")]
+    OutOfMemory {
+        /// What it said.
+        message: String,
+    },
+    /// There is no such operator, or none that takes such a call.
+    #[error("{message}")]
+    NotReachable {
+        /// What was looked for, and what there is.
+        message: String,
+    },
     /// An argument has no form in which a kernel of a library could be given it.
     #[error("argument `{name}` cannot be given to a kernel of a library: {reason}")]
     NotForLibraries {

@@ -15,8 +15,8 @@ use super::library::{Library, LibraryError};
 /// The function of a Python file that is launched where none is named.
 pub const DEFAULT_FUNCTION: &str = "launch";
 
-/// A kernel as named on the command line: `builtin:embedding`, `lib:FILE.so`, `lib:FILE.so:NAME`, `py:FILE.py`,
-/// `py:FILE.py:FUNCTION`.
+/// A kernel as named on the command line: `builtin:embedding`, `torch:NAME`, `lib:FILE.so`, `lib:FILE.so:NAME`,
+/// `py:FILE.py`, `py:FILE.py:FUNCTION`.
 ///
 /// ```
 /// use plimsoll::kernel::KernelSpec;
@@ -29,6 +29,9 @@ pub const DEFAULT_FUNCTION: &str = "launch";
 pub enum KernelSpec {
     /// A kernel that is a part of Plimsoll.
     Builtin(Builtin),
+    /// An operator of PyTorch, launched in a process of libtorch: a function of torch.nn.functional by its name, or an
+    /// operator of the dispatcher (`aten::mm`, `aten::add.Tensor`).
+    Torch(String),
     /// A function of a Python file, launched in a process of PyTorch.
     Python {
         /// The file.
@@ -61,7 +64,7 @@ pub enum SpecError {
     #[error(transparent)]
     Library(#[from] LibraryError),
     /// A kernel that does not run in this process.
-    #[error("{0} does not run in this process: it needs one of Python")]
+    #[error("{0} does not run in this process: it needs one of Python, or of libtorch")]
     NotInProcess(KernelSpec),
 }
 
@@ -74,7 +77,7 @@ impl KernelSpec {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel()),
             Self::Library { file, symbol } => Ok(Box::new(Library::open(file, symbol.as_deref())?)),
-            Self::Python { .. } => Err(SpecError::NotInProcess(self.clone())),
+            Self::Python { .. } | Self::Torch(_) => Err(SpecError::NotInProcess(self.clone())),
         }
     }
 
@@ -85,6 +88,8 @@ impl KernelSpec {
     pub fn identity(&self) -> Result<KernelIdentity, SpecError> {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel().identity()),
+            // The version of PyTorch is a part of the environment, as for a function of Python that calls it.
+            Self::Torch(_) => Ok(KernelIdentity { name: self.to_string(), digest: None }),
             Self::Python { file, function } => {
                 let digest = file_digest(file).map_err(|source| SpecError::File { file: file.clone(), source })?;
                 let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
@@ -99,6 +104,7 @@ impl fmt::Display for KernelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin(builtin) => write!(f, "builtin:{builtin}"),
+            Self::Torch(operator) => write!(f, "torch:{operator}"),
             Self::Python { file, function } => write!(f, "py:{}:{function}", file.display()),
             Self::Library { file, symbol: Some(symbol) } => write!(f, "lib:{}:{symbol}", file.display()),
             Self::Library { file, symbol: None } => write!(f, "lib:{}", file.display()),
@@ -110,12 +116,12 @@ impl fmt::Display for KernelSpec {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKernelSpecError {
     /// No kind before a colon, or an unknown one.
-    #[error("`{0}` names no kernel: write builtin:NAME ({names}), lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
-        names = Builtin::names())]
+    #[error("`{0}` names no kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME] or \
+        py:FILE.py[:FUNCTION]", names = Builtin::names())]
     UnknownKind(String),
-    /// A kind that this build lacks.
-    #[error("`{0}`: torch: kernels are not available in this build; builtin:, lib: and py: are")]
-    NotInThisBuild(String),
+    /// `torch:` without a name, or with a text that is none.
+    #[error("`{0}`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME")]
+    Torch(String),
     /// `builtin:` with a name that is no built-in kernel.
     #[error("`{0}` is no built-in kernel: there is {names}", names = Builtin::names())]
     UnknownBuiltin(String),
@@ -142,10 +148,17 @@ impl FromStr for KernelSpec {
                 .ok_or_else(|| ParseKernelSpecError::UnknownBuiltin(name.to_owned())),
             Some(("py", place)) => python(text, place),
             Some(("lib", place)) => library(place).ok_or_else(|| ParseKernelSpecError::Library(text.to_owned())),
-            Some(("torch", _)) => Err(ParseKernelSpecError::NotInThisBuild(text.to_owned())),
+            Some(("torch", name)) => operator(name).ok_or_else(|| ParseKernelSpecError::Torch(text.to_owned())),
             _ => Err(ParseKernelSpecError::UnknownKind(text.to_owned())),
         }
     }
+}
+
+/// `NAME`, `aten::NAME` or `aten::NAME.OVERLOAD`, with or without the modules of Python before it.
+fn operator(name: &str) -> Option<KernelSpec> {
+    let letters = name.chars().all(|c| matches!(c, '_' | '.' | ':') || c.is_ascii_alphanumeric());
+    let ends = name.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
+    (letters && ends).then(|| KernelSpec::Torch(name.to_owned()))
 }
 
 /// `FILE.py` or `FILE.py:FUNCTION`. A colon inside of the file's name belongs to it.
@@ -194,6 +207,8 @@ mod tests {
     fn names_of_kernels() {
         let python = |file: &str, function: &str| KernelSpec::Python { file: file.into(), function: function.into() };
         assert_eq!(parse("builtin:embedding"), Ok(KernelSpec::Builtin(Builtin::Embedding)));
+        assert_eq!(parse("torch:embedding"), Ok(KernelSpec::Torch("embedding".into())));
+        assert_eq!(parse("torch:aten::add.Tensor"), Ok(KernelSpec::Torch("aten::add.Tensor".into())));
         assert_eq!(parse("py:k.py"), Ok(python("k.py", "launch")));
         assert_eq!(parse("py:/a/k.py:fast_2"), Ok(python("/a/k.py", "fast_2")));
         assert_eq!(parse("py:a:b.py"), Ok(python("a:b.py", "launch")));
@@ -213,15 +228,15 @@ mod tests {
         for (text, message) in [
             (
                 "embedding",
-                "`embedding` names no kernel: write builtin:NAME (embedding), lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+                "`embedding` names no kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
             ),
             (
                 "cuda:k",
-                "`cuda:k` names no kernel: write builtin:NAME (embedding), lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+                "`cuda:k` names no kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
             ),
             (
-                "torch:aten::embedding",
-                "`torch:aten::embedding`: torch: kernels are not available in this build; builtin:, lib: and py: are",
+                "torch:aten::",
+                "`torch:aten::`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME",
             ),
             ("lib:", "`lib:`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
             ("lib::launch", "`lib::launch`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
@@ -239,6 +254,7 @@ mod tests {
     fn is_written_as_in_the_worker_protocol() {
         for (text, json) in [
             ("builtin:embedding", r#"{"builtin":"embedding"}"#),
+            ("torch:aten::mm", r#"{"torch":"aten::mm"}"#),
             ("py:/a/k.py:f", r#"{"python":{"file":"/a/k.py","function":"f"}}"#),
             ("lib:/a/k.so", r#"{"library":{"file":"/a/k.so"}}"#),
             ("lib:/a/k.so:f", r#"{"library":{"file":"/a/k.so","symbol":"f"}}"#),
@@ -268,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_parses_round_trips(text in "(builtin|py|lib|x)?:?[a-z/:._]{0,12}(\\.py)?(:[a-z0-9]{0,3})?") {
+        fn what_parses_round_trips(text in "(builtin|py|lib|torch|x)?:?[a-z/:._]{0,12}(\\.py)?(:[a-z0-9]{0,3})?") {
             if let Ok(spec) = text.parse::<KernelSpec>() {
                 prop_assert_eq!(spec.to_string().parse::<KernelSpec>(), Ok(spec));
             }

@@ -23,6 +23,38 @@ pub enum ActivityScope {
     Cgroup,
 }
 
+/// Where processor time is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuSource {
+    /// `/proc/PID/stat` of every process, in ticks of 10 ms.
+    #[default]
+    Tick,
+    /// What the kernel told when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the microsecond, from
+    /// the fork of the root to the end of its last process.
+    Reaped,
+}
+
+impl CpuSource {
+    fn is_tick(&self) -> bool {
+        *self == Self::Tick
+    }
+}
+
+/// Processor time of processes that were reaped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+}
+
+impl Add for CpuTime {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { user: self.user.saturating_add(other.user), system: self.system.saturating_add(other.system) }
+    }
+}
+
 /// What memory cost during a phase. A count that the kernel does not keep is absent.
 ///
 /// Faults and processor time are of the tree: of its processes, and of those that they have reaped. Absent where the
@@ -36,12 +68,15 @@ pub struct Activity {
     /// Page faults that waited for a disk: a file's pages or swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub major_faults: Option<u64>,
-    /// Nanoseconds of processor time in the program's own code, to the tick (10 ms).
+    /// Nanoseconds of processor time in the program's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_user_ns: Option<u64>,
-    /// Nanoseconds of processor time in the kernel for it, to the tick (10 ms).
+    /// Nanoseconds of processor time in the kernel for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_system_ns: Option<u64>,
+    /// Where both are from; to the tick where it is not said.
+    #[serde(skip_serializing_if = "CpuSource::is_tick")]
+    pub cpu_source: CpuSource,
     /// Microseconds in which at least one task waited for memory (pressure stall information).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub some_stall_us: Option<u64>,
@@ -55,6 +90,16 @@ pub struct Activity {
     pub oom_kills: Option<u64>,
     /// Among whose processes.
     pub oom_kills_of: ActivityScope,
+}
+
+impl Activity {
+    /// Takes the processor time of a phase that is the whole run from what was told when its tree was reaped.
+    pub(crate) fn set_reaped(&mut self, cpu: CpuTime) {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.cpu_user_ns = Some(nanoseconds(cpu.user));
+        self.cpu_system_ns = Some(nanoseconds(cpu.system));
+        self.cpu_source = CpuSource::Reaped;
+    }
 }
 
 /// Faults and processor time of a process and the children that it has reaped, or of many.
@@ -112,6 +157,7 @@ impl Counters {
             major_faults: usage.map(|usage| usage.major_faults),
             cpu_user_ns: usage.map(|usage| nanoseconds(usage.user_ticks)),
             cpu_system_ns: usage.map(|usage| nanoseconds(usage.system_ticks)),
+            cpu_source: CpuSource::Tick,
             some_stall_us: pressure.map(|(now, before)| now.some_us.saturating_sub(before.some_us)),
             full_stall_us: pressure
                 .and_then(|(now, before)| now.full_us.zip(before.full_us))

@@ -61,7 +61,8 @@ mod timeline;
 mod tree;
 mod watch;
 
-pub use activity::{Activity, ActivityScope};
+pub(crate) use activity::CpuTime;
+pub use activity::{Activity, ActivityScope, CpuSource};
 pub use caches::last_level_cache;
 pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
 pub use error::MeterError;

@@ -8,6 +8,7 @@ use super::semantics::Aggregation;
 use super::versus::Versus;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
+use crate::gpu::DeviceUse;
 use crate::meter::Reading;
 use crate::timing::{Flush, Samples, Statistics, Stop};
 
@@ -108,6 +109,9 @@ pub struct Validation {
     /// The worker's largest resident set during the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<Reading>,
+    /// What it took of the memory of the GPU; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// Why there was no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -148,6 +152,7 @@ impl Validation {
             launch_ns: None,
             touched: None,
             peak_rss: None,
+            device: None,
             error: None,
             not_run: None,
         }
@@ -189,6 +194,9 @@ pub struct Profile {
     /// The index of the batch in which it was resident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
+    /// What the launch after the timed ones took of the memory of the GPU; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -230,6 +238,7 @@ impl Profile {
             flush: None,
             stop: None,
             batch: None,
+            device: None,
             error: None,
             not_run: None,
         }

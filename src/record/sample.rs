@@ -12,7 +12,7 @@ use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Ran
 use crate::gpu::PlaceKind;
 use crate::kernel::KernelIdentity;
 use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
+    Activity, CgroupLimits, CgroupVersion, CpuSource, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Samples, Statistics};
@@ -190,6 +190,24 @@ pub(crate) fn repeated() -> Record {
     record
 }
 
+/// A command that was run `count` times, each of which took a little more, and the more the more there are.
+pub(crate) fn repeated_more(count: u64) -> Record {
+    let mut record = repeated();
+    let first = record.runs[0].clone();
+    let run = |number: u64| {
+        let mut run = first.clone();
+        run.started_ns = number * 250_000_000;
+        run.wall_ns += number * 37 % 11 * 1_000_000;
+        let peak = run.phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
+        peak.bytes = ByteSize::new((40 + count) * (1 << 20) + number * 37 % 11 * 409_600);
+        run
+    };
+    record.runs = (0..count).map(run).collect();
+    record.end = Some(first.end.clone());
+    record.exit_code = 0;
+    record
+}
+
 fn process(semantics: Semantics, ceilings: &str) -> Record {
     let ceilings: crate::ceiling::Ceilings = ceilings.parse().unwrap();
     let mut record = record();
@@ -347,6 +365,7 @@ fn phase(name: &str, mib: u64) -> PhaseReadings {
             major_faults: Some(3),
             cpu_user_ns: Some(180_000_000),
             cpu_system_ns: Some(40_000_000),
+            cpu_source: CpuSource::Reaped,
             some_stall_us: Some(1500),
             full_stall_us: Some(20),
             oom_kills: Some(0),
@@ -492,6 +511,9 @@ fn message_of(kind: FailureKind) -> &'static str {
         FailureKind::Exception => "ZeroDivisionError: division by zero",
         FailureKind::HostOom => "cannot allocate 64.00 GiB",
         FailureKind::DeviceOom => "CUDA out of memory: tried to allocate 2.00 GiB",
+        FailureKind::DeviceFault => {
+            "the kernel failed on the device (CUDA_ERROR_ILLEGAL_ADDRESS), seen at cuEventSynchronize"
+        }
         FailureKind::OomKill => "worker 1 was killed by the kernel for memory",
         FailureKind::Ceiling => "worker 1 was killed at peak_rss 768.00 MiB",
         FailureKind::MutatedInput => "the kernel wrote to its input `weight`",

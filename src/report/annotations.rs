@@ -2,15 +2,20 @@
 
 use std::fmt::Write;
 
-use super::outcome::{findings, names};
+use super::outcome::Judged;
 use super::terminal::clean;
 use crate::record::{Record, VerdictStatus};
 
 /// The verdicts that do not hold as `::error` and, where they could not be reached, as `::warning`. Nothing where all do.
 pub fn annotations(records: &[Record]) -> String {
+    lines(&Judged::records(records))
+}
+
+/// A line for all that was judged and does not hold.
+pub(super) fn lines(judged: &[Judged<'_>]) -> String {
     let mut out = String::new();
-    for (record, name) in records.iter().zip(names(records)) {
-        for finding in findings(record) {
+    for Judged { name, findings, .. } in judged {
+        for finding in findings {
             let (command, word) = match finding.status {
                 VerdictStatus::Pass => continue,
                 VerdictStatus::Fail => ("error", "failed"),

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::outcome::{findings, names};
+use super::outcome::Judged;
 use super::terminal::clean;
 use crate::record::{Record, VerdictStatus};
 
@@ -34,9 +34,14 @@ struct Lines {
 
 /// The records as GitLab's code quality report.
 pub fn gitlab(records: &[Record]) -> String {
+    issues(&Judged::records(records))
+}
+
+/// What was judged and does not hold.
+pub(super) fn issues(judged: &[Judged<'_>]) -> String {
     let mut issues = Vec::new();
-    for (record, name) in records.iter().zip(names(records)) {
-        for finding in findings(record) {
+    for Judged { name, findings, .. } in judged {
+        for finding in findings {
             let severity = match finding.status {
                 VerdictStatus::Pass => continue,
                 VerdictStatus::Fail => "major",

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::outcome::{Finding, findings, names};
+use super::outcome::{Finding, Judged};
 use super::page::escaped;
 use crate::record::{EntryResult, Record, VerdictStatus};
 
@@ -14,10 +14,15 @@ const ENTRIES: usize = 20;
 
 /// The records as JUnit's XML.
 pub fn junit(records: &[Record]) -> String {
+    document(&Judged::records(records))
+}
+
+/// What was judged as JUnit's XML.
+pub(super) fn document(judged: &[Judged<'_>]) -> String {
     let mut suites = String::new();
     let mut totals = Totals::default();
-    for (record, name) in records.iter().zip(names(records)) {
-        suite(&mut suites, record, &escaped(&name), &mut totals);
+    for judged in judged {
+        suite(&mut suites, judged, &mut totals);
     }
     let Totals { tests, failures, errors, seconds } = totals;
     format!(
@@ -34,36 +39,39 @@ struct Totals {
     seconds: f64,
 }
 
-fn suite(out: &mut String, record: &Record, name: &str, totals: &mut Totals) {
-    let findings = findings(record);
+fn suite(out: &mut String, judged: &Judged<'_>, totals: &mut Totals) {
+    let Judged { name, record, findings } = judged;
+    let name = escaped(name);
     let count = |wanted: &dyn Fn(VerdictStatus) -> bool| findings.iter().filter(|found| wanted(found.status)).count();
     let failures = count(&|status| status == VerdictStatus::Fail);
     let errors = count(&|status| !matches!(status, VerdictStatus::Pass | VerdictStatus::Fail));
-    let seconds = record.wall().as_secs_f64();
     totals.tests += findings.len();
     totals.failures += failures;
     totals.errors += errors;
-    totals.seconds += seconds;
-    // The schema's times have no fraction and no zone.
-    let started = record.started.split('.').next().unwrap_or_default();
-    let _ = writeln!(
+    let _ = write!(
         out,
-        "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"0\" \
-         time=\"{seconds:.3}\" timestamp=\"{}\">",
+        "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"0\"",
         findings.len(),
-        escaped(started)
     );
-    for finding in &findings {
-        case(out, record, name, finding);
+    if let Some(record) = record {
+        let seconds = record.wall().as_secs_f64();
+        totals.seconds += seconds;
+        // The schema's times have no fraction and no zone.
+        let started = record.started.split('.').next().unwrap_or_default();
+        let _ = write!(out, " time=\"{seconds:.3}\" timestamp=\"{}\"", escaped(started));
+    }
+    out.push_str(">\n");
+    for finding in findings {
+        case(out, *record, &name, finding);
     }
     out.push_str("  </testsuite>\n");
 }
 
-fn case(out: &mut String, record: &Record, name: &str, finding: &Finding<'_>) {
+fn case(out: &mut String, record: Option<&Record>, name: &str, finding: &Finding<'_>) {
     let message = escaped(&finding.message);
     let (element, kind) = match finding.status {
         VerdictStatus::Pass => {
-            let _ = writeln!(out, "    <testcase name=\"{}\" classname=\"{name}\"/>", escaped(finding.subject));
+            let _ = writeln!(out, "    <testcase name=\"{}\" classname=\"{name}\"/>", escaped(&finding.subject));
             return;
         }
         VerdictStatus::Fail => ("failure", "failed"),
@@ -73,9 +81,9 @@ fn case(out: &mut String, record: &Record, name: &str, finding: &Finding<'_>) {
     let _ = write!(
         out,
         "    <testcase name=\"{}\" classname=\"{name}\">\n      <{element} message=\"{message}\" type=\"{kind}\">{message}",
-        escaped(finding.subject)
+        escaped(&finding.subject)
     );
-    if finding.subject == "validation" {
+    if let Some(record) = record.filter(|_| finding.subject == "validation") {
         entries(out, &record.results.entries);
     }
     let _ = writeln!(out, "</{element}>\n    </testcase>");

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::outcome::{findings, names};
+use super::outcome::{Judged, findings, names};
 use super::summary::{bare, source_words};
 use super::terminal::clean;
+use crate::gate::GateReport;
 use crate::record::{Record, Unit, VerdictStatus, figures};
 
 /// The samples of a metric family, which stand together.
@@ -41,6 +42,29 @@ impl Families {
 
 /// The figures of the records as gauges in base units, then their ceilings and verdicts.
 pub fn openmetrics(records: &[Record]) -> String {
+    of_records(records).text()
+}
+
+/// Those of the records, then the judgement of each figure by its limit, and by how much it moved.
+pub(super) fn gate(gate: &GateReport, records: &[Record]) -> String {
+    let mut families = of_records(records);
+    for (subject, judged) in gate.subjects.iter().zip(Judged::gate(gate)) {
+        let name = label(&judged.name);
+        for figure in &subject.figures {
+            let outcome = figure.outcome.to_string().replace(' ', "_");
+            let labels = format!("subject=\"{name}\",figure=\"{}\"", label(&figure.name));
+            let help = "1 under the outcome that the limit on the figure has.";
+            families.sample("plimsoll_limit", "", help, &format!("{labels},outcome=\"{outcome}\""), 1.0);
+            if let Some(percent) = figure.comparison.as_ref().and_then(|comparison| comparison.percent) {
+                let help = "By which part of its baseline a figure moved.";
+                families.sample("plimsoll_change_ratio", "ratio", help, &labels, percent / 100.0);
+            }
+        }
+    }
+    families.text()
+}
+
+fn of_records(records: &[Record]) -> Families {
     let mut families = Families::default();
     for (record, name) in records.iter().zip(names(records)) {
         let subject = format!("subject=\"{}\"", label(&name));
@@ -73,7 +97,7 @@ pub fn openmetrics(records: &[Record]) -> String {
                 VerdictStatus::NotMeasurable => "not_measurable",
                 VerdictStatus::Inconclusive => "inconclusive",
             };
-            let labels = format!("{subject},verdict=\"{}\",status=\"{status}\"", label(finding.subject));
+            let labels = format!("{subject},verdict=\"{}\",status=\"{status}\"", label(&finding.subject));
             families.sample("plimsoll_verdict", "", "1 under the status that the verdict has.", &labels, 1.0);
             if let Some(ceiling) = finding.ceiling {
                 let help = "The limit of a figure: of available_floor the least, of others the most.";
@@ -82,7 +106,7 @@ pub fn openmetrics(records: &[Record]) -> String {
             }
         }
     }
-    families.text()
+    families
 }
 
 /// A name of a metric: its figures have dots, which none may have.

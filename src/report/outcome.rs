@@ -1,9 +1,12 @@
 //! [`Outcome`]: the end of a run in a word and a sentence, and what was judged, the same in every report.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::terminal::{amount, figure_words};
 use crate::ceiling::CeilingVerdict;
-use crate::record::{Record, RunState, VerdictStatus};
+use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
+use crate::record::{Record, RunState, Verdict, VerdictStatus};
 
 /// How good the end of a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,16 @@ impl Outcome {
     }
 }
 
+/// The judgement of the gate in a word.
+pub(crate) const fn gate_word(outcome: gate::Outcome) -> (&'static str, Tone) {
+    match outcome {
+        gate::Outcome::Fail => ("FAILS", Tone::Bad),
+        gate::Outcome::Inconclusive => ("INCONCLUSIVE", Tone::Warn),
+        gate::Outcome::NotComparable => ("NOT COMPARABLE", Tone::Warn),
+        gate::Outcome::Pass | gate::Outcome::Improved => ("HOLDS", Tone::Good),
+    }
+}
+
 /// What there is to say of a run that did not come to its end; empty where it did.
 pub(crate) fn state_words(state: RunState) -> &'static str {
     match state {
@@ -54,7 +67,7 @@ pub(crate) fn state_words(state: RunState) -> &'static str {
 /// One thing that was judged, as a CI system shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding<'a> {
-    pub(crate) subject: &'a str,
+    pub(crate) subject: Cow<'a, str>,
     pub(crate) status: VerdictStatus,
     pub(crate) message: String,
     pub(crate) ceiling: Option<&'a CeilingVerdict>,
@@ -63,16 +76,7 @@ pub(crate) struct Finding<'a> {
 /// Everything that was judged of `record`. A command that failed by itself broke no verdict, but what shows the findings
 /// without the exit code must not show it as good: there it fails.
 pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
-    let mut findings: Vec<_> = record
-        .verdicts
-        .iter()
-        .map(|verdict| Finding {
-            subject: &verdict.subject,
-            status: verdict.status,
-            message: verdict.message.clone(),
-            ceiling: verdict.ceiling.as_ref(),
-        })
-        .collect();
+    let mut findings: Vec<_> = record.verdicts.iter().map(of_verdict).collect();
     if let Some(end) = record.end.as_ref().filter(|end| !end.success()) {
         let place = findings.iter().position(|finding| finding.subject == "command" && finding.ceiling.is_none());
         match place.map(|at| &mut findings[at]) {
@@ -81,7 +85,7 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
             None => findings.insert(
                 0,
                 Finding {
-                    subject: "command",
+                    subject: "command".into(),
                     status: VerdictStatus::Fail,
                     message: format!("it {end}"),
                     ceiling: None,
@@ -92,15 +96,77 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
     findings
 }
 
+fn of_verdict(verdict: &Verdict) -> Finding<'_> {
+    Finding {
+        subject: Cow::Borrowed(&verdict.subject),
+        status: verdict.status,
+        message: verdict.message.clone(),
+        ceiling: verdict.ceiling.as_ref(),
+    }
+}
+
+/// What was judged of a record, or of a subject of the gate, under a name of its own.
+#[derive(Debug)]
+pub(crate) struct Judged<'a> {
+    pub(crate) name: String,
+    /// The record; absent of a subject of the gate, which may be of many.
+    pub(crate) record: Option<&'a Record>,
+    pub(crate) findings: Vec<Finding<'a>>,
+}
+
+impl<'a> Judged<'a> {
+    /// Of each of `records`.
+    pub(crate) fn records(records: &'a [Record]) -> Vec<Self> {
+        let judged = |(record, name)| Self { name, record: Some(record), findings: findings(record) };
+        records.iter().zip(names(records)).map(judged).collect()
+    }
+
+    /// Of each subject of `gate`: its ceilings, a limit a figure, and why nothing could be judged.
+    pub(crate) fn gate(gate: &'a GateReport) -> Vec<Self> {
+        let names = told_apart(gate.subjects.iter().map(|subject| subject.subject.to_string()));
+        let judged = |(subject, name)| Self { name, record: None, findings: of_subject(subject) };
+        gate.subjects.iter().zip(names).map(judged).collect()
+    }
+}
+
+fn of_subject(subject: &SubjectVerdict) -> Vec<Finding<'_>> {
+    let note = |subject: &'static str, status, note: &Option<String>| {
+        let finding = |note: &String| Finding { subject: subject.into(), status, message: note.clone(), ceiling: None };
+        note.as_ref().map(finding)
+    };
+    let figures = subject.figures.iter().map(|figure| Finding {
+        subject: format!("limit {}", figure.name).into(),
+        status: figure.outcome.status(),
+        message: of_figure(figure),
+        ceiling: None,
+    });
+    let failed = note("runs", VerdictStatus::Fail, &subject.failure);
+    let untold = note("gate", VerdictStatus::Inconclusive, &subject.note);
+    failed.into_iter().chain(subject.verdicts.iter().map(of_verdict)).chain(figures).chain(untold).collect()
+}
+
+/// The judgement of a figure as a sentence that stands alone.
+fn of_figure(judged: &FigureVerdict) -> String {
+    let say = |summary: Option<Summary>| Some(amount(summary?.median, judged.unit));
+    let now = say(judged.current).map_or(String::new(), |now| format!(" is {now}"));
+    let before = judged.comparison.as_ref().and_then(|comparison| say(comparison.baseline));
+    let before = before.map_or(String::new(), |before| format!(", was {before}"));
+    format!("{}{now}{before}: {}", judged.name, figure_words(judged))
+}
+
 /// The records' subjects, each told apart by a number where one comes again.
 pub(crate) fn names(records: &[Record]) -> Vec<String> {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut names: Vec<String> = Vec::with_capacity(records.len());
-    for record in records {
-        let subject = record.semantics.subject();
+    told_apart(records.iter().map(|record| record.semantics.subject()))
+}
+
+fn told_apart(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> Vec<String> {
+    let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+    let mut names: Vec<String> = Vec::new();
+    for subject in subjects {
         loop {
-            let count = seen.entry(subject).or_default();
+            let count = seen.entry(subject.clone()).or_default();
             *count += 1;
+            let subject = subject.as_ref();
             let name = if *count == 1 { subject.to_owned() } else { format!("{subject} #{count}") };
             // A subject may be written like one that was numbered.
             if !names.contains(&name) {
@@ -125,7 +191,7 @@ mod tests {
         record.end = Some(ProcessEnd { exit_code: Some(7), signal: None, cause: EndCause::Exited });
         record.exit_code = 7;
         let found = findings(&record);
-        assert_eq!((found[0].subject, found[0].status), ("command", VerdictStatus::Fail));
+        assert_eq!((&*found[0].subject, found[0].status), ("command", VerdictStatus::Fail));
         assert_eq!(found[0].message, "it exited with code 7");
         record.verdicts.insert(0, Verdict::new("command", VerdictStatus::Pass, "it exited with code 7"));
         assert_eq!(findings(&record).len(), record.verdicts.len());

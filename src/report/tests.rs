@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-use super::outcome::{findings, names};
+use super::outcome::Judged;
 use super::terminal::clean;
 use super::*;
+use crate::gate::GateReport;
 use crate::record::sample::{self, assert_snapshot};
 use crate::record::{Record, RepeatedRun, Semantics, VerdictStatus};
 
@@ -37,6 +38,18 @@ fn bare(phase: &crate::meter::PhaseReadings, at: u64) -> crate::meter::PhaseRead
         reading.bytes = crate::ByteSize::new(reading.bytes.bytes() + at * (1 << 20));
     }
     phase
+}
+
+#[test]
+fn every_format_of_a_judgement() {
+    let report = crate::gate::sample_gate();
+    assert_snapshot("report_gate_junit", &gate::junit(&report));
+    assert_snapshot("report_gate_annotations", &gate::annotations(&report));
+    assert_snapshot("report_gate_openmetrics", &gate::openmetrics(&report, &[]));
+    let issues: serde_json::Value = serde_json::from_str(&gate::gitlab(&report)).unwrap();
+    assert_eq!(issues.as_array().unwrap().len(), gate::annotations(&report).lines().count());
+    let page = gate::html(&report, &[]);
+    assert_snapshot("report_gate_html", page::body(&page));
 }
 
 #[test]
@@ -132,49 +145,86 @@ fn poisoned(words: &[String]) -> Record {
     record
 }
 
+/// A judgement in which everything that comes from outside is one of `words`.
+fn poisoned_gate(words: &[String]) -> GateReport {
+    let mut words = words.iter().cycle().cloned();
+    let mut next = || words.next().expect("there are words");
+    let mut report = crate::gate::sample_gate();
+    report.baseline = Some(next());
+    report.message = next();
+    for subject in &mut report.subjects {
+        subject.subject.label = next();
+        subject.baseline.iter_mut().for_each(|baseline| baseline.started = next());
+        subject.failure.iter_mut().chain(&mut subject.note).for_each(|note| *note = next());
+        subject.verdicts.iter_mut().for_each(|verdict| verdict.message = next());
+        subject.conditions.iter_mut().for_each(|change| (change.before, change.after) = (next(), next()));
+        for (at, figure) in subject.figures.iter_mut().enumerate() {
+            figure.name = format!("{}{at}", next());
+            figure.note.iter_mut().for_each(|note| *note = next());
+            figure.comparison.iter_mut().for_each(|comparison| comparison.message = next());
+        }
+    }
+    report
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn hostile_names_stay_names(words in prop::collection::vec(hostile(), 1..12)) {
-        let mut command = sample::command();
+        let mut command = sample::repeated();
         if let Semantics::Command(semantics) = &mut command.semantics {
             semantics.label.clone_from(&words[0]);
         }
         let records = [poisoned(&words), command];
-        check_junit(&records)?;
-        check_annotations(&records)?;
-        check_json(&records)?;
+        let judged = Judged::records(&records);
+        check_junit(&junit(&records), &judged)?;
+        check_annotations(&annotations(&records), &judged)?;
+        check_issues(&gitlab(&records), &judged)?;
+        check_figures(&records)?;
         check_csv(&records)?;
-        check_openmetrics(&records)?;
-        check_markdown(&records)?;
-        check_html(&records)?;
+        check_openmetrics(&openmetrics(&records))?;
+        check_markdown(&markdown(&records))?;
+        check_html(&html(&records))?;
+    }
+
+    #[test]
+    fn hostile_names_stay_names_in_a_judgement(words in prop::collection::vec(hostile(), 1..12)) {
+        let (report, records) = (poisoned_gate(&words), [poisoned(&words)]);
+        let judged = Judged::gate(&report);
+        check_junit(&gate::junit(&report), &judged)?;
+        check_annotations(&gate::annotations(&report), &judged)?;
+        check_issues(&gate::gitlab(&report), &judged)?;
+        check_openmetrics(&gate::openmetrics(&report, &records))?;
+        check_markdown(&gate::markdown(&report))?;
+        check_html(&gate::html(&report, &records))?;
     }
 }
 
 /// Well-formed, and of the elements and attributes that Jenkins' schema has, in their places.
-fn check_junit(records: &[Record]) -> Result<(), TestCaseError> {
-    let text = junit(records);
-    let document =
-        roxmltree::Document::parse(&text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
+fn check_junit(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
+    let document = roxmltree::Document::parse(text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
     let root = document.root_element();
     prop_assert_eq!(root.tag_name().name(), "testsuites");
     let number =
         |node: roxmltree::Node<'_, '_>, name: &str| node.attribute(name).and_then(|text| text.parse::<f64>().ok());
     let mut of_root = 0.0;
-    for (suite, record) in root.children().filter(roxmltree::Node::is_element).zip(records) {
+    for (suite, judged) in root.children().filter(roxmltree::Node::is_element).zip(judged) {
         prop_assert_eq!(suite.tag_name().name(), "testsuite");
-        let mut known = ["name", "tests", "failures", "errors", "skipped", "time", "timestamp"].into_iter();
-        prop_assert!(known.all(|name| suite.attribute(name).is_some()) && suite.attributes().count() == 7);
-        let stamp = suite.attribute("timestamp").unwrap_or_default();
-        prop_assert!(stamp.len() == 19 && &stamp[10..11] == "T", "{}", stamp);
+        let known = ["name", "tests", "failures", "errors", "skipped", "time", "timestamp"];
+        // What is judged of many records has no time of its own.
+        let known = if judged.record.is_some() { &known[..] } else { &known[..5] };
+        prop_assert!(known.iter().all(|name| suite.has_attribute(*name)) && suite.attributes().count() == known.len());
+        if let Some(stamp) = suite.attribute("timestamp") {
+            prop_assert!(stamp.len() == 19 && &stamp[10..11] == "T", "{}", stamp);
+        }
         let cases: Vec<_> = suite.children().filter(roxmltree::Node::is_element).collect();
-        let found = findings(record);
+        let found = &judged.findings;
         prop_assert_eq!(cases.len(), found.len());
         let (mut failures, mut errors) = (0.0, 0.0);
-        for (case, finding) in cases.iter().zip(&found) {
+        for (case, finding) in cases.iter().zip(found) {
             prop_assert_eq!(case.tag_name().name(), "testcase");
-            prop_assert_eq!(case.attribute("name"), Some(&*clean(finding.subject)));
+            prop_assert_eq!(case.attribute("name"), Some(&*clean(&finding.subject)));
             prop_assert_eq!(case.attribute("classname"), suite.attribute("name"));
             prop_assert_eq!(case.attributes().count(), 2);
             let below: Vec<_> = case.children().filter(roxmltree::Node::is_element).collect();
@@ -199,9 +249,9 @@ fn check_junit(records: &[Record]) -> Result<(), TestCaseError> {
 }
 
 /// A line for each finding, of which none begins another command.
-fn check_annotations(records: &[Record]) -> Result<(), TestCaseError> {
-    let text = annotations(records);
-    let bad = records.iter().flat_map(findings).filter(|found| found.status != VerdictStatus::Pass).count();
+fn check_annotations(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
+    let bad =
+        judged.iter().flat_map(|judged| &judged.findings).filter(|found| found.status != VerdictStatus::Pass).count();
     prop_assert_eq!(text.lines().count(), bad);
     for line in text.lines() {
         let rest = line.strip_prefix("::error title=").or_else(|| line.strip_prefix("::warning title="));
@@ -216,22 +266,28 @@ fn check_annotations(records: &[Record]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_json(records: &[Record]) -> Result<(), TestCaseError> {
-    let parsed =
-        |text: String| serde_json::from_str::<serde_json::Value>(&text).map_err(|e| TestCaseError::fail(e.to_string()));
-    let issues = parsed(gitlab(records))?;
+fn parsed(text: &str) -> Result<serde_json::Value, TestCaseError> {
+    serde_json::from_str(text).map_err(|error| TestCaseError::fail(error.to_string()))
+}
+
+fn check_issues(text: &str, judged: &[Judged<'_>]) -> Result<(), TestCaseError> {
+    let issues = parsed(text)?;
     let prints: BTreeSet<_> = issues.as_array().unwrap().iter().map(|issue| issue["fingerprint"].to_string()).collect();
-    let subjects = records.iter().zip(names(records)).flat_map(|(record, name)| {
-        let bad = findings(record).into_iter().filter(|found| found.status != VerdictStatus::Pass);
-        bad.map(move |found| (name.clone(), found.subject.to_owned())).collect::<Vec<_>>()
+    let subjects = judged.iter().flat_map(|judged| {
+        let bad = judged.findings.iter().filter(|found| found.status != VerdictStatus::Pass);
+        bad.map(|found| (&judged.name, &found.subject))
     });
     prop_assert_eq!(prints.len(), subjects.collect::<BTreeSet<_>>().len());
-    for benchmark in parsed(bencher(records))?.as_object().unwrap().values() {
+    Ok(())
+}
+
+fn check_figures(records: &[Record]) -> Result<(), TestCaseError> {
+    for benchmark in parsed(&bencher(records))?.as_object().unwrap().values() {
         for measure in benchmark.as_object().unwrap().values() {
             prop_assert!(measure["value"].is_f64());
         }
     }
-    for benchmark in parsed(github_benchmark(records))?.as_array().unwrap() {
+    for benchmark in parsed(&github_benchmark(records))?.as_array().unwrap() {
         prop_assert!(benchmark["name"].is_string() && benchmark["unit"].is_string() && benchmark["value"].is_f64());
     }
     Ok(())
@@ -256,8 +312,7 @@ fn check_csv(records: &[Record]) -> Result<(), TestCaseError> {
 }
 
 /// The grammar of OpenMetrics, line by line; no sample twice.
-fn check_openmetrics(records: &[Record]) -> Result<(), TestCaseError> {
-    let text = openmetrics(records);
+fn check_openmetrics(text: &str) -> Result<(), TestCaseError> {
     prop_assert!(text.ends_with("\n# EOF\n") && text.matches("\n# EOF\n").count() == 1, "{}", text);
     let label = r#"[a-z_]+="(?:[^"\\\n]|\\["\\n])*""#;
     let sample = regex::Regex::new(&format!(r"^([a-z_][a-z0-9_]*)\{{{label}(?:,{label})*\}} [0-9.e+-]+$")).unwrap();
@@ -280,14 +335,20 @@ fn check_openmetrics(records: &[Record]) -> Result<(), TestCaseError> {
 }
 
 /// No markup but that of the document itself, no link, and tables whose rows are whole.
-fn check_markdown(records: &[Record]) -> Result<(), TestCaseError> {
-    let text = markdown(records);
+fn check_markdown(text: &str) -> Result<(), TestCaseError> {
     let mut cells = 0;
     let mut columns = 0;
-    for event in Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
         match event {
             Event::Html(html) | Event::InlineHtml(html) => {
-                let known = ["<details><summary>Memory by phase, conditions</summary>", "</details>"];
+                let known = [
+                    "<details><summary>Memory by phase, conditions</summary>",
+                    "<details><summary>1 subject holds</summary>",
+                    "<details><summary>Every run</summary>",
+                    "<sub>",
+                    "</sub>",
+                    "</details>",
+                ];
                 prop_assert!(known.contains(&html.trim()), "{}", html);
             }
             Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::Emphasis | Tag::Strikethrough) => {
@@ -308,9 +369,8 @@ fn check_markdown(records: &[Record]) -> Result<(), TestCaseError> {
 }
 
 /// Well-formed as XML between the frame's own unclosed elements: nothing that came from outside is an element.
-fn check_html(records: &[Record]) -> Result<(), TestCaseError> {
-    let page = html(records);
-    let body = format!("<main>{}</main>", page::body(&page));
+fn check_html(page: &str) -> Result<(), TestCaseError> {
+    let body = format!("<main>{}</main>", page::body(page));
     // JSON may hold what XML may not; its element ends where the page says.
     let document = body.replace(" hidden>", " hidden=\"\">").replace(" open>", " open=\"\">");
     let parsed =
@@ -319,7 +379,7 @@ fn check_html(records: &[Record]) -> Result<(), TestCaseError> {
         let known = [
             "main", "article", "section", "div", "span", "p", "b", "i", "small", "strong", "code", "pre", "h1", "h2",
             "h3", "a", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "details", "summary", "svg", "path",
-            "circle", "rect", "script",
+            "circle", "rect", "line", "script",
         ];
         prop_assert!(known.contains(&node.tag_name().name()), "{:?}", node.tag_name());
         if node.tag_name().name() == "script" {

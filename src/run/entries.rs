@@ -7,6 +7,8 @@ use crate::capture::{Bound, Capture, CaptureError, Entry};
 pub(super) struct Entries<'a> {
     pub(super) capture: &'a Capture,
     pub(super) verifier: &'a mut ObjectVerifier,
+    /// Whether the kernel is given its arguments by their names.
+    pub(super) by_name: bool,
 }
 
 impl Entries<'_> {
@@ -14,7 +16,8 @@ impl Entries<'_> {
     pub(super) fn open(&mut self, index: usize) -> Result<(Entry, Bound), CaptureError> {
         let entry = self.capture.entry(index)?;
         self.verifier.verify(&entry)?;
-        let bound = entry.bind(self.capture.order())?;
+        let order = self.capture.order();
+        let bound = if self.by_name { entry.bind_by_name(order) } else { entry.bind(order) }?;
         Ok((entry, bound))
     }
 }

@@ -47,7 +47,7 @@ impl<K: Kernel> InProcess<K> {
             .into_iter()
             .map(|o| (o.path, OutputValue::Tensor { spec: o.spec, offset: o.offset as u64, crc32: None }))
             .collect();
-        Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new() }))
+        Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new(), device: None }))
     }
 }
 
@@ -114,10 +114,15 @@ impl From<KernelError> for Failure {
     /// What a kernel refuses is the failure of that entry.
     fn from(error: KernelError) -> Self {
         let kind = match &error {
-            KernelError::Unsupported { .. } | KernelError::NotForLibraries { .. } | KernelError::NoOutputs { .. } => {
-                FailureKind::Unsupported
-            }
+            KernelError::Unsupported { .. }
+            | KernelError::NotForLibraries { .. }
+            | KernelError::NotReachable { .. }
+            | KernelError::NoOutputs { .. } => FailureKind::Unsupported,
+            KernelError::OutOfMemory { .. } => FailureKind::HostOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "MemoryError" => FailureKind::HostOom,
+            KernelError::Raised { raised: Some(raised), .. } if raised.kind == "OutOfMemoryError" => {
+                FailureKind::DeviceOom
+            }
             _ => FailureKind::Exception,
         };
         Self::new(kind, error.to_string())

@@ -34,13 +34,16 @@ pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
 
 fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planned, CaptureError> {
     let identity = entry.identity(digest)?;
+    let order = capture.order();
+    // What no kernel can be given by position, some can by name.
+    let bound = entry.bind(order).or_else(|_| entry.bind_by_name(order))?;
     Ok(Planned {
         semantics: EntrySemantics {
             name: entry.name().to_owned(),
             bytes: entry.file_size(),
             digest: identity.to_string(),
             covers: identity.covers,
-            tensors: tensors(entry, &entry.bind(capture.order())?),
+            tensors: tensors(entry, &bound),
         },
         residency: Some(entry.residency()),
     })

@@ -12,7 +12,7 @@ use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
-    Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment,
+    Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment, Gpu,
     Policy, Record, RecordError, Recycling, Release, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind,
     Verdict, exit_code, timestamp,
 };
@@ -71,7 +71,7 @@ pub fn run(
     if options.validate {
         observer.phase(Phase::Validate, planned.len());
         let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
-        let mut entries = Entries { capture, verifier: &mut verifier };
+        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launcher.by_name() };
         validate::validate(&mut entries, &planned, rule, launcher, options, observer, &mut results);
         meter.phase(Phase::Release.name());
         observer.phase(Phase::Release, 0);
@@ -82,7 +82,7 @@ pub fn run(
             meter.phase(Phase::Profile.name());
         }
         observer.phase(Phase::Profile, planned.len());
-        let mut entries = Entries { capture, verifier: &mut verifier };
+        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launcher.by_name() };
         let rule = semantics.comparison.as_ref();
         profile::profile(&mut entries, &batches, rule, launcher, options, observer, &mut results);
         launcher.recycle(ReleaseReason::Finished);
@@ -103,6 +103,7 @@ pub fn run(
         batches,
         phases,
         releases: launcher.releases(),
+        gpus: launcher.gpus(),
         versions: launcher.versions(),
         results: Results { entries: results, timing, versus: None },
         verdicts,
@@ -124,6 +125,7 @@ pub(super) struct Ended {
     pub batches: Vec<Batch>,
     pub phases: Vec<PhaseReadings>,
     pub releases: Vec<Release>,
+    pub gpus: Vec<Gpu>,
     pub versions: BTreeMap<String, String>,
     pub results: Results,
     /// On the results; those on releases and ceilings come after them.
@@ -142,7 +144,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The system cannot be read.
     pub fn record(self, ended: Ended) -> Result<Record, RunError> {
-        let Ended { semantics, batches, phases, releases, versions, results, mut verdicts, interrupted } = ended;
+        let Ended { semantics, batches, phases, releases, gpus, versions, results, mut verdicts, interrupted } = ended;
         if !releases.is_empty() {
             verdicts.push(verdicts::release(&releases));
         }
@@ -158,7 +160,7 @@ impl<'a> Session<'a> {
             semantics_digest: semantics.digest(),
             semantics,
             policy: Policy::Capture(policy(self.capture, self.options, batches)),
-            environment: Environment::of(SystemInfo::read()?, versions),
+            environment: Environment { gpus, ..Environment::of(SystemInfo::read()?, versions) },
             phases,
             end: None,
             runs: Vec::new(),

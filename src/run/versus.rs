@@ -5,6 +5,7 @@ use crate::capture::batch::Batch;
 use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
+use crate::gpu::DeviceUse;
 use crate::meter::Meter;
 use crate::record::{
     Aggregation, EntryResult, Failure, FailureKind, Pairs, Profile, Record, ReleaseReason, Results, Speedup, Versus,
@@ -14,7 +15,7 @@ use crate::timing::Samples;
 
 use super::entries::Entries;
 use super::honesty::Honesty;
-use super::launcher::{Job, Launcher};
+use super::launcher::{Job, Launcher, Timed};
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -53,11 +54,12 @@ pub fn versus(
     let rule = semantics.comparison;
     let mut results = [no_results(&planned), no_results(&planned)];
     let mut verifier = ObjectVerifier::new(options.verify);
-    let mut entries = Entries { capture, verifier: &mut verifier };
+    let mut entries = Entries { capture, verifier: &mut verifier, by_name: false };
 
     if let Some(rule) = rule.as_ref().filter(|_| options.validate) {
         for (at, results) in results.iter_mut().enumerate() {
             observer.phase(Phase::Validate, planned.len());
+            entries.by_name = launchers[at].by_name();
             validate(&mut entries, &planned, rule, launchers[at], options, observer, results);
             launchers[at].recycle(ReleaseReason::BeforeProfiling);
         }
@@ -72,6 +74,8 @@ pub fn versus(
     let phases = meter.finish();
     verifier.remember();
 
+    let mut gpus = launchers[0].gpus();
+    gpus.extend(launchers[1].gpus().into_iter().filter(|gpu| !launchers[0].gpus().contains(gpu)));
     let [own, others] = results;
     let all = all_entries(&pairs);
     let mut verdicts = Vec::new();
@@ -97,6 +101,7 @@ pub fn versus(
         batches,
         phases,
         releases,
+        gpus,
         versions,
         results: Results { entries: own, timing, versus: Some(versus) },
         verdicts,
@@ -135,6 +140,8 @@ struct Turns<'a> {
 struct Side {
     samples: Option<Samples>,
     times_ns: Vec<f64>,
+    /// What the last launch used of a device.
+    device: Option<DeviceUse>,
 }
 
 /// What both kernels gave on one entry so far.
@@ -209,22 +216,23 @@ impl Turns<'_> {
         honesty: &mut [Honesty<'_>; 2],
         sides: &mut [Result<Side, Failure>; 2],
     ) {
-        let (entry, bound) = match entries.open(index) {
-            Ok(opened) => opened,
-            Err(error) => {
-                let failure = Failure::from(error);
-                *sides = [Err(failure.clone()), Err(failure)];
-                return;
-            }
-        };
         for at in order {
+            // Each kernel is given its arguments in its own way.
+            entries.by_name = launchers[at].by_name();
+            let (entry, bound) = match entries.open(index) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    sides[at] = Err(error.into());
+                    return;
+                }
+            };
             let mut outcome = Err(Failure::new(FailureKind::ChannelClosed, "the worker gave no answer"));
             launchers[at].profile(&[Job { entry: &entry, bound: &bound }], self.options.protocol, &mut |_, timed| {
                 outcome = timed.and_then(|timed| rechecked(timed, &entry, self.rule, &mut honesty[at]));
             });
             launchers[at].release();
             let Ok(side) = &mut sides[at] else { return };
-            if let Err(failure) = outcome.and_then(|timed| side.add(timed.samples, self.aggregation)) {
+            if let Err(failure) = outcome.and_then(|timed| side.add(timed, self.aggregation)) {
                 sides[at] = Err(failure);
                 return;
             }
@@ -251,7 +259,9 @@ impl Turns<'_> {
 
 impl Side {
     /// Adds one measurement.
-    fn add(&mut self, samples: Samples, aggregation: Aggregation) -> Result<(), Failure> {
+    fn add(&mut self, timed: Timed, aggregation: Aggregation) -> Result<(), Failure> {
+        let samples = timed.samples;
+        self.device = timed.again.device;
         let none = || Failure::new(FailureKind::ChannelClosed, "the worker gave no samples");
         let statistics = samples.statistics().ok_or_else(none)?;
         self.times_ns.push(aggregation.time_ns(&statistics));
@@ -268,7 +278,7 @@ fn profiles(sides: [Result<Side, Failure>; 2], index: usize) -> [Profile; 2] {
     let both = sides.iter().all(Result::is_ok);
     sides.map(|side| match side {
         Err(failure) => Profile::failed(failure),
-        Ok(Side { samples: Some(samples), .. }) if both => profiled(samples, index),
+        Ok(Side { samples: Some(samples), device, .. }) if both => profiled(samples, device, index),
         Ok(_) => Profile::not_run("the other kernel failed on it"),
     })
 }

@@ -18,13 +18,17 @@ fn ab(flags: &[&str], a: &[String], b: &[String]) -> (i32, String, String) {
 fn the_second_is_judged_by_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let records = dir.path().join("records");
+    let comment = dir.path().join("comment.md");
     let flags = ["--repeat", "8", "--limit", "peak_rss=20% | 4 MiB", "--json", "--records", records.to_str().unwrap()];
+    let flags = [&flags[..], &["--markdown", comment.to_str().unwrap()]].concat();
     let (code, out, err) = ab(&flags, &holds(16), &holds(48));
     let report: GateReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
     assert_eq!((code, report.outcome), (1, Outcome::Fail), "{}", report.message);
     let comparison = report.subjects[0].figures[0].comparison.as_ref().unwrap();
     assert_eq!(comparison.method, Some(Method::SignedRank { exact: true }));
     assert!(report.baseline.unwrap().starts_with("A: sh -c 'head -c 16M"));
+    let comment = std::fs::read_to_string(&comment).unwrap();
+    assert!(comment.starts_with("### ❌ Memory gate: FAILS") && comment.contains("| ❌ | `peak_rss` |"), "{comment}");
     for name in ["a.json", "b.json"] {
         assert_eq!(Record::read(&records.join(name)).unwrap().runs.len(), 8);
     }

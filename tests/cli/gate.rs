@@ -134,6 +134,37 @@ fn other_conditions_are_not_compared_until_they_are_allowed() {
 }
 
 #[test]
+fn the_judgement_is_written_in_every_format() {
+    let dir = scene(230);
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    fs::write(dir.path().join("plimsoll.toml"), "[report]\ncsv = \"figures.csv\"\n").unwrap();
+    let flags = ["after.json", "--baseline", "before.json", "--limit", "peak_rss=5%", "--peak-rss", "300MiB"];
+    let documents = [
+        ("--html", "gate.html", "<h1>Memory gate</h1>"),
+        ("--markdown", "gate.md", "| ❌ | `peak_rss` | 200.01 MiB | 230.01 MiB | **+15.0 %** |"),
+        ("--junit", "gate.xml", "<testcase name=\"limit peak_rss\" classname=\"load\">\n      <failure "),
+        ("--gitlab", "quality.json", "\"check_name\": \"plimsoll limit peak_rss\""),
+        ("--openmetrics", "metrics.txt", "plimsoll_limit{subject=\"load\",figure=\"peak_rss\",outcome=\"fail\"} 1"),
+        ("--bencher", "bencher.json", "\"peak-rss\""),
+        ("--github-benchmark", "benchmark.json", "load: peak_rss"),
+    ];
+    let flags = documents.iter().fold(flags.to_vec(), |flags, (flag, file, _)| [&flags[..], &[flag, file]].concat());
+    let (code, out, err) = gate(dir.path(), &[&flags[..], &["--annotations", "-"]].concat());
+    assert_eq!(code, 1, "{err}");
+    assert!(
+        out.contains("FAILS") && out.contains("::error title=load%3A limit peak_rss failed::peak_rss is 230"),
+        "{out}"
+    );
+    for (_, file, holds) in documents {
+        assert!(read(file).contains(holds), "{file}: {}", read(file));
+    }
+    assert!(read("figures.csv").contains("peak_rss"), "what is set is written as well");
+
+    let (code, out, err) = gate(dir.path(), &["after.json", "--html", "missing/gate.html"]);
+    assert!(code == 2 && out.is_empty() && err.contains("missing/gate.html"), "{out}{err}");
+}
+
+#[test]
 fn what_cannot_be_used_is_2() {
     let dir = scene(200);
     for (arguments, says) in [

@@ -61,6 +61,13 @@ fn a_step_is_found_at_its_commit_and_the_latest_is_a_baseline() {
 
     let (code, out, err) = history(dir.path(), &["show", "--figure", "peak_rss"]);
     assert!(code == 0 && out.contains("◆ step") && out.contains("(change 8)"), "{out}{err}");
+    let (code, out, err) = history(dir.path(), &["show", "--html", "page.html"]);
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(code == 0 && out.contains("◆ step") && page.contains("class=\"step-line bad"), "{out}{err}");
+    let (code, out, _) = history(dir.path(), &["show", "load", "--html", "-"]);
+    assert_eq!((code, out == page), (0, true), "a page on standard output stands there alone");
+    let (code, _, err) = history(dir.path(), &["show", "--html", "missing/page.html"]);
+    assert!(code == 2 && err.contains("missing/page.html"), "{err}");
     let (_, out, _) = history(dir.path(), &["show", "load", "--figure", "peak_rss", "--last", "3", "--json"]);
     let report: HistoryReport = serde_json::from_str(&out).unwrap();
     assert_eq!((report.series[0].points.len(), &report.series[0].steps[..]), (3, &[][..]));

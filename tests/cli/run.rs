@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::command::EndCause;
-use plimsoll::meter::{Metric, Source};
+use plimsoll::meter::{CpuSource, Metric, Source};
 use plimsoll::record::{Record, Semantics};
 
 use crate::support::{plimsoll, run};
@@ -148,6 +148,25 @@ fn the_peak_of_one_process_is_exact_between_samples() {
     let peak = &record.phases[0].readings[&Metric::PeakRss];
     assert_eq!(peak.source, Source::Exact, "{peak:?}");
     assert!((ByteSize::mib(48)..ByteSize::mib(54)).contains(&peak.bytes), "{peak:?}");
+}
+
+#[test]
+fn processor_time_is_exact_with_that_of_orphans_and_to_the_tick_by_phases() {
+    let dir = tempfile::tempdir().unwrap();
+    // Each takes 100 ms by the kernel's own count of nanoseconds; the last is left to nobody by its parent.
+    let burn = "while read ns rest < /proc/self/schedstat; [ $ns -lt 100000000 ]; do :; done";
+    let script = format!("mkfifo end; (sh -c '{burn}; echo > end' &) ; ({burn}) & {burn}; wait; read word < end");
+    let metered = |flags: &[&str], script: &str| {
+        let (code, _, json) = run(shell(&[&["--json"], flags].concat(), script).current_dir(dir.path()));
+        assert_eq!(code, 0, "{json}");
+        serde_json::from_str::<Record>(&json).unwrap().phases
+    };
+    let activity = metered(&[], &script).remove(0).activity;
+    assert_eq!(activity.cpu_source, CpuSource::Reaped);
+    let taken = Duration::from_nanos(activity.cpu_user_ns.unwrap() + activity.cpu_system_ns.unwrap());
+    assert!((Duration::from_millis(300)..Duration::from_millis(450)).contains(&taken), "{taken:?}");
+    let phases = metered(&[], concat!("'", env!("CARGO_BIN_EXE_plimsoll"), "' mark next"));
+    assert!(phases.len() == 2 && phases.iter().all(|phase| phase.activity.cpu_source == CpuSource::Tick));
 }
 
 #[test]

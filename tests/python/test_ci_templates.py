@@ -149,10 +149,11 @@ class Release(unittest.TestCase):
         self.assertIn("out\n", printed)
         with open(outputs["record"], encoding="utf-8") as file:
             self.assertEqual(json.load(file)["semantics"]["label"], "a")
-        # Releases that write no Markdown leave the summary alone.
-        self.assertEqual("peak_rss" in summary, "--markdown" in run([program(), "run", "--help"]))
-        with open(os.path.join(os.path.dirname(outputs["record"]), "report.html"), encoding="utf-8") as file:
-            self.assertIn("peak_rss", file.read())
+        # Of the command and of the gate, once each.
+        self.assertEqual((summary.count("### "), summary.count("Memory gate: HOLDS")), (2, 1), summary)
+        for name in ("report.html", "gate.html"):
+            with open(os.path.join(os.path.dirname(outputs["record"]), name), encoding="utf-8") as file:
+                self.assertIn("peak_rss", file.read())
         outputs, printed, _ = self.action("breaks", 1, command="true", arguments="--peak-rss 1KiB")
         self.assertTrue(os.path.exists(outputs["record"]))
         # The command fails where any part of a pipe does, and its code is kept.

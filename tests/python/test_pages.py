@@ -108,5 +108,73 @@ class Pages(unittest.TestCase):
         self.looks_right(self.page(self.record, self.long(300, 3, "again")))
 
 
+    def repeated(self, name, count, mib):
+        """The record of so many runs of one command, which takes about so much: only its figures are made, after one real run."""
+        path = self.path(name)
+        run = [plimsoll(), "run", "--repeat", "2", "--label", "load", "--record", path, "--", "true"]
+        subprocess.run(run, check=True, stderr=subprocess.DEVNULL)
+        record = json.loads(pathlib.Path(path).read_text())
+        first = record["runs"][0]
+        record["runs"] = [json.loads(json.dumps(first)) for _ in range(count)]
+        for at, run in enumerate(record["runs"]):
+            run["phases"][0]["readings"]["peak_rss"]["bytes"] = (mib << 20) + at * 37 % 11 * 65_536
+        pathlib.Path(path).write_text(json.dumps(record))
+        return path
+
+    def readable(self, page, drawn):
+        """At each size and theme nothing is wider than the screen, nothing is said on the console, and `drawn` is so high."""
+        for width in (400, 1600):
+            for theme in ("light", "dark"):
+                with self.subTest(width=width, theme=theme):
+                    self.browser.open(page, width=width, theme=theme)
+                    self.assertEqual(self.browser.value("document.documentElement.scrollWidth"), width)
+                    heights = self.browser.value(f"[...document.querySelectorAll('{drawn}')].map(e => e.getBoundingClientRect().height)")
+                    self.assertTrue(heights and all(height > 40 for height in heights), heights)
+                    self.assertEqual(self.browser.problems(), [])
+
+    def told(self, plot):
+        """What the plot tells of its first and its last dot, by the keys, and of one under the pointer."""
+        call, value = self.browser.call, self.browser.value
+        tip = f"document.querySelector('{plot} .tip').innerText"
+        value(f"document.querySelector('{plot}').focus()")
+        found = []
+        for key in ("Home", "End"):
+            for kind in ("keyDown", "keyUp"):
+                call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+            found.append(value(tip))
+        x, y = value(f"(b => [b.x + b.width / 2, b.y + b.height / 2])(document.querySelector('{plot} circle').getBoundingClientRect())")
+        call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        return [*found, value(tip)]
+
+    def test_every_run_has_a_dot_that_tells_of_it(self):
+        one, other = self.repeated("one.json", 8, 60), self.repeated("other.json", 9, 66)
+        page = self.page(one)
+        self.readable(page, ".strip .dots")
+        self.assertEqual(self.browser.value("document.querySelectorAll('.strip:first-child circle').length"), 8)
+        first, last, under = self.told(".dots")
+        self.assertTrue("run 1" in first and "60.00 MiB" in first and "exit 0" in first, first)
+        self.assertIn("run 8", last)
+        self.assertEqual(under, first)
+        self.readable(self.page(one, other), ".strips.two .dots")
+        self.assertGreater(self.browser.value("document.querySelector('.interval').getBoundingClientRect().width"), 1)
+
+    def test_a_history(self):
+        history, page = self.path("history.sqlite"), self.path("history.html")
+        for commit in range(12):
+            record = self.repeated(f"{commit}.json", 3, 60 if commit < 6 else 70)
+            added = [plimsoll(), "history", "add", record, "--history", history, "--commit", f"{commit:040x}", "--branch", "main"]
+            subprocess.run(added, check=True, stderr=subprocess.DEVNULL)
+        shown = [plimsoll(), "history", "show", "--history", history, "--figure", "peak_rss", "--html", page]
+        subprocess.run(shown, check=True, stdout=subprocess.DEVNULL)
+        self.readable(page, ".plot.dots")
+        value = self.browser.value
+        self.assertEqual(value("[...document.querySelectorAll('.plot circle')].map(c => c.className.baseVal).join(' ')"), "one " * 6 + "bad" + " one" * 5)
+        self.assertEqual(value("document.querySelector('.step-label').innerText"), "+16.6 %")
+        first, last, under = self.told(".plot.dots")
+        self.assertTrue("0000000000" in first and "60." in first, first)
+        self.assertIn("70.", last)
+        self.assertEqual(under, first)
+
+
 if __name__ == "__main__":
     unittest.main()

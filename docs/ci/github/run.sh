@@ -15,10 +15,10 @@ plimsoll run --record "$record" ${arguments[@]+"${arguments[@]}"} -- bash -eo pi
 code=$?
 # A record that was written is judged and kept, whatever became of the command.
 if [ -e "$record" ]; then
-    plimsoll report "$record" --html "$PLIMSOLL_ACTION_FOLDER/report.html"
+    env -u PLIMSOLL_MARKDOWN plimsoll report "$record" --html "$PLIMSOLL_ACTION_FOLDER/report.html"
 fi
 if [ ${#gate[@]} -gt 0 ] && [ -e "$record" ]; then
-    plimsoll gate "$record" "${gate[@]}"
+    PLIMSOLL_HTML=$PLIMSOLL_ACTION_FOLDER/gate.html plimsoll gate "$record" "${gate[@]}"
     gated=$?
     if [ "$code" -eq 0 ]; then code=$gated; fi
 fi

@@ -23,6 +23,7 @@ const INCONCLUSIVE: u8 = 3;
 /// Runs both commands in turns and judges the second by the first; 1 where it is worse, 3 where that cannot be told.
 pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     let [a, b] = sides(arguments)?;
+    arguments.run.documents.check()?;
     if let Some(folder) = &arguments.records {
         // The place of the records is tried before hours of work, not after.
         fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
@@ -55,6 +56,7 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     } else {
         output::text(&terminal::gate(&report, &super::screen()))?;
     }
+    arguments.run.documents.write_gate(&report, &[a, b])?;
     Ok(report.exit_code())
 }
 

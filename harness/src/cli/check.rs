@@ -47,9 +47,9 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let gpu = match check.device {
         Place::Cpu => None,
         Place::Cuda(index) => {
+            let runs_on_cpu = |kernel: &&KernelSpec| matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_));
             let kernels = [Some(&check.kernel), check.versus.vs.as_ref()];
-            if let Some(kernel) = kernels.into_iter().flatten().find(|kernel| matches!(kernel, KernelSpec::Builtin(_)))
-            {
+            if let Some(kernel) = kernels.into_iter().flatten().find(runs_on_cpu) {
                 let device = check.device;
                 return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
             }
@@ -79,13 +79,11 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         ..MeterOptions::default()
     })?;
     meter.name_process(std::process::id(), "supervisor");
-    if gpu.is_some() {
-        return Err("kernels are not launched on GPUs in this version".into());
-    }
     let options = options(parts, &check, &capture, ceilings);
     let crew = Crew::default();
     let launcher = |kernel: &KernelSpec| {
-        WorkerLauncher::new(kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter, &crew)
+        let python = Some(check.python.clone());
+        WorkerLauncher::new(kernel.clone(), python, gpu.clone(), check.timeout, &cancel, &meter, &crew)
     };
     let mut kernel = launcher(&check.kernel)?;
     let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;

@@ -19,6 +19,7 @@ use super::{Failed, output, records};
 
 /// Judges the records; 1 where one fails, 3 where that cannot be told.
 pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {
+    arguments.documents.check()?;
     let records = records::read(&arguments.records)?;
     if records.is_empty() {
         let paths: Vec<String> = arguments.records.iter().map(|path| path.display().to_string()).collect();
@@ -43,7 +44,7 @@ pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> 
         let path = source.unwrap_or_else(|| BaselineSource::Path(PathBuf::from(folder)));
         return update(arguments, &path, &records, &report);
     }
-    show(&report, arguments.json)?;
+    show(arguments, &report, &records)?;
     Ok(report.exit_code())
 }
 
@@ -117,7 +118,7 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
         subject.outcome == Outcome::Fail && subject.figures.iter().all(|figure| figure.outcome != Outcome::Fail)
             || subject.verdicts.iter().any(|verdict| verdict.status == VerdictStatus::Fail)
     };
-    show(report, arguments.json)?;
+    show(arguments, report, records)?;
     if let Some(subject) = report.subjects.iter().find(failed) {
         super::report_message(&format!(
             "the baseline {} stays as it is: {} failed or broke a ceiling",
@@ -132,6 +133,11 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
     Ok(0)
 }
 
-fn show(report: &GateReport, json: bool) -> Result<(), Failed> {
-    if json { output::json(report) } else { output::text(&terminal::gate(report, &super::screen())) }
+fn show(arguments: &Gate, report: &GateReport, records: &[Record]) -> Result<(), Failed> {
+    if arguments.json {
+        output::json(report)?;
+    } else {
+        output::text(&terminal::gate(report, &super::screen()))?;
+    }
+    arguments.documents.write_gate(report, records)
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::gate::history::{Added, Commit, DEFAULT_FILE, History, HistoryReport, series};
 use plimsoll::gate::{Limit, Subject, is_default};
-use plimsoll::report::terminal;
+use plimsoll::report::{history_html, terminal};
 
 use super::args::{HistoryAdd, HistoryCommand, HistoryFlags, HistoryRemove, HistoryShow};
 use super::config::Settings;
-use super::{Failed, output, records};
+use super::{Failed, output, records, report};
 
 /// The exit code where there is nothing to show.
 const NOTHING: u8 = 3;
@@ -76,9 +76,11 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
         super::report_message(&format!("the history {} has no record of that branch", path.display()));
         return Ok(NOTHING);
     };
+    let all = subjects.iter().map(|(subject, _)| subject);
     let wanted: Vec<&Subject> = match &arguments.label {
-        Some(label) => subjects.iter().map(|(subject, _)| subject).filter(|subject| subject.label == *label).collect(),
-        None if subjects.len() == 1 => vec![&subjects[0].0],
+        Some(label) => all.filter(|subject| subject.label == *label).collect(),
+        // A page has room for all of them.
+        None if subjects.len() == 1 || arguments.html.is_some() => all.collect(),
         None => {
             output::text(&terminal::history_subjects(&subjects, &super::screen()))?;
             output::note(&"name one of them to see its figures: plimsoll history show LABEL");
@@ -91,6 +93,7 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
         return Ok(NOTHING);
     }
     let limits = figures(&arguments.figures)?;
+    let mut reports = Vec::with_capacity(wanted.len());
     for subject in wanted {
         let entries = history.entries(subject, &branch, arguments.last as usize)?;
         let taken = |figure: &plimsoll::record::Figure| {
@@ -99,12 +102,23 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
         let report = HistoryReport::new(subject.clone(), &branch, series(&entries, &taken));
         if report.series.is_empty() {
             super::report_message(&format!("no record of {subject} has such a figure"));
-            return Ok(NOTHING);
+            continue;
         }
-        if arguments.json {
-            output::json(&report)?;
-        } else {
-            output::text(&terminal::history(&report, &super::screen()))?;
+        reports.push(report);
+    }
+    if reports.is_empty() {
+        return Ok(NOTHING);
+    }
+    if let Some(page) = &arguments.html {
+        report::put(page, &history_html(&reports))?;
+    }
+    // A page on standard output stands there alone.
+    if arguments.html.as_deref() != Some(Path::new("-")) {
+        for report in &reports {
+            match arguments.json {
+                true => output::json(report)?,
+                false => output::text(&terminal::history(report, &super::screen()))?,
+            }
         }
     }
     Ok(0)

@@ -39,6 +39,8 @@ use std::process::ExitCode;
 use args::Command;
 use plimsoll::report::terminal::{Palette, Screen};
 
+use crate::supervisor::NoLauncher;
+
 /// Bad usage or unreadable input.
 const USAGE: u8 = 2;
 /// What was to be measured cannot be measured here.
@@ -86,14 +88,22 @@ pub fn main() -> ExitCode {
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell),
         Command::Isolate(isolate) => isolate::run(&isolate),
-        Command::Worker => crate::worker::serve().map(|()| 0).map_err(Failed::from),
+        Command::Worker => crate::worker::serve(&crate::worker::Host::builtin()).map(|()| 0).map_err(Failed::from),
     };
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             report(error.as_ref());
-            ExitCode::from(USAGE)
+            ExitCode::from(exit_code(error.as_ref()))
         }
+    }
+}
+
+/// What an error that ends a command is to whoever started it.
+fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
+    match error.downcast_ref::<NoLauncher>() {
+        Some(NoLauncher::NotInstalled(_)) => NOT_MEASURABLE,
+        _ => USAGE,
     }
 }
 

@@ -30,7 +30,13 @@ pub fn json_aside(document: &impl Serialize) -> Result<(), Failed> {
 
 /// Prints a line on standard error. There is nowhere to say that this failed.
 pub fn note(line: &dyn Display) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    let mut line = format!("{line}\n");
+    let mut stderr = io::stderr().lock();
+    // Written at once: standard error has no buffer, and each word of a report would be a call of the system.
+    if anstream::AutoStream::choice(&stderr) == anstream::ColorChoice::Never {
+        line = anstream::adapter::strip_str(&line).to_string();
+    }
+    let _ = stderr.write_all(line.as_bytes());
 }
 
 fn finished(written: io::Result<()>) -> Result<(), Failed> {

@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use plimsoll::gate::GateReport;
 use plimsoll::record::Record;
 use plimsoll::report;
 
@@ -12,8 +13,14 @@ use super::args::{Report, ReportFlags};
 use super::{Failed, output};
 use crate::replace::replace;
 
-/// A format's document of records.
-type Format = fn(&[Record]) -> String;
+/// A format's documents.
+#[derive(Clone, Copy)]
+struct Format {
+    /// Of records.
+    records: fn(&[Record]) -> String,
+    /// Of the gate's judgement of records.
+    gate: fn(&GateReport, &[Record]) -> String,
+}
 
 /// Reads the records and writes what was asked for.
 pub fn run(arguments: &Report) -> Result<u8, Failed> {
@@ -30,16 +37,18 @@ pub fn run(arguments: &Report) -> Result<u8, Failed> {
 impl ReportFlags {
     /// The documents that are asked for, and where each goes.
     fn asked_for(&self) -> impl Iterator<Item = (&Path, Format)> {
+        use report::gate;
+        let of = |records, gate| Format { records, gate };
         let all: [(&Option<PathBuf>, Format); 9] = [
-            (&self.html, report::html),
-            (&self.markdown, report::markdown),
-            (&self.junit, report::junit),
-            (&self.annotations, report::annotations),
-            (&self.gitlab, report::gitlab),
-            (&self.bencher, report::bencher),
-            (&self.github_benchmark, report::github_benchmark),
-            (&self.csv, report::csv),
-            (&self.openmetrics, report::openmetrics),
+            (&self.html, of(report::html, gate::html)),
+            (&self.markdown, of(report::markdown, |gate, _| gate::markdown(gate))),
+            (&self.junit, of(report::junit, |gate, _| gate::junit(gate))),
+            (&self.annotations, of(report::annotations, |gate, _| gate::annotations(gate))),
+            (&self.gitlab, of(report::gitlab, |gate, _| gate::gitlab(gate))),
+            (&self.bencher, of(report::bencher, |_, records| report::bencher(records))),
+            (&self.github_benchmark, of(report::github_benchmark, |_, records| report::github_benchmark(records))),
+            (&self.csv, of(report::csv, |_, records| report::csv(records))),
+            (&self.openmetrics, of(report::openmetrics, gate::openmetrics)),
         ];
         all.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
     }
@@ -63,20 +72,36 @@ impl ReportFlags {
 
     /// Writes the documents of `records`, each whole or not at all. What cannot be written keeps none of the others from it.
     pub fn write(&self, records: &[Record]) -> Result<(), Failed> {
+        self.put(|format| (format.records)(records))
+    }
+
+    /// Writes the documents of the gate's judgement of `records`, as those of records are written.
+    pub fn write_gate(&self, gate: &GateReport, records: &[Record]) -> Result<(), Failed> {
+        self.put(|format| (format.gate)(gate, records))
+    }
+
+    fn put(&self, document: impl Fn(Format) -> String) -> Result<(), Failed> {
         let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
         let mut failed: Option<Failed> = None;
         for (path, format) in self.asked_for() {
-            let text = format(records);
+            let text = document(format);
             let written = match () {
-                () if is_stdout(path) => output::text(&text),
                 // Steps of a job share it.
                 () if summary.as_deref().is_some_and(|summary| summary == path.as_os_str()) => append(path, &text),
-                () => replace(path, text.as_bytes()).map_err(|error| named(path, &error)),
+                () => put(path, &text),
             };
             failed = failed.or(written.err());
         }
         failed.map_or(Ok(()), Err)
     }
+}
+
+/// Writes a document whole or not at all; `-` is standard output.
+pub fn put(path: &Path, text: &str) -> Result<(), Failed> {
+    if is_stdout(path) {
+        return output::text(text);
+    }
+    replace(path, text.as_bytes()).map_err(|error| named(path, &error))
 }
 
 fn is_stdout(path: &Path) -> bool {

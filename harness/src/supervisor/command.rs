@@ -1,12 +1,14 @@
-//! The command of a worker: this program for built-in kernels and shared libraries, a Python for `py:` kernels.
+//! The command of a worker: this program for built-in kernels and shared libraries, `plimsoll-torch-worker` for operators of
+//! PyTorch, a Python for `py:` kernels.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
 use tempfile::TempDir;
+
+use super::launcher::NoLauncher;
 
 /// The worker for `py:` kernels, carried inside of the program.
 const PYTHON_WORKER: [(&str, &str); 4] = [
@@ -16,10 +18,29 @@ const PYTHON_WORKER: [(&str, &str); 4] = [
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
 
+/// The worker of `torch:` kernels, which is a program of its own: it alone needs libtorch.
+const TORCH_WORKER: &str = "plimsoll-torch-worker";
+/// Names that program's file in the environment.
+const TORCH_WORKER_VARIABLE: &str = "PLIMSOLL_TORCH_WORKER";
+
+/// There is no program for `torch:` kernels.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{kernel} needs {TORCH_WORKER}, and there is none {looked}: `pip install torch==2.11.0`, then, with that Python first \
+    in the path, `LIBTORCH_USE_PYTORCH=1 cargo install --path harness/torch --features tch` in Plimsoll's sources; or \
+    name its file in {TORCH_WORKER_VARIABLE}"
+)]
+pub struct NoTorchWorker {
+    kernel: KernelSpec,
+    looked: String,
+}
+
 /// How workers for one kernel are started.
 pub struct WorkerCommand {
     kernel: KernelSpec,
     program: PathBuf,
+    /// Whether `program` is this one, which is other things as well.
+    own: bool,
     /// The folder of the Python worker's files.
     scripts: Option<TempDir>,
     /// The implementation of the ABI, for a library that needs it.
@@ -31,19 +52,24 @@ impl WorkerCommand {
     /// its package of tvm-ffi serves a library that needs it.
     ///
     /// # Errors
-    /// The kernel's file is not there, or the worker's file cannot be written.
-    pub fn new(kernel: KernelSpec, python: Option<PathBuf>) -> io::Result<Self> {
+    /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
+    pub fn new(kernel: KernelSpec, python: Option<PathBuf>) -> Result<Self, NoLauncher> {
         let python = python.unwrap_or_else(|| PathBuf::from("python3"));
         match kernel {
             KernelSpec::Builtin(_) => {
-                Ok(Self { kernel, program: std::env::current_exe()?, scripts: None, runtime: None })
+                Ok(Self { kernel, program: std::env::current_exe()?, own: true, scripts: None, runtime: None })
             }
             KernelSpec::Library { file, symbol } => Ok(Self {
                 runtime: runtime(&file, &python),
                 kernel: KernelSpec::Library { file: std::path::absolute(file)?, symbol },
                 program: std::env::current_exe()?,
+                own: true,
                 scripts: None,
             }),
+            KernelSpec::Torch(_) => {
+                let program = torch_worker(&kernel)?;
+                Ok(Self { kernel, program, own: false, scripts: None, runtime: None })
+            }
             KernelSpec::Python { file, function } => {
                 let scripts = tempfile::Builder::new().prefix("plimsoll-worker-").tempdir()?;
                 for (name, source) in PYTHON_WORKER {
@@ -52,6 +78,7 @@ impl WorkerCommand {
                 Ok(Self {
                     kernel: KernelSpec::Python { file: std::path::absolute(file)?, function },
                     program: python,
+                    own: false,
                     scripts: Some(scripts),
                     runtime: None,
                 })
@@ -72,15 +99,37 @@ impl WorkerCommand {
     /// The command line of one worker.
     pub fn build(&self) -> Command {
         let mut command = Command::new(&self.program);
-        match &self.scripts {
-            Some(scripts) => command.arg("-u").arg(scripts.path().join(PYTHON_WORKER[0].0)),
-            None => command.arg("worker"),
-        };
+        if let Some(scripts) = &self.scripts {
+            command.arg("-u").arg(scripts.path().join(PYTHON_WORKER[0].0));
+        } else if self.own {
+            command.arg("worker");
+        }
         if let Some(runtime) = &self.runtime {
             command.env(RUNTIME_VARIABLE, runtime);
         }
         command
     }
+}
+
+/// The worker of `torch:` kernels: the file that the environment names, else one beside this program, else one in the path.
+fn torch_worker(kernel: &KernelSpec) -> Result<PathBuf, NoTorchWorker> {
+    if let Some(named) = std::env::var_os(TORCH_WORKER_VARIABLE).map(PathBuf::from) {
+        let looked = || format!("at {}, which {TORCH_WORKER_VARIABLE} names", named.display());
+        let there = named.is_file();
+        return if there { Ok(named) } else { Err(NoTorchWorker { kernel: kernel.clone(), looked: looked() }) };
+    }
+    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = beside.iter().cloned().chain(std::env::split_paths(&path));
+    folders.find_map(|folder| Some(folder.join(TORCH_WORKER)).filter(|file| file.is_file())).ok_or_else(|| {
+        NoTorchWorker {
+            kernel: kernel.clone(),
+            looked: match beside {
+                Some(folder) => format!("in {} or in the path", folder.display()),
+                None => "in the path".to_owned(),
+            },
+        }
+    })
 }
 
 /// Where the package tvm-ffi of `python` has `libtvm_ffi.so`, if the library may need it and nobody has named another.

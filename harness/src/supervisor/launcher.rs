@@ -6,14 +6,15 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll::ByteSize;
+use plimsoll::gpu::{DeviceFacts, PlaceKind};
 use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
 use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
-use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
+use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
 use plimsoll::run::{Job, Launched, Launcher, Timed};
 use plimsoll::timing::Protocol;
 
 use super::call::CallBuilder;
-use super::command::WorkerCommand;
+use super::command::{NoTorchWorker, WorkerCommand};
 use super::death;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
@@ -29,6 +30,8 @@ const PROFILE_FACTOR: u32 = 10;
 /// Runs a kernel in one worker after the other.
 pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
+    /// What kernels are launched on; absent where that is the CPU.
+    gpu: Option<DeviceFacts>,
     identity: KernelIdentity,
     timeout: Duration,
     cancel: &'a Cancel,
@@ -53,6 +56,9 @@ pub enum NoLauncher {
     /// The worker's files cannot be made.
     #[error(transparent)]
     Files(#[from] io::Error),
+    /// The worker is not installed.
+    #[error(transparent)]
+    NotInstalled(#[from] NoTorchWorker),
 }
 
 fn oom_kills() -> Option<OomKills> {
@@ -94,10 +100,11 @@ impl<'a> WorkerLauncher<'a> {
     /// A launcher of `spec`; the first worker starts with the first launch.
     ///
     /// # Errors
-    /// The kernel's file cannot be read or does not have the kernel, or the worker's files cannot be made.
+    /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
     pub fn new(
         spec: KernelSpec,
         python: Option<std::path::PathBuf>,
+        gpu: Option<DeviceFacts>,
         timeout: Duration,
         cancel: &'a Cancel,
         meter: &'a Meter,
@@ -106,6 +113,7 @@ impl<'a> WorkerLauncher<'a> {
         Ok(Self {
             identity: spec.identity()?,
             command: WorkerCommand::new(spec, python)?,
+            gpu,
             timeout,
             cancel,
             meter,
@@ -151,7 +159,8 @@ impl<'a> WorkerLauncher<'a> {
         self.meter.name_process(process.pid(), &format!("worker {number}"));
         let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
-        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel() };
+        let device = self.gpu.as_ref().map(|gpu| gpu.index);
+        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device };
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;
@@ -207,9 +216,27 @@ impl<'a> WorkerLauncher<'a> {
     }
 }
 
+/// Whether a worker that failed so is of no more use: what was allocated before the allocation that failed may still be
+/// held, and a device that faulted stays so for the process.
+fn is_spent(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::HostOom | FailureKind::DeviceOom | FailureKind::DeviceFault)
+}
+
 impl Launcher for WorkerLauncher<'_> {
     fn kernel(&self) -> KernelIdentity {
         self.identity.clone()
+    }
+
+    fn place(&self) -> PlaceKind {
+        if self.gpu.is_some() { PlaceKind::Cuda } else { PlaceKind::Cpu }
+    }
+
+    fn gpus(&self) -> Vec<Gpu> {
+        self.gpu.iter().map(Gpu::from).collect()
+    }
+
+    fn by_name(&self) -> bool {
+        matches!(self.command.kernel(), KernelSpec::Torch(_))
     }
 
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
@@ -224,8 +251,7 @@ impl Launcher for WorkerLauncher<'_> {
             }
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);
-                if matches!(failure.kind, FailureKind::HostOom | FailureKind::DeviceOom) {
-                    // What was allocated before the one that failed may still be held.
+                if is_spent(failure.kind) {
                     self.recycle(ReleaseReason::Failure);
                 }
                 Err(failure)
@@ -321,7 +347,13 @@ impl WorkerLauncher<'_> {
                     }
                 }
                 Ok(Reply::Error { id: Some(of), index: Some(at), kind, message, detail }) if (of, at) == (id, done) => {
-                    each(*index, Err(death::reported(kind, message, detail)));
+                    let failure = death::reported(kind, message, detail);
+                    let faulted = failure.kind == FailureKind::DeviceFault;
+                    each(*index, Err(failure));
+                    if faulted {
+                        self.recycle(ReleaseReason::Failure);
+                        return (done + 1, None);
+                    }
                 }
                 Ok(other) => {
                     return (done, Some(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))));

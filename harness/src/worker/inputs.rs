@@ -135,17 +135,20 @@ impl Inputs {
         });
     }
 
-    /// Hands the call to `work`, its inputs on their way from the disk; inputs that shrank meanwhile outweigh what the kernel made of them.
+    /// Hands the call to `work`, what `kernel` will read of its inputs on its way from the disk; inputs that shrank meanwhile
+    /// outweigh what the kernel made of them.
     pub fn with<T>(
         &self,
-        kernel: &dyn Kernel,
+        kernel: Option<&dyn Kernel>,
         call: &CallMessage,
         work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
         let bytes = |storage| self.place(storage).map_or(&[][..], |(map, place)| &map[place]);
         let storages: Vec<&[u8]> = call.storages.iter().map(bytes).collect();
         let bound = Call { params: &call.params, args: &self.args, storages: &storages, outputs: &call.outputs };
-        self.read_ahead(kernel, call, &bound);
+        if let Some(kernel) = kernel {
+            self.read_ahead(kernel, call, &bound);
+        }
         let result = work(&bound);
         for (_, _, map) in &self.files {
             if let Map::Shared(map) = map {
@@ -168,14 +171,19 @@ impl Inputs {
                 }
             }
         }
-        let touches = |argument: &Argument| {
-            let mut found = false;
-            argument.for_each_leaf(&mut String::new(), &mut |_, leaf| {
-                found |= matches!(leaf, Argument::Tensor(tensor) if changed.get(tensor.storage) == Some(&true));
-            });
-            found
-        };
-        let named = call.params.iter().zip(&self.args);
-        Ok(named.filter(|(_, argument)| touches(argument)).map(|(name, _)| name.clone()).collect())
+        Ok(touching(&call.params, &self.args, &changed))
     }
+}
+
+/// The names of the arguments of which a tensor lies in a storage that was `changed`.
+pub fn touching(params: &[String], args: &[Argument], changed: &[bool]) -> Vec<String> {
+    let touches = |argument: &Argument| {
+        let mut found = false;
+        argument.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+            found |= matches!(leaf, Argument::Tensor(tensor) if changed.get(tensor.storage) == Some(&true));
+        });
+        found
+    };
+    let named = params.iter().zip(args);
+    named.filter(|(_, argument)| touches(argument)).map(|(name, _)| name.clone()).collect()
 }

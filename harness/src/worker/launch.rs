@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use plimsoll::kernel::{Call, Kernel, KernelSpec, OutputBuffer, SpecError};
+use plimsoll::kernel::{Call, GivenValue, Kernel, Operator, OutputBuffer};
 use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
 use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure};
@@ -12,25 +12,31 @@ use super::error::CallError;
 use super::inputs::{Files, Inputs};
 use super::outputs::Outputs;
 use super::private::Arena;
-use crate::protocol::{CallMessage, Leaf, LeafTensor, Outcome, Reply};
+use crate::protocol::{CallMessage, Leaf, LeafTensor, Outcome, Reply, Value};
+
+/// What a worker launches.
+pub enum Loaded {
+    /// A kernel that is a part of this program, and known to read its arguments alone.
+    Own(Box<dyn Kernel>),
+    /// A kernel that is not: its arguments lie where it may write, at addresses that recur, and its outputs are held to
+    /// what they were when it returned.
+    Foreign(Box<dyn Kernel>),
+    /// One that allocates what it gives; no part of this program either.
+    Operator(Box<dyn Operator>),
+}
 
 /// A kernel, and the memory that its launches use.
 pub struct Launches {
-    kernel: Box<dyn Kernel>,
-    /// Whether the kernel is no part of this program: its arguments lie where it may write, at addresses that recur, and its
-    /// outputs are held to what they were when it returned.
+    kernel: Loaded,
     foreign: bool,
     arena: Arena,
 }
 
 impl Launches {
-    /// Loads the kernel `spec`.
-    ///
-    /// # Errors
-    /// Why it cannot be loaded.
-    pub fn of(spec: &KernelSpec) -> Result<Self, SpecError> {
-        let foreign = !matches!(spec, KernelSpec::Builtin(_));
-        Ok(Self { kernel: spec.load()?, foreign, arena: Arena::default() })
+    /// Launches of `kernel`.
+    pub fn of(kernel: Loaded) -> Self {
+        let foreign = !matches!(kernel, Loaded::Own(_));
+        Self { kernel, foreign, arena: Arena::default() }
     }
 
     /// Launches once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
@@ -49,22 +55,72 @@ impl Launches {
     }
 
     fn launched(&self, call: &CallMessage, inputs: &Inputs, outputs: &mut Outputs) -> Result<Outcome, CallError> {
-        let (elapsed_ns, leaves) = inputs.with(self.kernel.as_ref(), call, |bound| {
-            let placement = Placement::of(&self.kernel.outputs(bound)?, bound.outputs)?;
-            let bytes = placement.bytes;
-            let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
-            let mut buffers = placement.buffers(memory)?;
-            buffers.iter_mut().for_each(OutputBuffer::poison);
-            let mut launch = self.kernel.bind(bound, &mut buffers)?;
-            let start = Instant::now();
-            launch()?;
-            let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            drop(launch);
-            drop(buffers);
-            Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
+        let (elapsed_ns, leaves) = inputs.with(self.reader(), call, |bound| match &self.kernel {
+            Loaded::Own(kernel) | Loaded::Foreign(kernel) => self.filled(kernel.as_ref(), bound, outputs),
+            Loaded::Operator(operator) => self.given(operator.as_ref(), bound, outputs),
         })?;
         let mutated = if self.foreign { inputs.mutated(call)? } else { Vec::new() };
-        Ok(Outcome { elapsed_ns, outputs: leaves, mutated })
+        Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None })
+    }
+
+    /// The kernel, where it may tell what it will read.
+    fn reader(&self) -> Option<&dyn Kernel> {
+        match &self.kernel {
+            Loaded::Own(kernel) | Loaded::Foreign(kernel) => Some(kernel.as_ref()),
+            Loaded::Operator(_) => None,
+        }
+    }
+
+    /// The time of one launch into the shared memory, poisoned before, and what it left there.
+    fn filled(
+        &self,
+        kernel: &dyn Kernel,
+        bound: &Call<'_>,
+        outputs: &mut Outputs,
+    ) -> Result<(u64, Vec<Leaf>), CallError> {
+        let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
+        let bytes = placement.bytes;
+        let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
+        let mut buffers = placement.buffers(memory)?;
+        buffers.iter_mut().for_each(OutputBuffer::poison);
+        let mut launch = kernel.bind(bound, &mut buffers)?;
+        let start = Instant::now();
+        launch()?;
+        let elapsed_ns = nanoseconds(start);
+        drop(launch);
+        drop(buffers);
+        Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
+    }
+
+    /// The time of one launch of an operator, and what it gave, copied to the shared memory.
+    fn given(
+        &self,
+        operator: &dyn Operator,
+        bound: &Call<'_>,
+        outputs: &mut Outputs,
+    ) -> Result<(u64, Vec<Leaf>), CallError> {
+        let mut evaluation = operator.bind(bound)?;
+        let start = Instant::now();
+        evaluation.launch()?;
+        let elapsed_ns = nanoseconds(start);
+        let given = evaluation.given()?;
+        let tensors = given.iter().filter_map(|leaf| match &leaf.value {
+            GivenValue::Tensor { spec, .. } => Some(spec.clone()),
+            GivenValue::Value(_) => None,
+        });
+        let placement = Placement::of(&tensors.collect::<Vec<_>>(), &[])?;
+        let bytes = placement.bytes;
+        let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
+        let mut places = placement.outputs.into_iter();
+        let leaves = given.into_iter().map(|leaf| match leaf.value {
+            GivenValue::Tensor { bytes, .. } => {
+                let placed = Placed { path: leaf.path, ..places.next().expect("a place was made for each tensor") };
+                memory[placed.offset..placed.offset + placed.bytes].copy_from_slice(bytes);
+                self.leaf(placed, memory)
+            }
+            GivenValue::Value(value) => Leaf { path: leaf.path, tensor: None, value: Some(Value(value)) },
+        });
+        Ok((elapsed_ns, leaves.collect()))
     }
 
     fn leaf(&self, placed: Placed, memory: &[u8]) -> Leaf {
@@ -110,7 +166,7 @@ impl Launches {
         cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
-        let (samples, idle) = inputs.with(self.kernel.as_ref(), call, |bound| self.timed(bound, protocol, cache))?;
+        let (samples, idle) = inputs.with(self.reader(), call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
             return Ok((samples, again));
@@ -136,21 +192,33 @@ impl Launches {
     /// The samples; and of a kernel that is no part of this program whether it writes nothing to its outputs when it is
     /// launched again on the same buffers.
     fn timed(&self, bound: &Call<'_>, protocol: Protocol, cache: &mut CpuCache) -> Result<(Samples, bool), CallError> {
-        let placement = Placement::of(&self.kernel.outputs(bound)?, bound.outputs)?;
+        let kernel = match &self.kernel {
+            Loaded::Own(kernel) | Loaded::Foreign(kernel) => kernel.as_ref(),
+            Loaded::Operator(operator) => {
+                let mut evaluation = operator.bind(bound)?;
+                let samples = measure(protocol, &mut CpuClock::default(), cache, &mut || evaluation.launch())?;
+                return Ok((samples, false));
+            }
+        };
+        let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
         let mut memory = vec![0; placement.bytes];
         let mut buffers = placement.buffers(&mut memory)?;
         let samples = {
-            let mut launch = self.kernel.bind(bound, &mut buffers)?;
+            let mut launch = kernel.bind(bound, &mut buffers)?;
             measure(protocol, &mut CpuClock::default(), cache, &mut launch)?
         };
         if !self.foreign {
             return Ok((samples, false));
         }
         buffers.iter_mut().for_each(OutputBuffer::poison);
-        self.kernel.bind(bound, &mut buffers)?()?;
+        kernel.bind(bound, &mut buffers)?()?;
         let untouched =
             |buffer: &mut OutputBuffer<'_>| buffer.bytes_mut().iter().all(|&byte| byte == OutputBuffer::POISON);
         let idle = placement.bytes > 0 && buffers.iter_mut().all(untouched);
         Ok((samples, idle))
     }
+}
+
+fn nanoseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -134,6 +134,14 @@ fn one_run_a_side_is_too_few_and_says_so() {
 }
 
 #[test]
+fn only_a_run_that_failed_is_told_as_one() {
+    let rules = |_: &Subject| Rules { ceilings: "peak_rss = 1 MiB".parse().unwrap(), ..rules(&[]) };
+    let report = evaluate(&runs(&[200]), Some(&Baseline::default()), &rules);
+    assert!(report.subjects[0].note.as_deref().unwrap().starts_with("it has no baseline"));
+    assert_eq!((report.exit_code(), report.message.as_str()), (1, "1 ceiling broken: train"));
+}
+
+#[test]
 fn what_was_measured_otherwise_is_not_compared_unless_allowed() {
     let mut other = runs(&LEVELS);
     for record in &mut other {
@@ -253,7 +261,7 @@ fn a_run_that_failed_fails_and_is_no_baseline() {
     failed[1].state = RunState::Interrupted;
     let report = judged(&failed, runs(&LEVELS), &[]);
     assert_eq!(report.exit_code(), 1);
-    assert_eq!(report.subjects[0].note.as_deref(), Some("a run failed: it was interrupted"));
+    assert_eq!(report.subjects[0].failure.as_deref(), Some("a run failed: it was interrupted"));
     failed.iter_mut().for_each(|record| record.state = RunState::Interrupted);
     let report = judged(&runs(&LEVELS), failed, &[]);
     assert_eq!(report.exit_code(), 3);

@@ -116,8 +116,8 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
     }
     let label = match kind {
         Plot::Tree => "Memory of all processes by kind",
-        Plot::Processes => "Memory by process",
-        Plot::System => "Memory available on the system",
+        Plot::Processes => "Resident memory by process",
+        Plot::System => "Available memory of the system",
     };
     let _ = write!(
         out,
@@ -148,6 +148,9 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
         let peak = course.peak();
         let top = out.top(share(peak));
         let _ = write!(out, "<div class=\"high-label {top}\">peak {}</div>", crate::ByteSize::new(peak));
+    }
+    if !tall {
+        let _ = write!(out, "<div class=\"caption\">{label}</div>");
     }
     load_lines(out, lines, top, course, &share);
     out.push_str("<div class=\"cursor\" hidden></div></div>\n</div>\n");

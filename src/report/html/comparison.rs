@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::course::Course;
-use super::{Body, axis, escaped, path, table};
+use super::{Body, axis, escaped, path, strips, table};
 use crate::record::{Change, ChangeKind, Differences, Figures, Record, compare_records};
 use crate::report::terminal::{counted, duration, percent, value_words};
 
@@ -16,7 +16,10 @@ pub(super) fn comparison(out: &mut Body, before: &Record, after: &Record) {
     out.push_str("<h2>From the first to the second</h2>\n");
     beside(out, before, after);
     match &differences.figures {
-        Some(figures) => tables(out, figures),
+        Some(figures) => {
+            strips::beside(out, before, after);
+            tables(out, figures);
+        }
         None => out.push_str(
             "<p class=\"panel\"><b class=\"warn\">Not compared.</b> Times and peaks of different semantics mean different \
              things; what differs stands below.</p>\n",

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Body, absent, axis, escaped, table};
-use crate::meter::{ActivityScope, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
+use crate::meter::{ActivityScope, CpuSource, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 use crate::record::Record;
 use crate::report::page::bar;
 use crate::report::terminal::{counted, duration};
@@ -19,7 +19,8 @@ pub(super) fn phases(out: &mut Body, record: &Record) {
         return;
     }
     let sources = "<small>~ sampled · ≥ at least · no sign: the kernel's own counter</small>";
-    let _ = writeln!(out, "<h2>Memory by phase {sources}</h2>");
+    let of = if record.runs.is_empty() { "" } else { " of the largest run" };
+    let _ = writeln!(out, "<h2>Memory by phase{of} {sources}</h2>");
     let columns: Vec<_> = [table::words("phase"), table::figures("time")]
         .into_iter()
         .chain(metrics.iter().map(|metric| table::figures(metric.name())))
@@ -123,14 +124,21 @@ pub(super) fn activity(out: &mut Body, record: &Record) {
     };
     let rows = record.phases.iter().map(|phase| {
         let activity = &phase.activity;
+        let cpu = |ns| {
+            let source = match activity.cpu_source {
+                CpuSource::Tick => "to the tick of 10 ms",
+                CpuSource::Reaped => "exact, as the kernel told when the tree was reaped",
+            };
+            format!("<span title=\"{source}\">{}</span>", time(ns))
+        };
         let stall = |us: Option<u64>| {
             let words = time(us.map(|us| us.saturating_mul(1000)));
             format!("<span title=\"{}\">{words}</span>", of(activity.stalls_of))
         };
         vec![
             escaped(&phase.phase),
-            time(activity.cpu_user_ns),
-            time(activity.cpu_system_ns),
+            cpu(activity.cpu_user_ns),
+            cpu(activity.cpu_system_ns),
             count(activity.minor_faults),
             count(activity.major_faults),
             stall(activity.some_stall_us),

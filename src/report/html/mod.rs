@@ -10,25 +10,48 @@ mod chart;
 mod comparison;
 mod conditions;
 mod course;
+mod dots;
 mod entries;
+mod gate;
+#[cfg(feature = "history")]
+mod history;
 mod layers;
 mod lines;
 mod memory;
 mod overview;
 mod path;
 mod record;
+mod scale;
+mod strips;
 mod table;
 #[cfg(test)]
 mod tests;
 mod versus;
 
 use super::page::{Body, Page, escaped};
+use crate::gate::GateReport;
 use crate::record::Record;
+#[cfg(feature = "history")]
+pub use history::history_html;
 use table::absent;
 
 /// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
 pub fn html(records: &[Record]) -> String {
+    let title = match records {
+        [record] => format!("{}: {}", record.semantics.subject(), super::outcome::Outcome::of(record).word),
+        _ => format!("{} records", records.len()),
+    };
+    page(&title, Body::default(), records)
+}
+
+/// The judgement of the gate as a page of its own, with the records that were judged below it.
+pub fn gate(gate: &GateReport, records: &[Record]) -> String {
     let mut body = Body::default();
+    gate::gate(&mut body, gate);
+    page(&format!("Memory gate: {}", super::outcome::gate_word(gate.outcome).0), body, records)
+}
+
+fn page(title: &str, mut body: Body, records: &[Record]) -> String {
     if records.len() > 1 {
         overview::overview(&mut body, records);
     }
@@ -41,9 +64,11 @@ pub fn html(records: &[Record]) -> String {
     if records.is_empty() {
         body.push_str("<h1>No record</h1>\n");
     }
-    let title = match records {
-        [record] => format!("{}: {}", record.semantics.subject(), super::outcome::Outcome::of(record).word),
-        _ => format!("{} records", records.len()),
-    };
-    Page { title: &title, style: include_str!("html.css"), body: &body, script: include_str!("hover.js") }.html()
+    page_of(title, &body)
+}
+
+/// A page with the rules and the script of charts.
+fn page_of(title: &str, body: &Body) -> String {
+    const SCRIPT: &str = concat!(include_str!("hover.js"), include_str!("dots.js"));
+    Page { title, style: include_str!("html.css"), body, script: SCRIPT }.html()
 }

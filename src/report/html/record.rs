@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::course::Course;
-use super::{Body, ceilings, chart, conditions, entries, escaped, memory, versus};
+use super::{Body, ceilings, chart, conditions, entries, escaped, memory, strips, versus};
 use crate::record::{Record, Semantics};
 use crate::report::outcome::{Outcome, Tone, state_words};
 use crate::report::terminal::{duration, machine, words};
@@ -13,8 +13,12 @@ pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize) {
     let _ = writeln!(out, "<article class=\"record\" id=\"record-{}\">", at + 1);
     head(out, record, at, count);
     ceilings::cards(out, record);
+    strips::runs(out, record);
     let course = Course::of(&record.phases);
     if !record.phases.is_empty() {
+        if !record.runs.is_empty() {
+            out.push_str("<h2>Over time <small>the run whose resident memory was largest</small></h2>\n");
+        }
         chart::charts(out, record, &course);
     }
     ceilings::verdicts(out, record);

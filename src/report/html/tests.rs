@@ -43,3 +43,18 @@ fn water_above_a_ceiling_is_drawn_apart() {
     let page = html(&[sample::command()]);
     assert!(!page.contains("<path class=\"over\"") && page.contains("<div class=\"far\">"), "the ceiling is far above");
 }
+
+#[test]
+fn every_run_has_a_dot_on_a_strip_and_two_records_share_one() {
+    let page = html(&[sample::repeated()]);
+    let strips = page.split_once("<h2>3 runs").unwrap().1.split_once("</section>").unwrap().0;
+    assert_snapshot("html_runs", strips);
+    let two = html(&[sample::repeated_more(8), sample::repeated_more(9)]);
+    let strips = two.split_once("<section class=\"panel strips two\">").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!(strips.matches("<circle class=\"before\"").count() % 8, 0);
+    assert_eq!(strips.matches("<circle class=\"after\"").count() % 9, 0);
+    assert!(strips.contains("<rect class=\"interval\"") && strips.contains("Hodges-Lehmann"), "{strips}");
+    let few = html(&[sample::repeated(), sample::repeated()]);
+    assert!(few.contains("too few runs for an interval"));
+    assert!(!html(&[sample::command()]).contains("class=\"dots"), "one run is no spread");
+}

@@ -4,13 +4,18 @@
 //! is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
 
 mod escape;
+mod gate;
+mod runs;
 mod tables;
 
 use std::fmt::Write;
 
 use escape::{code, text};
 
+pub use gate::gate;
+
 use super::outcome::{Outcome, Tone, findings, names, state_words};
+use super::runs::shifts;
 use super::terminal::{duration, machine, words};
 use crate::record::{Record, Semantics, compare_records};
 
@@ -25,7 +30,11 @@ pub fn markdown(records: &[Record]) -> String {
         tables::overview(&mut out, records, &names);
     }
     if let [before, after] = records {
-        tables::comparison(&mut out, &compare_records(before, after));
+        let differences = compare_records(before, after);
+        if differences.figures.is_some() {
+            runs::shifts(&mut out, &shifts(before, after));
+        }
+        tables::comparison(&mut out, &differences);
     }
     for (record, name) in records.iter().zip(&names).take(RECORDS) {
         one(&mut out, record, name);
@@ -60,6 +69,7 @@ fn one(out: &mut String, record: &Record, name: &str) {
     tables::ceilings(out, &findings);
     tables::others(out, &findings);
     tables::versus(out, record);
+    runs::runs(out, record);
     let _ = writeln!(out, "<details><summary>Memory by phase, conditions</summary>\n");
     tables::phases(out, record);
     tables::processes(out, record);
@@ -98,6 +108,16 @@ mod tests {
         assert_snapshot("markdown_comparison", &markdown(&[sample::record(), after]));
         let other = markdown(&[sample::record(), sample::command()]);
         assert!(other.contains("not compared"), "{other}");
+    }
+
+    #[test]
+    fn runs_are_listed_and_held_against_each_other() {
+        assert_snapshot("markdown_runs", &markdown(&[sample::repeated()]));
+        let two = markdown(&[sample::repeated_more(8), sample::repeated_more(9)]);
+        assert_snapshot("markdown_runs_compared", two.split_once("###").unwrap().0);
+        let mut many = sample::repeated_more(300);
+        many.runs.truncate(300);
+        assert!(markdown(&[many]).contains("and 260 more, in the record"));
     }
 
     #[test]

@@ -12,29 +12,30 @@ use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{duration, percent};
 
 /// So many rows of a table are shown.
-const ROWS: usize = 40;
+pub(super) const ROWS: usize = 40;
 /// So many processes.
 const PROCESSES: usize = 8;
 
-fn row(out: &mut String, cells: &[String]) {
+pub(super) fn row(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
 /// The titles of a table whose first `words` columns are words, the others figures.
-fn titles(out: &mut String, titles: &[&str], words: usize) {
+pub(super) fn titles(out: &mut String, titles: &[&str], words: usize) {
     row(out, &titles.iter().map(|title| (*title).to_owned()).collect::<Vec<_>>());
     let rules: Vec<_> = (0..titles.len()).map(|at| if at < words { "---" } else { "--:" }.to_owned()).collect();
     row(out, &rules);
 }
 
-fn more(out: &mut String, count: usize) {
+/// Ends a table or a list of `count` rows, and says how many are left away and where they are.
+pub(super) fn more(out: &mut String, count: usize, place: &str) {
     if let Some(more) = count.checked_sub(ROWS).filter(|more| *more > 0) {
-        let _ = writeln!(out, "\nand {more} more, in the record");
+        let _ = writeln!(out, "\nand {more} more{place}");
     }
     out.push('\n');
 }
 
-const fn mark(status: VerdictStatus) -> &'static str {
+pub(super) const fn mark(status: VerdictStatus) -> &'static str {
     match status {
         VerdictStatus::Pass => "✅",
         VerdictStatus::Fail => "❌",
@@ -42,7 +43,7 @@ const fn mark(status: VerdictStatus) -> &'static str {
     }
 }
 
-fn figure(reading: &Reading) -> String {
+pub(super) fn figure(reading: &Reading) -> String {
     text(&format!("{}{}", reading.bytes, source_mark(reading.source)))
 }
 
@@ -90,7 +91,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
 pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     let others: Vec<_> = findings.iter().filter(|found| found.ceiling.is_none()).collect();
     for found in &others {
-        let _ = writeln!(out, "- {} {}: {}", mark(found.status), text(found.subject), text(&found.message));
+        let _ = writeln!(out, "- {} {}: {}", mark(found.status), text(&found.subject), text(&found.message));
     }
     if !others.is_empty() {
         out.push('\n');
@@ -110,7 +111,7 @@ pub(super) fn versus(out: &mut String, record: &Record) {
         let cells = [speedup.map(ratio), speedup.and_then(between)].map(|cell| cell.unwrap_or("n/a".to_owned()));
         row(out, &[[code(&result.name)].as_slice(), &cells].concat());
     }
-    more(out, record.results.entries.len());
+    more(out, record.results.entries.len(), ", in the record");
 }
 
 /// A row a phase, with the figures that any of them has.
@@ -138,7 +139,7 @@ pub(super) fn phases(out: &mut String, record: &Record) {
         let cells: Vec<_> = [code(&phase.phase), duration(phase.wall_ns as f64)].into_iter().chain(figures).collect();
         row(out, &cells);
     }
-    more(out, record.phases.len());
+    more(out, record.phases.len(), ", in the record");
     out.push_str("\\~ sampled, ≥ at least, no mark: the kernel's own counter\n\n");
 }
 
@@ -160,7 +161,7 @@ pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
         let took = duration(record.wall_ns as f64);
         row(out, &[sign(outcome.tone).to_owned(), code(name), outcome.word.to_owned(), took, peak]);
     }
-    more(out, records.len());
+    more(out, records.len(), ", in the record");
 }
 
 /// The figures of two records side by side, where they may be compared.
@@ -180,5 +181,5 @@ pub(super) fn comparison(out: &mut String, differences: &Differences) {
         let cells = [duration(delta.before_ns), duration(delta.after_ns), percent(delta.before_ns, delta.after_ns)];
         row(out, &[["profile".to_owned(), "median/launch".to_owned()].as_slice(), &cells].concat());
     }
-    more(out, figures.memory.len());
+    more(out, figures.memory.len(), ", in the record");
 }

@@ -4,7 +4,7 @@
 use super::memory::marked;
 use super::style::Screen;
 use super::text::{LABEL, clean, counted, duration, labelled};
-use crate::meter::{Activity, ActivityScope, Metric, PhaseReadings, ProcessPeak, Source, worst_reading};
+use crate::meter::{Activity, ActivityScope, CpuSource, Metric, PhaseReadings, ProcessPeak, Source, worst_reading};
 use crate::record::{Policy, Record};
 
 /// So many processes are named, the largest.
@@ -71,10 +71,12 @@ fn activity(phases: &[PhaseReadings]) -> Option<String> {
         |part: fn(&Activity) -> Option<u64>| phases.iter().map(|phase| part(&phase.activity)).sum::<Option<u64>>();
     let mut parts = Vec::new();
     if let Some((user, system)) = sum(|activity| activity.cpu_user_ns).zip(sum(|activity| activity.cpu_system_ns)) {
+        let to_the_tick = phases.iter().any(|phase| phase.activity.cpu_source == CpuSource::Tick);
         parts.push(format!(
-            "{} processor time in its own code, {} in the kernel",
+            "{} processor time in its own code, {} in the kernel{}",
             duration(user as f64),
-            duration(system as f64)
+            duration(system as f64),
+            if to_the_tick { ", to 10 ms" } else { "" }
         ));
     }
     if let Some((minor, major)) = sum(|activity| activity.minor_faults).zip(sum(|activity| activity.major_faults)) {

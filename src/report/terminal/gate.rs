@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::judged::{change, columns, dependence, figure, methods, outcome_mark, outcome_word, range, verdict_mark};
+use super::judged::{
+    change, columns, condition_words, figure, figure_words, methods, outcome_mark, outcome_word, range, verdict_mark,
+};
 use super::style::{Palette, Screen};
 use super::table::{Cell, fitted};
-use super::text::{clean, counted, cut, labelled, short, styled};
-use crate::gate::{Condition, FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use super::text::{clean, counted, cut, labelled, styled};
+use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 
 /// The document of `report`: of each subject its ceilings, its figures against the baseline and what there is to say,
 /// then the verdict.
@@ -47,11 +49,8 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
     }
     text.push('\n');
     for change in &subject.conditions {
-        let of = |value: &str| if change.condition == Condition::Semantics { short(value) } else { value.to_owned() };
-        let allowed = if change.allowed { ", allowed" } else { "" };
-        let words = format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after));
         let (_, style) = outcome_mark(if change.allowed { Outcome::Pass } else { Outcome::NotComparable }, palette);
-        text.push_str(&labelled("≠", style, &words, 2, screen));
+        text.push_str(&labelled("≠", style, &condition_words(change), 2, screen));
     }
     if !subject.figures.is_empty() {
         let rows: Vec<Vec<Cell>> = subject.figures.iter().map(|figure| row(figure, palette)).collect();
@@ -64,9 +63,10 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
     for figure in &subject.figures {
         text.push_str(&remark(figure, screen));
     }
-    if let Some(note) = &subject.note {
-        let (mark, style) = outcome_mark(subject.outcome, palette);
-        text.push_str(&labelled(mark, style, note, 2, screen));
+    let notes = [(&subject.failure, Outcome::Fail), (&subject.note, Outcome::Inconclusive)];
+    for (note, outcome) in notes {
+        let (mark, style) = outcome_mark(outcome, palette);
+        text.extend(note.iter().map(|note| labelled(mark, style, note, 2, screen)));
     }
     text
 }
@@ -100,13 +100,9 @@ fn remark(judged: &FigureVerdict, screen: &Screen) -> String {
         return String::new();
     }
     let (_, style) = outcome_mark(judged.outcome, &screen.palette);
-    let message = judged.comparison.as_ref().map(|comparison| comparison.message.clone());
-    let dependent = judged.comparison.as_ref().and_then(dependence);
-    let parts = [message, dependent, judged.note.clone()];
-    let words = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let mut text = String::new();
     let _ = writeln!(text, " {}", styled(&cut(&clean(&judged.name), screen.width() - 1), style));
-    text.push_str(&labelled("  ", screen.palette.dim, &words, 3, screen));
+    text.push_str(&labelled("  ", screen.palette.dim, &figure_words(judged), 3, screen));
     text
 }
 

@@ -4,19 +4,16 @@ use anstyle::Style;
 
 use super::style::Palette;
 use super::table::{Align, Column};
-use super::text::{duration, number};
+use super::text::{duration, number, short};
 use crate::bytes::ByteSize;
-use crate::gate::{Comparison, Interval, Method, Outcome, Summary, Unit};
+use crate::gate::{Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Outcome, Summary, Unit};
 use crate::record::VerdictStatus;
+use crate::report::outcome::gate_word;
 
 /// The word of a whole judgement.
 pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
-    match outcome {
-        Outcome::Fail => ("FAILS", palette.bad),
-        Outcome::Inconclusive => ("INCONCLUSIVE", palette.warn),
-        Outcome::NotComparable => ("NOT COMPARABLE", palette.warn),
-        Outcome::Pass | Outcome::Improved => ("HOLDS", palette.good),
-    }
+    let (word, tone) = gate_word(outcome);
+    (word, palette.tone(tone))
 }
 
 /// The mark of one judgement.
@@ -54,7 +51,7 @@ pub(super) fn columns(subject: &'static str) -> Vec<Column> {
 }
 
 /// How intervals were found: each way once, with its confidence.
-pub(super) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
+pub(crate) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
     let mut methods: Vec<String> = Vec::new();
     for comparison in comparisons {
         if let (Some(method), Some(interval)) = (&comparison.method, comparison.interval) {
@@ -72,7 +69,7 @@ fn percent_of(confidence: f64) -> String {
 }
 
 /// An amount of a figure as people read it.
-pub(super) fn figure(amount: f64, unit: Unit) -> String {
+pub(crate) fn figure(amount: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => ByteSize::new(amount.round() as u64).to_string(),
         Unit::Nanoseconds => duration(amount),
@@ -81,7 +78,7 @@ pub(super) fn figure(amount: f64, unit: Unit) -> String {
 }
 
 /// The shift in per cent, or as an amount where there was nothing before.
-pub(super) fn change(comparison: &Comparison, before: f64) -> String {
+pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
         None => "-".to_owned(),
         Some(0.0) => "=".to_owned(),
@@ -90,7 +87,7 @@ pub(super) fn change(comparison: &Comparison, before: f64) -> String {
 }
 
 /// An interval in per cent, or as amounts where there was nothing before.
-pub(super) fn range(interval: Interval, before: f64, unit: Unit) -> String {
+pub(crate) fn range(interval: Interval, before: f64, unit: Unit) -> String {
     if interval.low == 0.0 && interval.high == 0.0 {
         return "=".to_owned();
     }
@@ -103,6 +100,20 @@ fn moved(shift: f64, before: f64, unit: Unit) -> String {
         return format!("{:+.1} %", shift / before * 100.0);
     }
     format!("{}{}", if shift < 0.0 { "-" } else { "+" }, figure(shift.abs(), unit))
+}
+
+/// What two runs do not share, as a remark.
+pub(crate) fn condition_words(change: &ConditionChange) -> String {
+    let of = |value: &str| if change.condition == Condition::Semantics { short(value) } else { value.to_owned() };
+    let allowed = if change.allowed { ", allowed" } else { "" };
+    format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after))
+}
+
+/// All that there is to say of the judgement of a figure.
+pub(crate) fn figure_words(judged: &FigureVerdict) -> String {
+    let message = judged.comparison.as_ref().map(|comparison| comparison.message.clone());
+    let dependent = judged.comparison.as_ref().and_then(dependence);
+    [message, dependent, judged.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Said where figures count as fewer than they are.

@@ -11,7 +11,7 @@ use super::runs::runs;
 use super::style::Screen;
 use super::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
 use crate::record::{Environment, Record, Semantics};
-use crate::report::outcome::{Outcome, Tone, state_words};
+use crate::report::outcome::{Outcome, state_words};
 
 /// The document of `record`, which was written to `path` where there is one.
 ///
@@ -102,11 +102,7 @@ pub(crate) fn machine(environment: &Environment) -> String {
 fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     let palette = &screen.palette;
     let outcome = Outcome::of(record);
-    let style = match outcome.tone {
-        Tone::Good => palette.good,
-        Tone::Bad => palette.bad,
-        Tone::Warn => palette.warn,
-    };
+    let style = palette.tone(outcome.tone);
     let (word, state) = (outcome.word, state_words(record.state));
     let took = duration(record.wall_ns as f64);
     let meaning = format!("{} (exit {}{state}, {took})", outcome.meaning, record.exit_code);

@@ -5,9 +5,9 @@ use super::style::Screen;
 use super::table::{Align, Cell, Column, fitted};
 use super::text::duration;
 use crate::bytes::ByteSize;
-use crate::gate::Summary;
 use crate::meter::{Metric, worst_reading};
 use crate::record::RepeatedRun;
+use crate::report::runs::{end_words, spread};
 
 /// More runs than this are told by their least, median and most alone.
 const ROWS: usize = 12;
@@ -62,34 +62,12 @@ fn row(number: usize, run: &RepeatedRun, figures: &[(Metric, &str, u8)], screen:
         Some((_, reading)) => Cell::plain(marked(reading)),
         None => Cell::new("n/a ", palette.warn),
     });
-    let end = if run.end.success() {
-        Cell::new("exit 0", palette.dim)
-    } else {
-        Cell::new(run.end.exit_code.map_or_else(|| run.end.to_string(), |code| format!("exit {code}")), palette.warn)
-    };
+    let end =
+        if run.end.success() { Cell::new("exit 0", palette.dim) } else { Cell::new(end_words(&run.end), palette.warn) };
     let first = [
         Cell::plain(number.to_string()),
         Cell::new(duration(run.wall_ns as f64), palette.dim),
         Cell::new(cpu, palette.dim),
     ];
     first.into_iter().chain(cells).chain([end]).collect()
-}
-
-/// The least, the median and the most; `None` where a run has no value.
-fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
-    let summary = Summary::of(&values.collect::<Option<Vec<f64>>>()?)?;
-    Some([summary.min, summary.median, summary.max])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_spread_is_of_all_runs_or_none() {
-        assert_eq!(spread([Some(3.0), Some(1.0), Some(2.0)].into_iter()), Some([1.0, 2.0, 3.0]));
-        assert_eq!(spread([Some(4.0), Some(1.0), Some(2.0), Some(3.0)].into_iter()), Some([1.0, 2.5, 4.0]));
-        assert_eq!(spread([Some(4.0), None].into_iter()), None);
-        assert_eq!(spread([].into_iter()), None);
-    }
 }

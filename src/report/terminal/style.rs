@@ -2,6 +2,8 @@
 
 use anstyle::{AnsiColor, Effects, Style};
 
+use crate::report::outcome::Tone;
+
 /// The styles of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
@@ -36,6 +38,15 @@ impl Palette {
     pub const fn plain() -> Self {
         let none = Style::new();
         Self { heading: none, good: none, bad: none, warn: none, dim: none }
+    }
+
+    /// That of an outcome.
+    pub(crate) const fn tone(&self, tone: Tone) -> Style {
+        match tone {
+            Tone::Good => self.good,
+            Tone::Bad => self.bad,
+            Tone::Warn => self.warn,
+        }
     }
 }
 

@@ -20,7 +20,8 @@ pub struct Check {
     /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
-    /// What to check: `builtin:embedding`, `lib:FILE.so[:NAME]` (TVM-FFI C ABI) or `py:FILE.py[:FUNCTION]` (`launch`)
+    /// What to check: `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI) or
+    /// `py:FILE.py[:FUNCTION]` (`launch`)
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
 

@@ -28,7 +28,7 @@ impl HistoryCommand {
     }
 }
 
-/// Where the history is.
+// Where the history is.
 #[derive(Args)]
 pub struct HistoryFlags {
     /// The SQLite file [default: .plimsoll/history.sqlite]
@@ -76,6 +76,10 @@ pub struct HistoryShow {
     /// So many commits at most, up to 1000
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAST", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub last: u32,
+
+    /// Write a page with a plot of each figure, its steps marked; of all subjects where none is named
+    #[arg(id = "history_html", long = "html", value_name = "FILE", env = "PLIMSOLL_HISTORY_HTML")]
+    pub html: Option<PathBuf>,
 
     /// Print the figures as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]

@@ -1,0 +1,364 @@
+// Calls of operators by name: finds the overload whose schema takes the arguments, converts them as Python's parser of
+// arguments would, and calls the operator boxed.
+
+#include "dispatch.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+
+using c10::FunctionSchema;
+using c10::IValue;
+using c10::TypeKind;
+
+namespace {
+
+struct Leaf {
+  std::string path;
+  IValue value;
+  std::string dtype;
+  std::vector<int64_t> shape;
+};
+
+/// No overload takes the arguments, or there is no such operator.
+struct NotReachable {
+  std::string message;
+};
+
+void set(plimsoll_error *error, plimsoll_failure failure, const std::string &message) {
+  error->failure = failure;
+  error->message = strdup(message.c_str());
+}
+
+/// Runs `work`; what it throws becomes `error`.
+template <typename Work> bool guarded(plimsoll_error *error, Work work) {
+  auto raised = [&](const char *kind, const c10::Error &e) {
+    std::string what = e.what_without_backtrace();
+    bool memory = what.find("DefaultCPUAllocator") != std::string::npos;
+    set(error, memory ? PLIMSOLL_OUT_OF_MEMORY : PLIMSOLL_EXCEPTION, std::string(kind) + ": " + what);
+  };
+  try {
+    work();
+    return true;
+  } catch (const NotReachable &e) {
+    set(error, PLIMSOLL_NOT_REACHABLE, e.message);
+  } catch (const c10::OutOfMemoryError &e) {
+    set(error, PLIMSOLL_OUT_OF_MEMORY, std::string("OutOfMemoryError: ") + e.what_without_backtrace());
+  } catch (const c10::IndexError &e) {
+    raised("IndexError", e);
+  } catch (const c10::ValueError &e) {
+    raised("ValueError", e);
+  } catch (const c10::TypeError &e) {
+    raised("TypeError", e);
+  } catch (const c10::NotImplementedError &e) {
+    raised("NotImplementedError", e);
+  } catch (const c10::Error &e) {
+    raised("RuntimeError", e);
+  } catch (const std::bad_alloc &) {
+    set(error, PLIMSOLL_OUT_OF_MEMORY, "MemoryError: std::bad_alloc");
+  } catch (const std::exception &e) {
+    set(error, PLIMSOLL_EXCEPTION, std::string("RuntimeError: ") + e.what());
+  } catch (...) {
+    set(error, PLIMSOLL_EXCEPTION, "RuntimeError: libtorch threw what is no exception");
+  }
+  return false;
+}
+
+/// A word for what a value is.
+std::string kind(const IValue &value) {
+  if (value.isNone()) return "None";
+  if (value.isTensor()) return "tensor";
+  if (value.isBool()) return "bool";
+  if (value.isInt()) return "int";
+  if (value.isDouble()) return "float";
+  if (value.isComplexDouble()) return "complex";
+  if (value.isString()) return "str";
+  if (value.isTuple()) return "tuple";
+  if (value.isList()) return "list";
+  return value.tagKind();
+}
+
+bool isNumber(const IValue &value) {
+  return value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble();
+}
+
+std::optional<IValue> convert(const IValue &value, const c10::Type &type, std::optional<int32_t> length);
+
+/// A list of `type`'s elements: of a list or tuple, or of one number where the schema says how many it stands for.
+std::optional<IValue> convertList(const IValue &value, const c10::ListType &type, std::optional<int32_t> length) {
+  const auto &element = type.getElementType();
+  c10::impl::GenericList list(element);
+  auto push = [&](const IValue &item) {
+    auto converted = convert(item, *element, std::nullopt);
+    if (converted) list.push_back(std::move(*converted));
+    return converted.has_value();
+  };
+  if (value.isTuple() || value.isList()) {
+    auto items = value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
+    for (const auto &item : items) {
+      if (!push(item)) return std::nullopt;
+    }
+    // A list of one number stands for as many as are needed, as in Python.
+    return IValue(std::move(list));
+  }
+  if (length && isNumber(value)) {
+    for (int32_t i = 0; i < *length; i++) {
+      if (!push(value)) return std::nullopt;
+    }
+    return IValue(std::move(list));
+  }
+  return std::nullopt;
+}
+
+/// `value` as a schema's `type` takes it; none where it does not.
+std::optional<IValue> convert(const IValue &value, const c10::Type &type, std::optional<int32_t> length) {
+  switch (type.kind()) {
+    case TypeKind::OptionalType:
+      if (value.isNone()) return value;
+      return convert(value, *type.castRaw<c10::OptionalType>()->getElementType(), length);
+    case TypeKind::TensorType:
+      if (value.isTensor()) return value;
+      return std::nullopt;
+    case TypeKind::FloatType:
+      if (value.isDouble()) return value;
+      if (value.isInt()) return IValue(static_cast<double>(value.toInt()));
+      return std::nullopt;
+    case TypeKind::IntType:
+      if (value.isInt()) return value;
+      return std::nullopt;
+    case TypeKind::BoolType:
+      if (value.isBool()) return value;
+      return std::nullopt;
+    case TypeKind::NumberType:
+      if (isNumber(value)) return value;
+      return std::nullopt;
+    case TypeKind::StringType:
+      if (value.isString()) return value;
+      return std::nullopt;
+    case TypeKind::DeviceObjType:
+      if (value.isString()) return IValue(c10::Device(value.toStringRef()));
+      return std::nullopt;
+    case TypeKind::ListType:
+      return convertList(value, *type.castRaw<c10::ListType>(), length);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool writesToOutputs(const FunctionSchema &schema) {
+  for (const auto &argument : schema.arguments()) {
+    if (argument.is_out()) return true;
+  }
+  return false;
+}
+
+/// The arguments as `schema` takes them, or why it does not.
+std::optional<std::vector<IValue>> match(const FunctionSchema &schema, const plimsoll_argument *given, size_t count,
+                                         std::string &why) {
+  const auto &parameters = schema.arguments();
+  std::vector<const IValue *> slots(parameters.size(), nullptr);
+  for (size_t i = 0; i < count; i++) {
+    std::optional<int> place;
+    std::string name = given[i].name ? given[i].name : "";
+    if (given[i].name) {
+      place = schema.argumentIndexWithName(name);
+      // Functions of Python call `input` what is `self` of the method that they share an operator with.
+      if (!place && name == "input") place = schema.argumentIndexWithName("self");
+    } else if (i < parameters.size() && !parameters[i].kwarg_only()) {
+      place = static_cast<int>(i);
+    }
+    if (!place) {
+      why = given[i].name ? "it has no parameter `" + name + "`" : "it takes fewer arguments";
+      return std::nullopt;
+    }
+    if (slots[*place]) {
+      why = "`" + parameters[*place].name() + "` is given twice";
+      return std::nullopt;
+    }
+    slots[*place] = static_cast<const IValue *>(given[i].value);
+  }
+  std::vector<IValue> arguments;
+  arguments.reserve(parameters.size());
+  for (size_t p = 0; p < parameters.size(); p++) {
+    const auto &parameter = parameters[p];
+    if (!slots[p]) {
+      if (!parameter.default_value()) {
+        why = "`" + parameter.name() + "` is missing";
+        return std::nullopt;
+      }
+      arguments.push_back(*parameter.default_value());
+      continue;
+    }
+    auto converted = convert(*slots[p], *parameter.type(), parameter.N());
+    // None stands for a default, as it does in Python.
+    if (!converted && slots[p]->isNone()) converted = parameter.default_value();
+    if (!converted) {
+      why = "`" + parameter.name() + "` is to be " + parameter.real_type()->repr_str() + ", and is given as " + kind(*slots[p]);
+      return std::nullopt;
+    }
+    arguments.push_back(std::move(*converted));
+  }
+  return arguments;
+}
+
+/// Every overload by the operator's name, the one without a name of its own first.
+const std::vector<std::string> &overloads(const std::string &name) {
+  static const auto all = [] {
+    std::unordered_map<std::string, std::vector<std::string>> found;
+    for (const auto &operator_name : c10::Dispatcher::singleton().getAllOpNames()) {
+      found[operator_name.name].push_back(operator_name.overload_name);
+    }
+    for (auto &[_, names] : found) std::sort(names.begin(), names.end());
+    return found;
+  }();
+  static const std::vector<std::string> none;
+  auto found = all.find(name);
+  return found == all.end() ? none : found->second;
+}
+
+void flatten(const IValue &value, const std::string &path, std::vector<Leaf> &leaves) {
+  auto items = [&](const auto &elements) {
+    size_t index = 0;
+    for (const auto &item : elements) flatten(item, path + "[" + std::to_string(index++) + "]", leaves);
+  };
+  if (value.isTuple()) return items(value.toTupleRef().elements().vec());
+  if (value.isList()) return items(value.toListRef().vec());
+  Leaf leaf{path, value, {}, {}};
+  if (value.isTensor()) {
+    auto tensor = value.toTensor();
+    if (!tensor.defined()) {
+      leaf.value = IValue();
+      leaves.push_back(std::move(leaf));
+      return;
+    }
+    TORCH_CHECK(tensor.layout() == c10::kStrided, "a tensor of layout ", tensor.layout(), " was given, which has no strides");
+    tensor = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous();
+    leaf.dtype = c10::getDtypeNames(tensor.scalar_type()).first;
+    leaf.shape = tensor.sizes().vec();
+    leaf.value = std::move(tensor);
+  } else if (!value.isNone() && !isNumber(value) && !value.isString()) {
+    TORCH_CHECK(false, "a value of kind ", value.tagKind(), " was given, which no capture holds");
+  }
+  leaves.push_back(std::move(leaf));
+}
+
+} // namespace
+
+struct plimsoll_call {
+  c10::OperatorHandle op;
+  std::vector<IValue> arguments;
+  std::vector<IValue> results;
+  std::vector<Leaf> leaves;
+};
+
+const char *plimsoll_libtorch_version(void) { return TORCH_VERSION; }
+
+int32_t plimsoll_dtype(const char *name) {
+  const auto &names = c10::getStringToDtypeMap();
+  auto found = names.find(name);
+  return found == names.end() ? -1 : static_cast<int32_t>(found->second);
+}
+
+void *plimsoll_complex(double real, double imaginary) { return new IValue(c10::complex<double>(real, imaginary)); }
+
+size_t plimsoll_overloads(const char *name) { return overloads(name).size(); }
+
+plimsoll_call *plimsoll_bind(const char *name, const char *overload, const plimsoll_argument *arguments, size_t count,
+                             plimsoll_error *error) {
+  plimsoll_call *call = nullptr;
+  guarded(error, [&] {
+    std::string refusals;
+    size_t tried = 0;
+    for (const auto &candidate : overloads(name)) {
+      if (overload && candidate != overload) continue;
+      auto op = c10::Dispatcher::singleton().findSchema({name, candidate});
+      if (!op || (!overload && writesToOutputs(op->schema()))) continue;
+      tried++;
+      std::string why;
+      auto bound = match(op->schema(), arguments, count, why);
+      if (bound) {
+        call = new plimsoll_call{*op, std::move(*bound), {}, {}};
+        return;
+      }
+      refusals += "\n  " + c10::toString(op->schema()) + ": " + why;
+    }
+    std::string full = std::string(name) + (overload ? std::string(".") + overload : "");
+    if (tried == 0) throw NotReachable{"libtorch has no operator " + full};
+    throw NotReachable{full + " does not take this call:" + refusals};
+  });
+  return call;
+}
+
+int32_t plimsoll_launch(plimsoll_call *call, plimsoll_error *error) {
+  bool done = guarded(error, [&] {
+    call->leaves.clear();
+    call->results.clear();
+    auto stack = call->arguments;
+    call->op.callBoxed(stack);
+    call->results = std::move(stack);
+  });
+  return done ? 0 : 1;
+}
+
+int32_t plimsoll_flatten(plimsoll_call *call, bool first, size_t *leaves, plimsoll_error *error) {
+  bool done = guarded(error, [&] {
+    call->leaves.clear();
+    const auto &results = call->results;
+    if (results.size() == 1 || (first && !results.empty())) {
+      flatten(results[0], "", call->leaves);
+    } else {
+      for (size_t i = 0; i < results.size(); i++) flatten(results[i], "[" + std::to_string(i) + "]", call->leaves);
+    }
+    *leaves = call->leaves.size();
+  });
+  return done ? 0 : 1;
+}
+
+void plimsoll_leaf_at(const plimsoll_call *call, size_t index, plimsoll_leaf *leaf) {
+  const Leaf &from = call->leaves[index];
+  *leaf = plimsoll_leaf{};
+  leaf->path = from.path.c_str();
+  const IValue &value = from.value;
+  if (value.isTensor()) {
+    const auto &tensor = value.toTensor();
+    leaf->kind = PLIMSOLL_TENSOR;
+    leaf->dtype = from.dtype.c_str();
+    leaf->shape = from.shape.data();
+    leaf->dimensions = from.shape.size();
+    leaf->data = tensor.const_data_ptr();
+    leaf->bytes = tensor.nbytes();
+  } else if (value.isBool()) {
+    leaf->kind = PLIMSOLL_BOOL;
+    leaf->integer = value.toBool();
+  } else if (value.isInt()) {
+    leaf->kind = PLIMSOLL_INT;
+    leaf->integer = value.toInt();
+  } else if (value.isDouble()) {
+    leaf->kind = PLIMSOLL_FLOAT;
+    leaf->real = value.toDouble();
+  } else if (value.isComplexDouble()) {
+    leaf->kind = PLIMSOLL_COMPLEX;
+    leaf->real = value.toComplexDouble().real();
+    leaf->imaginary = value.toComplexDouble().imag();
+  } else if (value.isString()) {
+    leaf->kind = PLIMSOLL_TEXT;
+    leaf->text = value.toStringRef().c_str();
+  } else {
+    leaf->kind = PLIMSOLL_NONE;
+  }
+}
+
+void plimsoll_call_free(plimsoll_call *call) { delete call; }
+
+void plimsoll_text_free(char *text) { free(text); }

@@ -1,0 +1,89 @@
+//! From a function of Python to an operator of libtorch.
+//!
+//! A name stands for the operator of that name, and its arguments for the parameters of those names: the schemas that
+//! libtorch has of its operators decide what fits. The functions of torch.nn.functional that do something in Python before
+//! they call an operator, or call it under another name, have a rule each ([`rules`]).
+
+mod arguments;
+mod interpolate;
+mod rules;
+
+use plimsoll::capture::Argument;
+use plimsoll::kernel::{Call, KernelError};
+
+use arguments::Arguments;
+use rules::{RULES, Rule};
+
+/// A call of an operator of libtorch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered {
+    /// The operator, such as `aten::embedding`.
+    pub operator: String,
+    /// Its overload; `None` for the first that takes the arguments.
+    pub overload: Option<String>,
+    /// The arguments: by the parameter's name, or by position.
+    pub arguments: Vec<(Option<String>, Argument)>,
+    /// Whether Python gives the first of several results alone.
+    pub first: bool,
+}
+
+/// A function by its name.
+#[derive(Debug)]
+pub struct Function {
+    operator: String,
+    overload: Option<String>,
+    rule: Option<&'static Rule>,
+}
+
+/// What stands before a function's name in Python.
+const MODULES: [&str; 7] =
+    ["torch.nn.functional.", "torch._C._nn.", "torch._C._special.", "torch.special.", "torch.Tensor.", "torch.", "F."];
+
+impl Function {
+    /// The function or operator `name`: `embedding`, `torch.nn.functional.embedding`, `aten::embedding`, `aten::add.Tensor`.
+    pub fn named(name: &str) -> Self {
+        if let Some((space, operator)) = name.split_once("::") {
+            let (operator, overload) = match operator.split_once('.') {
+                Some((operator, overload)) => (operator, Some(overload.to_owned())),
+                None => (operator, None),
+            };
+            return Self { operator: format!("{space}::{operator}"), overload, rule: None };
+        }
+        let plain = MODULES.iter().find_map(|module| name.strip_prefix(module)).unwrap_or(name);
+        let rule = RULES.iter().find(|rule| rule.functions.split(' ').any(|function| function == plain));
+        Self { operator: format!("aten::{plain}"), overload: None, rule }
+    }
+
+    /// Whether Python does more than to call the operator of the same name.
+    pub fn has_rule(&self) -> bool {
+        self.rule.is_some()
+    }
+
+    /// The operator of the same name.
+    pub fn operator(&self) -> &str {
+        &self.operator
+    }
+
+    /// The operator that computes `call`, and its arguments.
+    ///
+    /// # Errors
+    /// [`KernelError`] where a rule does not take the arguments.
+    pub fn lower(&self, call: &Call<'_>) -> Result<Lowered, KernelError> {
+        let plain = self.operator.strip_prefix("aten::").unwrap_or(&self.operator);
+        let mut arguments = Arguments::of(plain, call, self.rule.map_or("", |rule| rule.params));
+        let mut lowered = Lowered {
+            operator: self.operator.clone(),
+            overload: self.overload.clone(),
+            arguments: Vec::new(),
+            first: false,
+        };
+        if let Some(rule) = self.rule {
+            (rule.apply)(&mut arguments, &mut lowered)?;
+        }
+        lowered.arguments = arguments.into_named();
+        Ok(lowered)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,349 @@
+//! What figures were over the commits: a plot a figure, with the commits at which its level changed.
+
+use std::fmt::Write;
+
+use super::dots::{self, Dot, Told};
+use super::scale::Scale;
+use super::{Body, escaped, page_of, table};
+use crate::gate::Summary;
+use crate::gate::history::{HistoryReport, Point, Series, Step};
+use crate::record::Direction;
+use crate::report::terminal::{amount, counted, percent};
+
+/// The coordinates within a plot.
+const WIDTH: f64 = 1000.0;
+const HEIGHT: f64 = 400.0;
+
+/// So many commits have a tick, where there are more.
+const TICKS: usize = 6;
+
+/// The histories of subjects as a page of its own.
+pub fn history_html(reports: &[HistoryReport]) -> String {
+    let mut body = Body::default();
+    for report in reports {
+        subject(&mut body, report);
+    }
+    if reports.is_empty() {
+        body.push_str("<h1>No record</h1>\n");
+    }
+    let title = match reports {
+        [report] => format!("{}: history on {}", report.subject, report.branch),
+        _ => format!("History of {}", counted(reports.len(), "subject", "subjects")),
+    };
+    page_of(&title, &body)
+}
+
+fn subject(out: &mut Body, report: &HistoryReport) {
+    let _ = writeln!(out, "<article class=\"record\">");
+    let _ = writeln!(out, "<h1>{}</h1>", escaped(&report.subject.to_string()));
+    let longest = report.series.iter().map(|series| &series.points).max_by_key(|points| points.len());
+    let span = match longest.map(|points| (&**points, points.first(), points.last())) {
+        Some((points, Some(first), Some(last))) => {
+            format!(
+                ", {} from {} to {}",
+                counted(points.len(), "commit", "commits"),
+                day(&first.committed),
+                day(&last.committed)
+            )
+        }
+        _ => String::new(),
+    };
+    let _ =
+        writeln!(out, "<p class=\"soft\">over the commits of <b>{}</b>{}</p>", escaped(&report.branch), escaped(&span));
+    let (same, moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
+    for series in moving {
+        plot(out, series);
+        steps(out, series);
+        commits(out, series);
+    }
+    constant(out, &same);
+    out.push_str("</article>\n");
+}
+
+/// Whether all runs of several commits took the same, of which a plot would show nothing.
+fn is_constant(series: &Series) -> bool {
+    if series.points.len() == 1 {
+        return false;
+    }
+    let mut values = series.points.iter().flat_map(|point| [point.values.min, point.values.max]);
+    let first = values.next();
+    values.all(|value| Some(value) == first)
+}
+
+/// A line for the figures that never changed.
+fn constant(out: &mut Body, series: &[&Series]) {
+    let words = series.iter().filter_map(|series| {
+        let last = series.points.last()?;
+        let value = amount(last.values.median, series.unit);
+        Some(format!("<code>{}</code> {value}", escaped(&series.figure)))
+    });
+    let words: Vec<String> = words.collect();
+    if !words.is_empty() {
+        let _ = writeln!(out, "<p class=\"panel constant soft\">The same at every commit: {}</p>", words.join(", "));
+    }
+}
+
+/// Where the commit at `at` of `count` stands.
+fn across(at: usize, count: usize) -> f64 {
+    (at as f64 + 0.5) / count.max(1) as f64
+}
+
+fn plot(out: &mut Body, series: &Series) {
+    let points = &series.points;
+    let Some(last) = points.last() else { return };
+    let scale = Scale::around(points.iter().flat_map(|point| [point.values.min, point.values.max]), series.unit);
+    head(out, series, last);
+    let _ = write!(out, "<div class=\"chart\"><div class=\"scale\" aria-hidden=\"true\">");
+    let y = |value: f64| 1.0 - scale.share(value);
+    let ticks = scale.ticks();
+    for &tick in &ticks {
+        let top = out.top(y(tick));
+        let _ = write!(out, "<span class=\"{top}\">{}</span>", scale.words(tick));
+    }
+    let _ = write!(
+        out,
+        "</div><div class=\"plot dots along\" tabindex=\"0\" role=\"img\" aria-label=\"{} over {}; the arrow keys go from \
+         commit to commit\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+        escaped(&series.figure),
+        counted(points.len(), "commit", "commits")
+    );
+    let grid: String = ticks.iter().map(|&tick| format!("M0 {:.1}H{WIDTH}", y(tick) * HEIGHT)).collect();
+    let _ = write!(out, "<path class=\"grid\" d=\"{grid}\"/>");
+    let place = |at: usize, value: f64| format!("{:.2} {:.1}", across(at, points.len()) * WIDTH, y(value) * HEIGHT);
+    let path = |values: &dyn Fn(&Point) -> f64, backwards: bool| {
+        let mut places: Vec<String> = points.iter().enumerate().map(|(at, point)| place(at, values(point))).collect();
+        if backwards {
+            places.reverse();
+        }
+        places.join("L")
+    };
+    if points.iter().any(|point| point.values.count > 1) {
+        let (above, below) = (path(&|point| point.values.max, false), path(&|point| point.values.min, true));
+        let _ = write!(out, "<path class=\"spread\" d=\"M{above}L{below}Z\"/>");
+    }
+    levels(out, series, &|value| y(value) * HEIGHT);
+    let _ = write!(
+        out,
+        "<path class=\"trend\" d=\"M{}\"/></svg><svg aria-hidden=\"true\">",
+        path(&|p| p.values.median, false)
+    );
+    let drawn: Vec<Dot<'_>> = points
+        .iter()
+        .enumerate()
+        .map(|(at, point)| {
+            let step = series.steps.iter().find(|step| step.at == at);
+            Dot {
+                x: across(at, points.len()),
+                y: y(point.values.median),
+                class: step.map_or("one", |step| class(series, step)),
+                told: told(series, at, step),
+            }
+        })
+        .collect();
+    dots::draw(out, &drawn);
+    out.push_str("</svg>");
+    for (number, step) in series.steps.iter().enumerate() {
+        let x = step.at as f64 / points.len() as f64;
+        let side = if x > 0.8 { " flip" } else { "" };
+        // Neighbours make room for each other.
+        let (left, top) = (out.left(x), out.top(0.02 + 0.08 * (number % 3) as f64));
+        let _ = write!(
+            out,
+            "<div class=\"step-line {} {left}\"></div><div class=\"step-label {0}{side} {left} {top}\">{}</div>",
+            class(series, step),
+            escaped(&percent(step.before, step.after))
+        );
+    }
+    dots::told(out, &drawn);
+    out.push_str("</div></div>\n");
+    times(out, points);
+    out.push_str("</section>\n");
+}
+
+/// The figure, what it is now, and in a word how it got there.
+fn head(out: &mut Body, series: &Series, last: &Point) {
+    let better = match series.direction {
+        Direction::Lower => "less is better",
+        Direction::Higher => "more is better",
+    };
+    let _ = write!(
+        out,
+        "<section class=\"panel over-commits\"><div class=\"strip-head\"><b>{}</b><strong>{}</strong><span \
+         class=\"soft\">at the latest commit; {better}</span>",
+        escaped(&series.figure),
+        amount(last.values.median, series.unit)
+    );
+    match series.steps.last() {
+        Some(step) => {
+            let _ = write!(
+                out,
+                "<span class=\"{}\"><b>{}</b> since {}</span>",
+                class(series, step),
+                escaped(&percent(step.before, step.after)),
+                escaped(&day(&series.points[step.at].committed))
+            );
+        }
+        None => out.push_str("<span class=\"soft\">no step</span>"),
+    }
+    out.push_str("</div>\n");
+}
+
+/// The level between each two steps, as a line over its commits.
+fn levels(out: &mut Body, series: &Series, y: &dyn Fn(f64) -> f64) {
+    let count = series.points.len();
+    let ends: Vec<usize> = [0].into_iter().chain(series.steps.iter().map(|step| step.at)).chain([count]).collect();
+    let mut path = String::new();
+    for part in ends.windows(2) {
+        let medians: Vec<f64> = series.points[part[0]..part[1]].iter().map(|point| point.values.median).collect();
+        if let Some(level) = Summary::of(&medians) {
+            let [from, to] = [part[0], part[1]].map(|at| at as f64 / count as f64 * WIDTH);
+            let _ = write!(path, "M{from:.2} {:.1}H{to:.2}", y(level.median));
+        }
+    }
+    let _ = write!(out, "<path class=\"level\" d=\"{path}\"/>");
+}
+
+fn class(series: &Series, step: &Step) -> &'static str {
+    let worse = match series.direction {
+        Direction::Lower => step.after > step.before,
+        Direction::Higher => step.after < step.before,
+    };
+    if worse { "bad" } else { "good" }
+}
+
+/// What is told of the commit at `at`.
+fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
+    let point = &series.points[at];
+    let (values, unit) = (&point.values, series.unit);
+    let mut rows = vec![(&*series.figure, amount(values.median, unit))];
+    if values.count > 1 {
+        rows.push(("of runs", values.count.to_string()));
+        rows.push(("least", amount(values.min, unit)));
+        rows.push(("most", amount(values.max, unit)));
+    }
+    if let Some(before) = at.checked_sub(1).map(|before| series.points[before].values.median) {
+        rows.push(("to the one before", percent(before, values.median)));
+    }
+    if let Some(step) = step {
+        rows.push(("step of the level", percent(step.before, step.after)));
+    }
+    Told::new(&format!("{} · {} {}", short(&point.commit), day(&point.committed), point.title), rows)
+}
+
+/// A tick a commit, or a few where there are many: its day, or its name where all are of one day.
+fn times(out: &mut Body, points: &[Point]) {
+    out.push_str("<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
+    let one_day = points.iter().all(|point| day(&point.committed) == day(&points[0].committed));
+    let every = points.len().div_ceil(TICKS).max(1);
+    for (number, (at, point)) in points.iter().enumerate().step_by(every).enumerate() {
+        let (left, odd) = (out.left(across(at, points.len())), if number % 2 == 0 { "" } else { " odd" });
+        let words = if one_day { short(&point.commit) } else { day(&point.committed) };
+        let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", escaped(&words));
+    }
+    out.push_str("</div></div>\n");
+}
+
+/// A row a step.
+fn steps(out: &mut Body, series: &Series) {
+    if series.steps.is_empty() {
+        return;
+    }
+    let columns = [
+        table::words("change"),
+        table::words("commit"),
+        table::words("level"),
+        table::words("chance"),
+        table::words("title"),
+    ];
+    let rows = series.steps.iter().map(|step| {
+        let point = &series.points[step.at];
+        vec![
+            format!("<b class=\"{} nowrap\">{}</b>", class(series, step), escaped(&percent(step.before, step.after))),
+            format!(
+                "<code class=\"nowrap\" title=\"{}\">{}</code>",
+                escaped(&point.commit),
+                escaped(&short(&point.commit))
+            ),
+            format!("{} → {}", amount(step.before, series.unit), amount(step.after, series.unit)),
+            format!("<span class=\"nowrap\">p {:.3}</span>", step.p),
+            escaped(&point.title),
+        ]
+    });
+    table::stack(out, &columns, rows);
+    out.push_str("<p class=\"hint\">A step is where the level changed; p: how often chance alone gives as much, by permutation.</p>\n");
+}
+
+/// Every commit, folded.
+fn commits(out: &mut Body, series: &Series) {
+    let _ = writeln!(
+        out,
+        "<details class=\"fold\"><summary>{} of {}</summary>",
+        counted(series.points.len(), "commit", "commits"),
+        escaped(&series.figure)
+    );
+    let columns = [
+        table::words("commit"),
+        table::words("made"),
+        table::figures("runs"),
+        table::figures("median"),
+        table::figures("least"),
+        table::figures("most"),
+        table::words("title"),
+    ];
+    let rows = series.points.iter().rev().map(|point| {
+        let size = |value: f64| amount(value, series.unit);
+        vec![
+            format!(
+                "<code class=\"nowrap\" title=\"{}\">{}</code>",
+                escaped(&point.commit),
+                escaped(&short(&point.commit))
+            ),
+            format!("<span class=\"nowrap\">{}</span>", escaped(&day(&point.committed))),
+            point.values.count.to_string(),
+            size(point.values.median),
+            size(point.values.min),
+            size(point.values.max),
+            format!("<span class=\"nowrap\">{}</span>", escaped(&point.title)),
+        ]
+    });
+    table::table(out, &columns, rows);
+    out.push_str("</details>\n");
+}
+
+/// The first ten characters of a commit's name.
+fn short(commit: &str) -> String {
+    commit.chars().take(10).collect()
+}
+
+/// The day of a time.
+fn day(time: &str) -> String {
+    time.chars().take(10).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::history::sample;
+    use crate::record::sample::assert_snapshot;
+    use crate::report::page::body;
+
+    #[test]
+    fn commits_with_a_step() {
+        assert_snapshot("html_history", body(&history_html(&[sample()])));
+    }
+
+    #[test]
+    fn a_title_is_no_markup_and_nothing_is_no_page_of_a_panic() {
+        let mut report = sample();
+        report.series[0].points[14].title = "</script><img src=x>\u{202e}".to_owned();
+        let page = history_html(&[report.clone()]);
+        assert!(!page.contains("<img") && !page.contains('\u{202e}') && page.contains("&lt;img src=x&gt;"));
+        assert!(page.contains("<div class=\"step-line bad"), "more is worse");
+        report.series[0].points.truncate(1);
+        report.series[0].steps.clear();
+        assert!(history_html(&[report.clone()]).contains("no step"));
+        report.series[0].points.clear();
+        assert!(!history_html(&[report]).contains("<section"));
+        assert!(history_html(&[]).contains("No record"));
+    }
+}

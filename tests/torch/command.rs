@@ -1,0 +1,74 @@
+//! `torch:` kernels behind the command.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll::record::{FailureKind, Record};
+use tempfile::TempDir;
+
+use crate::support::{plimsoll, run};
+
+/// A small capture of embeddings.
+fn embeddings(entries: u32) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let capture = dir.path().join("capture");
+    let mut generate = plimsoll();
+    generate.arg("generate").arg(&capture).args(["--preset", "embedding", "--vocab", "512", "--dim", "64"]);
+    let (code, _, err) = run(generate.args(["--seq", "32", "--entries", &entries.to_string()]));
+    assert_eq!(code, 0, "{err}");
+    (dir, capture)
+}
+
+fn record(part: &str, capture: &Path, kernel: &str, more: &[&str]) -> (i32, Record) {
+    let file = capture.with_extension("record.json");
+    let mut command = plimsoll();
+    command.arg(part).arg(capture).args(["--kernel", kernel]).args(more).arg("--record").arg(&file);
+    let (code, out, err) = run(&mut command);
+    (code, Record::read(&file).unwrap_or_else(|error| panic!("{error}\n{out}\n{err}")))
+}
+
+#[test]
+fn a_capture_is_checked_by_the_operator_itself() {
+    let (_dir, capture) = embeddings(3);
+    let (code, record) = record("check", &capture, "torch:embedding", &["--launches", "5", "--warmup", "1"]);
+    assert_eq!(code, 0, "{:#?}", record.verdicts);
+    assert!(record.results.entries.iter().all(|result| result.validation.as_ref().unwrap().passed()));
+    assert!(record.results.entries.iter().all(|result| result.profile.as_ref().unwrap().samples_ns.len() == 1));
+    assert_eq!(record.environment.versions["libtorch"], "2.11.0");
+}
+
+fn shown(name: &str, kernel: &str) {
+    let (kind, message) = failure(kernel);
+    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!(name, format!("{}: {message}", kind.name()));
+    });
+}
+
+fn failure(kernel: &str) -> (FailureKind, String) {
+    let (_dir, capture) = embeddings(1);
+    let (code, record) = record("validate", &capture, kernel, &[]);
+    assert_eq!(code, 1);
+    let failure = record.results.entries[0].validation.as_ref().unwrap().error.clone().unwrap();
+    (failure.kind, failure.message)
+}
+
+#[test]
+fn an_operator_that_does_not_exist_is_unsupported() {
+    shown("torch_no_such_operator", "torch:softermax");
+}
+
+#[test]
+fn an_operator_that_does_not_take_the_call_says_what_it_takes() {
+    shown("torch_another_call", "torch:linear");
+}
+
+#[test]
+fn without_its_worker_a_demanded_operator_cannot_be_had() {
+    let (_dir, capture) = embeddings(1);
+    let mut command = plimsoll();
+    command.arg("check").arg(&capture).args(["--kernel", "torch:embedding"]);
+    let (code, out, err) = run(command.env("PLIMSOLL_TORCH_WORKER", "/nowhere/worker"));
+    assert_eq!((code, out.as_str()), (3, ""));
+    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("torch_not_installed", err);
+    });
+}

@@ -1,0 +1,5 @@
+//! Operators of PyTorch: `torch:` kernels in this process, and behind the `plimsoll` command.
+
+mod command;
+mod operators;
+mod support;
