@@ -51,7 +51,8 @@ pub struct GpuState {
 }
 
 impl GpuState {
-    fn add(&mut self, one: &Self) {
+    /// Takes in what it was like in another part of the time.
+    pub fn add(&mut self, one: &Self) {
         let join = |all: Option<Span>, one: Option<Span>| match (all, one) {
             (Some(a), Some(b)) => Some(Span { least: a.least.min(b.least), most: a.most.max(b.most) }),
             (a, b) => a.or(b),

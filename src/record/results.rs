@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::semantics::Aggregation;
+use super::versus::Versus;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
 use crate::gpu::{DeviceUse, GpuState};
@@ -19,22 +20,32 @@ pub struct Results {
     /// The timings of the entries as one figure, as the semantics' aggregation says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
+    /// The results of the kernel that this one was timed in turns with; absent of a kernel that was timed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<Versus>,
 }
 
 impl Results {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.timing.is_none()
+        self.entries.is_empty() && self.timing.is_none() && self.versus.is_none()
+    }
+}
+
+impl Aggregation {
+    /// The timings of `entries` as one figure; `None` where none was timed.
+    pub fn aggregate(self, entries: &[EntryResult]) -> Option<Statistics> {
+        let statistics = entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
+        let times: Vec<f64> = statistics.map(|statistics| self.time_ns(&statistics)).collect();
+        Statistics::of(&times)
     }
 
-    /// The timings of the entries as one figure; `None` where none was timed.
-    pub fn aggregate(&self, aggregation: Aggregation) -> Option<Statistics> {
-        let statistics = self.entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
-        let times: Vec<f64> = match aggregation {
-            Aggregation::EntryMeans => statistics.map(|entry| entry.mean_ns).collect(),
-            Aggregation::EntryMedians => statistics.map(|entry| entry.median_ns).collect(),
-        };
-        Statistics::of(&times)
+    /// The time of an entry that its durations come to.
+    pub const fn time_ns(self, statistics: &Statistics) -> f64 {
+        match self {
+            Self::EntryMeans => statistics.mean_ns,
+            Self::EntryMedians => statistics.median_ns,
+        }
     }
 }
 
@@ -252,11 +263,10 @@ mod tests {
         }
         results.entries[2].profile = Some(Profile::not_run("interrupted"));
         results.entries[3].profile = None;
-        let of = |aggregation| results.aggregate(aggregation).unwrap();
+        let of = |aggregation: Aggregation| aggregation.aggregate(&results.entries).unwrap();
         assert_eq!((of(Aggregation::EntryMeans).count, of(Aggregation::EntryMeans).mean_ns), (2, 5.5));
         assert_eq!(of(Aggregation::EntryMedians).mean_ns, 4.0);
-        results.entries.clear();
-        assert_eq!(results.aggregate(Aggregation::EntryMeans), None);
+        assert_eq!(Aggregation::EntryMeans.aggregate(&[]), None);
     }
 
     #[test]

@@ -32,3 +32,4 @@ mod snapshot;
 mod store;
 mod support;
 mod usage;
+mod versus;

@@ -1,5 +1,6 @@
 //! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -27,6 +28,7 @@ const START_LIMIT: Duration = Duration::from_secs(600);
 const PROFILE_FACTOR: u32 = 10;
 
 /// The GPU that a kernel is launched on.
+#[derive(Clone)]
 pub struct OnGpu {
     /// What it is.
     pub facts: DeviceFacts,
@@ -43,9 +45,10 @@ pub struct WorkerLauncher<'a> {
     timeout: Duration,
     cancel: &'a Cancel,
     meter: &'a Meter,
+    crew: &'a Crew,
     worker: Option<Running>,
-    /// Workers started so far.
-    started: u32,
+    /// The number of the last worker.
+    number: Option<u32>,
     requests: u64,
     releases: Vec<Release>,
     versions: BTreeMap<String, String>,
@@ -71,8 +74,33 @@ fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
 
+/// The workers of all launchers of a run.
+#[derive(Debug, Default)]
+pub struct Crew {
+    started: Cell<u32>,
+    /// Their process ids, while they run.
+    running: RefCell<Vec<u32>>,
+}
+
+impl Crew {
+    /// Takes in a worker that has started, and gives it its number, from 1.
+    fn enter(&self, pid: u32) -> u32 {
+        self.running.borrow_mut().push(pid);
+        self.started.set(self.started.get() + 1);
+        self.started.get()
+    }
+
+    /// Ends whatever a worker that has ended left behind. The others are spared, and what they have started.
+    fn leave(&self, pid: u32) {
+        let mut running = self.running.borrow_mut();
+        running.retain(|other| *other != pid);
+        plimsoll::command::end_children_but(&running);
+    }
+}
+
 struct Running {
     process: WorkerProcess,
+    number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
 }
@@ -89,6 +117,7 @@ impl<'a> WorkerLauncher<'a> {
         timeout: Duration,
         cancel: &'a Cancel,
         meter: &'a Meter,
+        crew: &'a Crew,
     ) -> Result<Self, NoLauncher> {
         Ok(Self {
             identity: spec.identity()?,
@@ -97,8 +126,9 @@ impl<'a> WorkerLauncher<'a> {
             timeout,
             cancel,
             meter,
+            crew,
             worker: None,
-            started: 0,
+            number: None,
             requests: 0,
             releases: Vec::new(),
             versions: BTreeMap::new(),
@@ -133,9 +163,10 @@ impl<'a> WorkerLauncher<'a> {
             Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
         });
         let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
-        self.started += 1;
-        self.meter.name_process(process.pid(), &format!("worker {}", self.started));
-        let running = self.worker.insert(Running { process, available_before, oom_kills });
+        let number = self.crew.enter(process.pid());
+        self.number = Some(number);
+        self.meter.name_process(process.pid(), &format!("worker {number}"));
+        let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device };
@@ -181,14 +212,14 @@ impl<'a> WorkerLauncher<'a> {
         reason: ReleaseReason,
         how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
     ) -> (End, Option<u64>) {
-        let Running { process, available_before, oom_kills: before } = running;
+        let Running { process, number, available_before, oom_kills: before } = running;
         let pid = process.pid();
         let release = meter::Release::begin(process.id(), available_before);
         self.meter.observe_exit(pid);
         let end = how(process, &self.watch(self.timeout));
-        plimsoll::command::end_children();
+        self.crew.leave(pid);
         let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
-        self.releases.push(Release { worker: self.started, pid, reason, proof });
+        self.releases.push(Release { worker: number, pid, reason, proof });
         let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));
         (end, kills)
     }
@@ -288,7 +319,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn worker(&self) -> Option<u32> {
-        (self.started > 0).then_some(self.started)
+        self.number
     }
 
     fn worker_rss(&self) -> Option<ByteSize> {
