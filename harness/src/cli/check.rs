@@ -12,7 +12,7 @@ use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::{Meter, MeterOptions, Metric};
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
-use plimsoll::run::{self, Options};
+use plimsoll::run::{self, Launcher, Launchers, Options};
 use plimsoll::timing::Protocol;
 
 use super::args::{
@@ -81,8 +81,20 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let options = options(parts, &check, &capture, ceilings);
     let mut launcher =
         WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter)?;
+    let reference = check.reference.kernel(capture.function_name());
+    if reference.is_some() && parts != Parts::Validate {
+        return Err("--reference is validate's: what is timed is judged against what was captured".into());
+    }
+    let reference = reference
+        .map(|spec| WorkerLauncher::new(spec, Some(check.python.clone()), check.timeout, &cancel, &meter))
+        .transpose()?;
+    let mut reference = reference.map(|launcher| launcher.named("reference"));
     let mut progress = RunProgress::new(&cancel);
-    let record = run::run(&capture, &mut launcher, &meter, &options, &mut progress);
+    let launchers = Launchers {
+        kernel: &mut launcher,
+        reference: reference.as_mut().map(|launcher| launcher as &mut dyn Launcher),
+    };
+    let record = run::run_against(&capture, launchers, &meter, &options, &mut progress);
     progress.finish();
     let record = record?;
 

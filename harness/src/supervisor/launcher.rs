@@ -29,6 +29,8 @@ const PROFILE_FACTOR: u32 = 10;
 pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
     identity: KernelIdentity,
+    /// What its workers are called in readings of memory.
+    name: &'static str,
     timeout: Duration,
     cancel: &'a Cancel,
     meter: &'a Meter,
@@ -80,6 +82,7 @@ impl<'a> WorkerLauncher<'a> {
     ) -> Result<Self, NoLauncher> {
         Ok(Self {
             identity: spec.identity()?,
+            name: "worker",
             command: WorkerCommand::new(spec, python)?,
             timeout,
             cancel,
@@ -91,6 +94,11 @@ impl<'a> WorkerLauncher<'a> {
             versions: BTreeMap::new(),
             unloadable: None,
         })
+    }
+
+    /// The same, its workers called `name` in readings of memory.
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     fn watch(&self, limit: Duration) -> Watch<'a> {
@@ -121,7 +129,7 @@ impl<'a> WorkerLauncher<'a> {
         });
         let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
         self.started += 1;
-        self.meter.name_process(process.pid(), &format!("worker {}", self.started));
+        self.meter.name_process(process.pid(), &format!("{} {}", self.name, self.started));
         let running = self.worker.insert(Running { process, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel() };
