@@ -152,7 +152,7 @@ def overhead(args, folder):
     table(["what", "measured", "of"], [
         ["`run -- true` over `true`", f"{more * 1e3:.2f} ms more", f"{statistics.median(bare) * 1e3:.2f} ms"],
         [f"a Python that computes and allocates for {args.seconds:.0f} s", f"{slower * 100:+.2f} %", f"{pairs[0][0]:.1f} s"],
-        ["resident in the guardian and the meter", f"{own['rss'] / MIB:.1f} MiB", f"proportional {own['pss'] / MIB:.1f} MiB"],
+        ["resident in the guardian and the meter", f"{own['rss'] / MIB:.1f} MiB", f"proportional {own['pss'] / MIB:.1f} MiB, marks {own['mark'] / MIB:.1f} MiB"],
     ])
 
 
@@ -163,13 +163,17 @@ def seconds(command):
 
 
 def own_memory(args):
-    """Marks of both processes while a command runs, summed, and their proportional sets."""
+    """What both processes have resident while a command runs, summed, their proportional sets, and their marks."""
     guardian = subprocess.Popen([args.plimsoll, "run", "--", "sleep", "3"], stderr=subprocess.DEVNULL)
     time.sleep(2)
     meter = Path(f"/proc/{guardian.pid}/task/{guardian.pid}/children").read_text().split()[0]
     of = lambda pid, file, field: int(re.search(rf"^{field}:\s+(\d+) kB", Path(f"/proc/{pid}/{file}").read_text(), re.MULTILINE)[1]) << 10
     both = (guardian.pid, meter)
-    own = {"rss": sum(of(pid, "status", "VmHWM") for pid in both), "pss": sum(of(pid, "smaps_rollup", "Pss") for pid in both)}
+    own = {
+        "rss": sum(of(pid, "status", "VmRSS") for pid in both),
+        "mark": sum(of(pid, "status", "VmHWM") for pid in both),
+        "pss": sum(of(pid, "smaps_rollup", "Pss") for pid in both),
+    }
     guardian.wait()
     return own
 

@@ -38,4 +38,4 @@ pub use output::OutputTap;
 pub use repeat::Repeats;
 pub use running::{Ended, Running, Step};
 pub use signal::Signal;
-pub use tree::end_children;
+pub use tree::{end_children, end_children_but};

@@ -1,13 +1,14 @@
 //! [`Running`]: a command under the meter, until it has ended.
 
 use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
 
-use super::end::{EndCause, Killed, ProcessEnd};
+use super::end::{EndCause, Killed, OomEvidence, ProcessEnd};
 use super::enforcement::{Enforcement, Guard};
 use super::error::CommandError;
 use super::oom::OomWatch;
@@ -209,7 +210,9 @@ impl Running {
         {
             whole.activity.set_reaped(line.cpu + adopted);
         }
-        let end = ProcessEnd::of(status, self.killed.as_ref(), self.oom.evidence(), self.guard.as_ref());
+        let killed = status.signal() == Some(libc::SIGKILL) || self.guard.is_some();
+        let oom = if killed { self.oom.evidence() } else { OomEvidence::default() };
+        let end = ProcessEnd::of(status, self.killed.as_ref(), oom, self.guard.as_ref());
         let mut verdicts = judge(&phases, &self.ceilings);
         if let EndCause::CeilingEnforced { metric, .. } = end.cause {
             verdicts.iter_mut().filter(|verdict| verdict.metric == metric).for_each(|verdict| enforced(verdict, &end));

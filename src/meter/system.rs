@@ -1,5 +1,7 @@
 //! [`SystemInfo`]: the machine and its settings that matter to memory, for the environment of a record.
 
+use std::io::Read as _;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +70,7 @@ impl SystemInfo {
         Ok(Self {
             kernel: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
             architecture: name.machine().to_string_lossy().into_owned(),
-            cpu: text("/proc/cpuinfo").and_then(|text| cpu_model(&text)),
+            cpu: cpu(),
             cpus: std::thread::available_parallelism().ok().and_then(|count| u32::try_from(count.get()).ok()),
             page: ByteSize::new(rustix::param::page_size() as u64),
             memory: memory.total,
@@ -80,6 +82,20 @@ impl SystemInfo {
             cgroup: CgroupLimits::read(),
         })
     }
+}
+
+/// The model of the processors. The first block of `/proc/cpuinfo` tells it where there is one a processor: reading those
+/// of a large machine takes milliseconds and interrupts every processor.
+fn cpu() -> Option<String> {
+    let mut first = Vec::new();
+    let mut file = std::fs::File::open("/proc/cpuinfo").ok()?;
+    file.by_ref().take(4096).read_to_end(&mut first).ok()?;
+    let mut known = cpu_model(&first);
+    if !first.starts_with(b"processor") || known.is_none() || !first.windows(2).any(|pair| pair == b"\n\n") {
+        file.read_to_end(&mut first).ok()?;
+        known = cpu_model(&first);
+    }
+    known
 }
 
 /// The first of the lines that name a processor: `model name` on x86, `Processor`, `cpu model` or `Model` elsewhere.

@@ -115,7 +115,8 @@ fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option
 
 /// The ceilings as flags of `run`, those that it has, each with a blank behind it.
 fn flags(ceilings: &Ceilings) -> String {
-    let arguments = Arguments::command();
+    let mut arguments = Arguments::command();
+    arguments.build();
     let run = arguments.find_subcommand("run").expect("there is a command `run`");
     let known = |flag: &str| run.get_arguments().any(|argument| argument.get_long() == Some(flag));
     let flag = |metric: Metric| metric.name().replace('_', "-");

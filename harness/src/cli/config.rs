@@ -2,11 +2,11 @@
 
 use std::env;
 
-use clap::{ArgAction, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _};
 use plimsoll::config::{Config, ConfigError, Kind, LIMITED, Resolved, find, settings};
 use plimsoll::report::terminal;
 
-use super::args::{Arguments, Command, ConfigCommand, ConfigFlags, ConfigShow};
+use super::args::{Ab, Arguments, Calibrate, Check, Command, ConfigCommand, ConfigFlags, ConfigShow, Gate, Run};
 use super::{Failed, output};
 
 /// The configuration of this call.
@@ -47,27 +47,28 @@ impl Settings {
 /// The arguments of this call, flags that are not given taken from the configuration, and that.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let parsed = |command: clap::Command| Arguments::from_arg_matches(&command.get_matches());
-    let arguments = parsed(command()).unwrap_or_else(|error| error.exit());
-    let Some(Use { name, flags, sections, label }) = Use::of(&arguments.command) else { return Ok((arguments, None)) };
+    let arguments = parsed(Arguments::command()).unwrap_or_else(|error| error.exit());
+    let Some(Use { name, augment, flags, sections, label }) = Use::of(&arguments.command) else {
+        return Ok((arguments, None));
+    };
     let Some(settings) = Settings::read(flags)? else { return Ok((arguments, None)) };
     if sections.is_empty() {
         return Ok((arguments, Some(settings)));
     }
     let set = Settings::of(Some(&settings), label.as_deref())?;
-    let command = command().mut_subcommand(name, |subcommand| with_defaults(subcommand, &set, sections));
+    // One whose arguments are not left to be laid out later. Help, which it lacks the words for, was given above.
+    let whole = |_| with_defaults(augment(clap::Command::new(name)), &set, sections);
+    let command = Arguments::command().mut_subcommand(name, whole);
     let arguments = parsed(command).unwrap_or_else(|error| error.exit());
     Ok((arguments, Some(settings)))
-}
-
-/// The command line. One run of each of a pair tells nothing, so that `ab` runs more.
-fn command() -> clap::Command {
-    Arguments::command().mut_subcommand("ab", |ab| ab.mut_arg("repeat", |repeat| repeat.default_value("10")))
 }
 
 /// How a command uses a configuration.
 struct Use<'a> {
     /// The subcommand.
     name: &'static str,
+    /// Gives it its arguments.
+    augment: fn(clap::Command) -> clap::Command,
     /// Which configuration.
     flags: &'a ConfigFlags,
     /// The sections that hold defaults of its flags.
@@ -79,28 +80,36 @@ struct Use<'a> {
 impl<'a> Use<'a> {
     /// `None` where it uses none.
     fn of(command: &'a Command) -> Option<Self> {
-        let run = |name, run: &'a super::args::Run| {
+        let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);
-            Self { name, flags: &run.config, sections: &["ceilings", "run", "report"], label: Some(label) }
+            Self { name, augment, flags: &run.config, sections: &["ceilings", "run", "report"], label: Some(label) }
         };
-        let check = |name, check: &'a super::args::Check| {
+        let check = |name, check: &'a Check| {
             let label = check.capture.file_name().map(|name| name.to_string_lossy().into_owned());
-            Self { name, flags: &check.config, sections: &["ceilings", "check", "report"], label }
+            let sections = &["ceilings", "check", "report"];
+            Self { name, augment: Check::augment_args, flags: &check.config, sections, label }
         };
-        let plain = |name, flags| Self { name, flags, sections: &[], label: None };
+        let plain = |name, flags| Self { name, augment: |command| command, flags, sections: &[], label: None };
         Some(match command {
-            Command::Run(arguments) => run("run", arguments),
-            Command::Ab(arguments) => run("ab", &arguments.run),
+            Command::Run(arguments) => run("run", Run::augment_args, arguments),
+            Command::Ab(arguments) => run("ab", Ab::augment_args, &arguments.run),
             Command::Check(arguments) => check("check", arguments),
             Command::Validate(arguments) => check("validate", arguments),
             Command::Profile(arguments) => check("profile", arguments),
-            Command::Gate(arguments) => Self { sections: &["report"], ..plain("gate", &arguments.history.config) },
+            Command::Gate(arguments) => {
+                Self { augment: Gate::augment_args, sections: &["report"], ..plain("gate", &arguments.history.config) }
+            }
             Command::Calibrate(arguments) => {
                 let label = super::run::label(arguments.label.as_deref(), &arguments.command);
-                Self { sections: &["run"], label: Some(label), ..plain("calibrate", &arguments.config) }
+                Self {
+                    augment: Calibrate::augment_args,
+                    sections: &["run"],
+                    label: Some(label),
+                    ..plain("calibrate", &arguments.config)
+                }
             }
             Command::BenchGate(arguments) => plain("bench-gate", &arguments.config),
-            Command::Config(super::args::ConfigCommand::Show(arguments)) => plain("config", &arguments.config),
+            Command::Config(ConfigCommand::Show(arguments)) => plain("config", &arguments.config),
             Command::History(command) => plain("history", command.config()),
             _ => return None,
         })
@@ -140,9 +149,11 @@ pub fn run(command: &ConfigCommand, settings: Option<&Settings>) -> Result<u8, F
 fn show(arguments: &ConfigShow, configured: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(configured, arguments.label.as_deref())?;
     let mut rows: Vec<[String; 3]> = Vec::new();
+    let mut command = Arguments::command();
+    command.build();
     for setting in settings() {
         let key = setting.key();
-        if let Some((variable, value)) = variable(setting.section, setting.name) {
+        if let Some((variable, value)) = variable(&command, setting.section, setting.name) {
             rows.push([key, value, format!("the environment, {variable}")]);
         } else if let Some(set) = set.get(&key) {
             rows.push([key, set.value.text(), set.origin.to_string()]);
@@ -164,7 +175,7 @@ fn show(arguments: &ConfigShow, configured: Option<&Settings>) -> Result<u8, Fai
 }
 
 /// The environment variable that sets what a setting sets, and its value.
-fn variable(section: &str, name: &str) -> Option<(String, String)> {
+fn variable(command: &clap::Command, section: &str, name: &str) -> Option<(String, String)> {
     let subcommand = match section {
         "ceilings" | "run" | "report" => "run",
         "check" => "check",
@@ -172,7 +183,6 @@ fn variable(section: &str, name: &str) -> Option<(String, String)> {
         "bench_gate" => "bench-gate",
         _ => return None,
     };
-    let command = Arguments::command();
     let argument = command.find_subcommand(subcommand)?.get_arguments().find(|argument| argument.get_id() == name)?;
     let variable = argument.get_env()?;
     Some((variable.to_string_lossy().into_owned(), env::var_os(variable)?.to_string_lossy().into_owned()))
@@ -191,11 +201,26 @@ mod tests {
                 // A ceiling without a flag is judged by the gate alone.
                 _ => continue,
             };
-            let command = command();
+            let mut command = Arguments::command();
+            command.build();
             let subcommand = command.find_subcommand(subcommand).unwrap();
             let known = subcommand.get_arguments().any(|argument| argument.get_id() == setting.name);
             assert!(known, "{} is no flag of {}", setting.name, subcommand.get_name());
         }
-        command().debug_assert();
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_that_are_laid_out_late_leave_a_command_its_words() {
+        let about = |command: &clap::Command| -> Vec<_> {
+            command.get_subcommands().map(|one| (one.get_name().to_owned(), one.get_about().cloned())).collect()
+        };
+        let mut command = Arguments::command();
+        let before = about(&command);
+        command.build();
+        let after = about(&command);
+        // A doc comment of arguments that are flattened into others takes the place of the command's own.
+        assert_eq!(before[..], after[..before.len()]);
+        assert!(before.len() > 20);
     }
 }

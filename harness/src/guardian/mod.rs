@@ -9,6 +9,7 @@
 //! outlive a kill of the whole job, but, as a parent beside the group, would keep the kernel from passing over Ctrl-Z where
 //! no shell is there to continue the job. It has the terminal's signals blocked instead.
 
+mod pages;
 mod signals;
 mod split;
 
@@ -16,6 +17,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::OnceLock;
 
+pub use pages::let_go;
 pub use signals::Signals;
 
 /// What the meter knows of its guardian.

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, WaitOptions};
 
-use super::Guarded;
 use super::signals::{HANDED_ON, Sent, Signals, tell};
+use super::{Guarded, pages};
 
 /// Which process this is after the split.
 pub enum Side {
@@ -37,6 +37,7 @@ pub fn split() -> io::Result<Side> {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             drop(ours);
+            pages::share_one_heap();
             Ok(Side::Meter(Guarded { signals: Signals::new(theirs)?, mask }))
         }
         pid => {
@@ -52,6 +53,7 @@ pub fn split() -> io::Result<Side> {
 fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
     let _ = pipe.set_nonblocking(true);
     let_go(pipe.as_raw_fd());
+    pages::let_go();
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
         // SAFETY: both point to memory of this frame or the caller's, which the call reads and writes.

@@ -102,7 +102,7 @@ impl CgroupReader {
 
     /// How long tasks waited for memory, and whose they are: of the group where it was given and tells.
     pub(crate) fn pressure(&self) -> (Option<MemoryPressure>, ActivityScope) {
-        match self.peak.group.pressure().filter(|_| self.given) {
+        match Some(&self.peak.group).filter(|_| self.given).and_then(Cgroup::pressure) {
             Some(pressure) => (Some(pressure), ActivityScope::Cgroup),
             None => (MemoryPressure::read(), ActivityScope::System),
         }
@@ -110,7 +110,8 @@ impl CgroupReader {
 
     /// Kills for memory, and among whose processes.
     pub(crate) fn oom_kills(&self) -> (Option<OomKills>, ActivityScope) {
-        match self.peak.group.oom_kills().ok().flatten().filter(|_| self.given) {
+        let group = Some(&self.peak.group).filter(|_| self.given);
+        match group.and_then(|group| group.oom_kills().ok()?) {
             Some(kills) => (Some(OomKills::new(kills)), ActivityScope::Cgroup),
             None => (OomKills::read().ok().flatten(), ActivityScope::System),
         }

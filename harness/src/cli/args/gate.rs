@@ -98,6 +98,8 @@ pub struct BenchGate {
     output is left away. Exit codes: 0 the second is no worse; 1 it is, broke a ceiling or failed; 2 bad usage; 3 it cannot \
     be told."
 )]
+// One run of each of a pair tells nothing.
+#[command(mut_arg("repeat", |repeat| repeat.default_value("10")))]
 pub struct Ab {
     /// What a figure of the second may be worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is
     /// any text), which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was
@@ -167,7 +169,7 @@ pub enum ConfigCommand {
     Show(ConfigShow),
 }
 
-/// Which configuration is used.
+// Which configuration is used.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigFlags {

@@ -28,7 +28,7 @@ impl HistoryCommand {
     }
 }
 
-/// Where the history is.
+// Where the history is.
 #[derive(Args)]
 pub struct HistoryFlags {
     /// The SQLite file [default: .plimsoll/history.sqlite]

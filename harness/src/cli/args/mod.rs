@@ -42,7 +42,9 @@ pub struct Arguments {
     pub command: Command,
 }
 
+// The arguments of a subcommand are laid out once it is the one that was asked for: there are many.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Validate a kernel on every entry of a capture, give the memory back, then profile it in batches
     Check(Check),

@@ -14,7 +14,7 @@ pub struct Report {
     pub documents: ReportFlags,
 }
 
-/// Documents of records. `-` is standard output.
+// Documents of records. `-` is standard output.
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Reports (FILE may be -, standard output)")]
 pub struct ReportFlags {

@@ -115,7 +115,7 @@ impl Run {
     }
 }
 
-/// Ceilings of a command. Each is absolute and of all of its processes together.
+// Ceilings of a command. Each is absolute and of all of its processes together.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Ceilings")]
 pub struct CeilingFlags {

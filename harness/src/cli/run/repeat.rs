@@ -21,6 +21,9 @@ use crate::live::Live;
 /// One part in so many of a processor's time goes into samples, however large the tree is.
 const SAMPLING_PARTS: u32 = 200;
 
+/// A run that has lasted for so long goes on: what only starting needed is given back then.
+const SETTLED: Duration = Duration::from_millis(500);
+
 /// What was run.
 pub struct Made {
     /// The runs that are recorded; at least one.
@@ -125,14 +128,21 @@ fn wait(
     mut kept: Option<(&mut Keeper, SoFar)>,
 ) -> Result<Ended, CommandError> {
     let mut signals = guardian::guarded().map(|guarded| &guarded.signals);
+    let mut settles = Some(Instant::now() + SETTLED);
     loop {
         let fds: Vec<_> = signals.iter().map(|signals| signals.fd()).chain(phases.fds()).collect();
-        match running.step_until(&fds, kept.as_ref().and_then(|(keeper, _)| keeper.due()))? {
+        let keeps = kept.as_ref().and_then(|(keeper, _)| keeper.due());
+        match running.step_until(&fds, keeps.into_iter().chain(settles).min())? {
             Step::Over => break,
             Step::Elapsed => {
-                if let Some((keeper, so_far)) = &mut kept {
+                if let Some((keeper, so_far)) = &mut kept
+                    && keeper.due().is_some_and(|due| due <= Instant::now())
+                {
                     keeper.keep(|| so_far(running.meter().so_far()));
                 }
+                // What made a record is not needed before the next one, either.
+                guardian::let_go();
+                settles = None;
             }
             Step::Ready => {
                 phases.begin(&running);
