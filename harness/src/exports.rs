@@ -1,8 +1,9 @@
-//! What a kernel's library finds in the worker: the functions of the TVM-FFI C ABI by which plain C raises errors.
+//! What a kernel's library finds in the worker: the functions of the TVM-FFI C ABI by which plain C raises
+//! errors and learns its stream.
 //!
 //! The program exports them (`build.rs`), so that a kernel that needs nothing else needs no `libtvm_ffi.so`.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 
 use plimsoll::kernel::library;
 
@@ -16,6 +17,12 @@ unsafe fn text(pointer: *const c_char) -> String {
     }
     // SAFETY: the caller's.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+/// The stream that the kernel is to launch on.
+#[unsafe(no_mangle)]
+pub extern "C" fn TVMFFIEnvGetStream(device_type: i32, device_id: i32) -> *mut c_void {
+    std::ptr::without_provenance_mut(library::stream(device_type, device_id))
 }
 
 /// Notes an error of the kernel on this thread.

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use plimsoll::ceiling::Ceilings;
 use plimsoll::meter::Viewer;
-use plimsoll::report::terminal::{LiveView, Palette, Screen};
+use plimsoll::report::terminal::{LiveView, Palette};
 use rustix::termios::tcgetwinsize;
 
 /// The time between two drawings: fast enough for the eye, and nothing beside the meter's own samples.
 const EVERY: Duration = Duration::from_millis(250);
 /// The view has at most so many rows.
 const ROWS: u16 = 12;
-/// On a terminal of fewer rows there is no room beside the command's output.
-const LEAST: u16 = 16;
+/// On a terminal of fewer rows there is no room beside the command's output, on one of fewer columns none for a figure.
+const LEAST: (u16, u16) = (16, 40);
 
 /// A view that is drawn until it is dropped.
 pub struct Live {
@@ -34,17 +34,17 @@ impl Live {
         if !std::io::stderr().is_terminal() {
             return None;
         }
-        size().filter(|&(rows, _)| rows >= LEAST)?;
+        size().filter(|&(rows, _)| rows >= LEAST.0)?;
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::Builder::new().name("live-view".to_owned()).spawn(move || {
             let mut region = Region::default();
             let mut view = LiveView::default();
             loop {
                 if let (Some((rows, columns)), Some(glance)) = (size(), viewer.glance(usize::from(ROWS))) {
-                    // A screen is never taken narrower than 60 columns; on one that is, a line would wrap.
-                    if rows >= LEAST && columns >= 60 {
-                        let screen = Screen::new(usize::from(columns), Palette::colour());
-                        let lines = view.lines(&glance, &ceilings, &screen, usize::from(ROWS));
+                    // It may be made smaller while the command runs, and larger again.
+                    if rows >= LEAST.0 && columns >= LEAST.1 {
+                        let room = (usize::from(columns), usize::from(ROWS));
+                        let lines = view.lines(&glance, &ceilings, &Palette::colour(), room);
                         region.draw(rows, &lines);
                     }
                 }

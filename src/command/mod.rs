@@ -40,4 +40,4 @@ pub use repeat::Repeats;
 pub use running::{Ended, Running, Step};
 pub use signal::Signal;
 pub use slurm::SlurmStep;
-pub use tree::end_children;
+pub use tree::{end_children, end_children_but};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::wait::reap_any;
 use crate::meter::{CpuTime, ProcessId, ProcessMemory, is_stopped, process_tree};
@@ -73,4 +73,23 @@ pub(super) fn reap_children() -> (usize, CpuTime) {
     let killed = kill_all(below);
     reap();
     (killed, cpu)
+}
+
+/// As [`end_children`], but for the children `spared` and the processes below them. Their statuses are left to who waits
+/// for them.
+pub fn end_children_but(spared: &[u32]) -> usize {
+    let own = std::process::id();
+    let below = || {
+        let spared: HashSet<ProcessId> = spared.iter().filter_map(|pid| process_tree(*pid).ok()).flatten().collect();
+        let tree = process_tree(own).unwrap_or_default();
+        let others: Vec<_> = tree.into_iter().filter(|id| id.pid != own && !spared.contains(id)).collect();
+        for id in &others {
+            // Fails for those that are no child of this process.
+            let _ = rustix::process::waitpid(Pid::from_raw(id.pid.cast_signed()), WaitOptions::NOHANG);
+        }
+        others
+    };
+    let killed = kill_all(below);
+    below();
+    killed
 }

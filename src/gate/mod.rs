@@ -33,6 +33,7 @@ pub mod report;
 mod runs;
 #[cfg(test)]
 mod simulation;
+mod speedup;
 mod subject;
 mod summary;
 
@@ -53,6 +54,7 @@ pub use propose::{Proposal, ProposedCeiling, Unavailable, propose};
 pub(crate) use ratchet::tests::run as sample_test_run;
 pub use ratchet::{Lowering, Ratchet, ratchet};
 pub use report::{BaselineRuns, FigureVerdict, GateReport, SubjectVerdict};
+pub use speedup::speedup;
 pub use subject::{Subject, SubjectKind};
 pub use summary::Summary;
 

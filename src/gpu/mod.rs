@@ -1,17 +1,33 @@
-//! NVIDIA GPUs: their driver, loaded at run time, and what they are.
+//! NVIDIA GPUs: their driver, loaded at run time, and what kernels need of a device.
 //!
 //! Nothing of CUDA is needed to build or to run: where there is no driver, [`Driver::load`] says so in a typed error, which
-//! commands that were told to use a GPU end with.
+//! commands that were told to use a GPU end with. A [`Gpu`] is a device in its primary context, with memory that is counted;
+//! a [`Ring`] carries storages to it and outputs back through a few pinned buffers; [`CudaClock`] and [`CudaCache`] are what
+//! the protocols of [`timing`](crate::timing) time launches with there.
+//!
+//! This code has run on an emulation of the driver alone, which the tests build; `harness/gpu-check.sh` runs it on a device.
 
+mod accounting;
+mod cache;
+mod clock;
+mod context;
 mod device;
 mod driver;
 mod error;
 mod name;
+mod ring;
+mod stream;
 
+pub use accounting::DeviceUse;
+pub use cache::CudaCache;
+pub use clock::CudaClock;
+pub use context::{DeviceMemory, Gpu, MemoryInfo};
 pub use device::{DeviceFacts, Devices, schema};
 pub use driver::Driver;
 pub use error::GpuError;
 pub use name::{ParsePlaceError, Place, PlaceKind};
+pub use ring::{ReadAt, Ring, TransferError, same};
+pub use stream::{Event, IdleCheck, Stream};
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@
 
 pub mod builtin;
 mod call;
+mod device_call;
 mod error;
 mod launch;
 pub mod library;
@@ -18,6 +19,7 @@ mod spec;
 
 pub use builtin::Builtin;
 pub use call::{Call, CapturedOutput};
+pub use device_call::{DeviceCall, DeviceRange};
 pub use error::KernelError;
 pub use launch::{Kernel, KernelIdentity, Launch};
 pub use operator::{Evaluation, Given, GivenValue, Operator};

@@ -10,8 +10,8 @@ use super::error::{RecordError, SCHEMA};
 use super::policy::Policy;
 use super::release::Release;
 use super::repeat::{RepeatedRun, cpu_time};
-use super::results::Results;
-use super::semantics::Semantics;
+use super::results::{EntryResult, Results};
+use super::semantics::{EntrySemantics, Semantics};
 use super::verdict::Verdict;
 use crate::command::ProcessEnd;
 use crate::meter::PhaseReadings;
@@ -96,22 +96,32 @@ impl Record {
             return Err(RecordError::BrokenDigest { stored: self.semantics_digest.clone(), computed });
         }
         let entries = self.semantics.capture().map_or(&[][..], |capture| &capture.entries);
-        let results = &self.results.entries;
-        if entries.len() != results.len() {
-            let detail = format!("{} entries but {} results", entries.len(), results.len());
+        one_result_an_entry(entries, &self.results.entries)?;
+        let Some(versus) = &self.results.versus else { return Ok(()) };
+        one_result_an_entry(entries, &versus.entries)?;
+        if versus.pairs.len() != entries.len() {
+            let detail = format!("{} entries but the pairs of {}", entries.len(), versus.pairs.len());
             return Err(RecordError::Inconsistent { detail });
-        }
-        for (at, (entry, result)) in entries.iter().zip(results).enumerate() {
-            if result.index != at || result.name != entry.name {
-                let detail = format!(
-                    "entry {at} is `{}` but its result is that of entry {} `{}`",
-                    entry.name, result.index, result.name
-                );
-                return Err(RecordError::Inconsistent { detail });
-            }
         }
         Ok(())
     }
+}
+
+fn one_result_an_entry(entries: &[EntrySemantics], results: &[EntryResult]) -> Result<(), RecordError> {
+    if entries.len() != results.len() {
+        let detail = format!("{} entries but {} results", entries.len(), results.len());
+        return Err(RecordError::Inconsistent { detail });
+    }
+    for (at, (entry, result)) in entries.iter().zip(results).enumerate() {
+        if result.index != at || result.name != entry.name {
+            let detail = format!(
+                "entry {at} is `{}` but its result is that of entry {} `{}`",
+                entry.name, result.index, result.name
+            );
+            return Err(RecordError::Inconsistent { detail });
+        }
+    }
+    Ok(())
 }
 
 /// A time as records write it: RFC 3339, UTC, to the millisecond.

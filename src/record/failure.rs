@@ -19,6 +19,8 @@ pub enum FailureKind {
     HostOom,
     /// The kernel could not get device memory.
     DeviceOom,
+    /// The kernel failed on the device so that its process could use the device no more.
+    DeviceFault,
     /// The kernel of the operating system killed the worker for memory; `evidence` shows it.
     OomKill,
     /// The worker was killed at a ceiling that was set for it.
@@ -41,13 +43,14 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Timeout,
         Self::Signal,
         Self::Exit,
         Self::Exception,
         Self::HostOom,
         Self::DeviceOom,
+        Self::DeviceFault,
         Self::OomKill,
         Self::Ceiling,
         Self::MutatedInput,
@@ -68,6 +71,7 @@ impl FailureKind {
             Self::Exception => "exception",
             Self::HostOom => "host-oom",
             Self::DeviceOom => "device-oom",
+            Self::DeviceFault => "device-fault",
             Self::OomKill => "oom-kill",
             Self::Ceiling => "ceiling",
             Self::MutatedInput => "mutated-input",

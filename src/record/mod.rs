@@ -34,6 +34,7 @@ pub(crate) mod sample;
 pub mod schema;
 mod semantics;
 mod verdict;
+mod versus;
 
 pub use differences::{Change, ChangeKind, Differences, Figures, MemoryDelta, TimingDelta, compare_records};
 pub use document::{Record, RunState, timestamp};
@@ -53,5 +54,7 @@ pub use repeat::RepeatedRun;
 pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
 pub use semantics::{
     Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
+    VersusSemantics,
 };
 pub use verdict::{Verdict, VerdictStatus, exit_code};
+pub use versus::{Pairs, Speedup, SpeedupInterval, Versus};

@@ -29,6 +29,8 @@ pub enum ReleaseReason {
     RssMark,
     /// Validation was over.
     BeforeProfiling,
+    /// Each pair of measurements of two kernels has workers of its own.
+    NextPair,
     /// An entry failed in a way that leaves its state in doubt.
     Failure,
     /// The run was over.

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::semantics::Aggregation;
+use super::versus::Versus;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
+use crate::gpu::DeviceUse;
 use crate::meter::Reading;
 use crate::timing::{Flush, Samples, Statistics, Stop};
 
@@ -18,22 +20,32 @@ pub struct Results {
     /// The timings of the entries as one figure, as the semantics' aggregation says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Statistics>,
+    /// The results of the kernel that this one was timed in turns with; absent of a kernel that was timed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<Versus>,
 }
 
 impl Results {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.timing.is_none()
+        self.entries.is_empty() && self.timing.is_none() && self.versus.is_none()
+    }
+}
+
+impl Aggregation {
+    /// The timings of `entries` as one figure; `None` where none was timed.
+    pub fn aggregate(self, entries: &[EntryResult]) -> Option<Statistics> {
+        let statistics = entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
+        let times: Vec<f64> = statistics.map(|statistics| self.time_ns(&statistics)).collect();
+        Statistics::of(&times)
     }
 
-    /// The timings of the entries as one figure; `None` where none was timed.
-    pub fn aggregate(&self, aggregation: Aggregation) -> Option<Statistics> {
-        let statistics = self.entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
-        let times: Vec<f64> = match aggregation {
-            Aggregation::EntryMeans => statistics.map(|entry| entry.mean_ns).collect(),
-            Aggregation::EntryMedians => statistics.map(|entry| entry.median_ns).collect(),
-        };
-        Statistics::of(&times)
+    /// The time of an entry that its durations come to.
+    pub const fn time_ns(self, statistics: &Statistics) -> f64 {
+        match self {
+            Self::EntryMeans => statistics.mean_ns,
+            Self::EntryMedians => statistics.median_ns,
+        }
     }
 }
 
@@ -97,6 +109,9 @@ pub struct Validation {
     /// The worker's largest resident set during the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<Reading>,
+    /// What it took of the memory of the GPU; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// Why there was no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -137,6 +152,7 @@ impl Validation {
             launch_ns: None,
             touched: None,
             peak_rss: None,
+            device: None,
             error: None,
             not_run: None,
         }
@@ -178,6 +194,9 @@ pub struct Profile {
     /// The index of the batch in which it was resident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
+    /// What the launch after the timed ones took of the memory of the GPU; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -219,6 +238,7 @@ impl Profile {
             flush: None,
             stop: None,
             batch: None,
+            device: None,
             error: None,
             not_run: None,
         }
@@ -239,11 +259,10 @@ mod tests {
         }
         results.entries[2].profile = Some(Profile::not_run("interrupted"));
         results.entries[3].profile = None;
-        let of = |aggregation| results.aggregate(aggregation).unwrap();
+        let of = |aggregation: Aggregation| aggregation.aggregate(&results.entries).unwrap();
         assert_eq!((of(Aggregation::EntryMeans).count, of(Aggregation::EntryMeans).mean_ns), (2, 5.5));
         assert_eq!(of(Aggregation::EntryMedians).mean_ns, 4.0);
-        results.entries.clear();
-        assert_eq!(results.aggregate(Aggregation::EntryMeans), None);
+        assert_eq!(Aggregation::EntryMeans.aggregate(&[]), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! [`Semantics`]: what the figures of a run mean, and the digest that two runs share when they mean the same.
 
+use std::num::NonZeroU32;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +70,18 @@ pub struct CaptureSemantics {
     /// How the timings of the entries became one figure; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
+    /// The kernel that it was timed in turns with; absent of a kernel that was timed alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<VersusSemantics>,
+}
+
+/// A kernel that another was timed in turns with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VersusSemantics {
+    /// The kernel.
+    pub kernel: KernelIdentity,
+    /// How often the two were measured side by side on each entry, each time by the whole protocol.
+    pub pairs: NonZeroU32,
 }
 
 /// One entry of the capture.

@@ -21,6 +21,7 @@ mod outcome;
 mod page;
 mod runs;
 pub mod snapshot;
+mod speedup;
 mod summary;
 pub mod terminal;
 #[cfg(test)]

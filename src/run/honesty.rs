@@ -120,7 +120,7 @@ mod tests {
     fn launched(memory: Vec<u8>, crc32: Option<u32>) -> Launched {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![4] };
         let outputs = vec![(String::new(), OutputValue::Tensor { spec, offset: 0, crc32 })];
-        Launched { outputs, memory: Box::new(memory), elapsed: Duration::ZERO, mutated: Vec::new() }
+        Launched { outputs, memory: Box::new(memory), elapsed: Duration::ZERO, mutated: Vec::new(), device: None }
     }
 
     #[test]

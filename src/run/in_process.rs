@@ -47,7 +47,7 @@ impl<K: Kernel> InProcess<K> {
             .into_iter()
             .map(|o| (o.path, OutputValue::Tensor { spec: o.spec, offset: o.offset as u64, crc32: None }))
             .collect();
-        Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new() }))
+        Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new(), device: None }))
     }
 }
 
@@ -120,6 +120,9 @@ impl From<KernelError> for Failure {
             | KernelError::NoOutputs { .. } => FailureKind::Unsupported,
             KernelError::OutOfMemory { .. } => FailureKind::HostOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "MemoryError" => FailureKind::HostOom,
+            KernelError::Raised { raised: Some(raised), .. } if raised.kind == "OutOfMemoryError" => {
+                FailureKind::DeviceOom
+            }
             _ => FailureKind::Exception,
         };
         Self::new(kind, error.to_string())

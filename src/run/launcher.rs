@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::bytes::ByteSize;
 use crate::capture::{Argument, Bound, Entry, TensorSpec};
-use crate::gpu::PlaceKind;
+use crate::gpu::{DeviceUse, PlaceKind};
 use crate::kernel::KernelIdentity;
 use crate::record::{Failure, Gpu, Release, ReleaseReason};
 use crate::timing::{Protocol, Samples};
@@ -46,6 +46,8 @@ pub struct Launched {
     pub elapsed: Duration,
     /// The arguments whose bytes the kernel changed.
     pub mutated: Vec<String>,
+    /// What it took of the memory of a GPU; absent where it ran on the CPU.
+    pub device: Option<DeviceUse>,
 }
 
 /// What timing an entry gave.

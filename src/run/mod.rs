@@ -5,6 +5,8 @@
 //!                         -> profile: batches under the byte cap, each entry timed by itself -> verdicts -> record
 //! ```
 //!
+//! [`versus`] does so for two kernels, and times them in turns instead of batches.
+//!
 //! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
 //! entry: there is a result for every entry of the capture in every record.
 
@@ -22,11 +24,13 @@ mod profile;
 mod session;
 mod validate;
 mod verdicts;
+mod versus;
 
 pub use facade::{Report, Validation};
 pub use in_process::InProcess;
 pub use launcher::{Job, Launched, Launcher, OutputValue, Timed};
 pub use observer::{Observer, Phase};
-pub use options::Options;
+pub use options::{DEFAULT_PAIRS, Options};
 pub use placement::{OUTPUT_ALIGNMENT, Placed, Placement};
 pub use session::{RunError, run};
+pub use versus::versus;

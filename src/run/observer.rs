@@ -11,6 +11,8 @@ pub enum Phase {
     Release,
     /// Every entry is timed, batch by batch.
     Profile,
+    /// Every entry is timed with two kernels in turns.
+    Versus,
 }
 
 impl Phase {
@@ -20,6 +22,7 @@ impl Phase {
             Self::Validate => "validate",
             Self::Release => "release",
             Self::Profile => "profile",
+            Self::Versus => "versus",
         }
     }
 }

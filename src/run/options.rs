@@ -1,5 +1,6 @@
 //! [`Options`]: what a run does and how it manages memory.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::bytes::ByteSize;
@@ -9,6 +10,9 @@ use crate::capture::store::VerifyObjects;
 use crate::ceiling::Ceilings;
 use crate::compare::Comparison;
 use crate::timing::Protocol;
+
+/// Two more than an interval of 99 % takes.
+pub const DEFAULT_PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// What a run does and how it manages memory. The defaults validate and profile as the command line does without flags.
 #[derive(Clone, Debug)]
@@ -23,6 +27,10 @@ pub struct Options {
     pub mutates: Vec<String>,
     /// How launches are timed.
     pub protocol: Protocol,
+    /// How often two kernels are measured side by side on each entry ([`versus`](super::versus)).
+    pub pairs: NonZeroU32,
+    /// How many times as fast as the other the kernel has to be, where that is judged.
+    pub min_speedup: Option<f64>,
     /// The most bytes that may be resident together while profiling.
     pub batch_bytes: ByteSize,
     /// What becomes of an entry that exceeds `batch_bytes` by itself.
@@ -55,6 +63,8 @@ impl Default for Options {
             comparison: None,
             mutates: Vec::new(),
             protocol: Protocol::default(),
+            pairs: DEFAULT_PAIRS,
+            min_speedup: None,
             batch_bytes: ByteSize::gib(1),
             over_cap: OverCap::Alone,
             recycle_after: Some(ByteSize::gib(16)),

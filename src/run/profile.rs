@@ -3,7 +3,9 @@
 use crate::capture::batch::Batch;
 use crate::capture::{Bound, Entry};
 use crate::compare::Comparison;
+use crate::gpu::DeviceUse;
 use crate::record::{EntryResult, Failure, FailureKind, Profile};
+use crate::timing::Samples;
 
 use super::entries::Entries;
 use super::honesty::Honesty;
@@ -53,7 +55,8 @@ pub(super) fn profile(
         launcher.profile(&jobs, options.protocol, &mut |at, timed| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
-            results[index].profile = Some(timed.map_or_else(Profile::failed, |timed| profiled(timed, number)));
+            results[index].profile =
+                Some(timed.map_or_else(Profile::failed, |timed| profiled(timed.samples, timed.again.device, number)));
             observer.entry(Phase::Profile, &results[index]);
         });
         launcher.release();
@@ -68,13 +71,13 @@ pub(super) fn profile(
     }
 }
 
-fn not_validated(result: &EntryResult) -> Option<String> {
+pub(super) fn not_validated(result: &EntryResult) -> Option<String> {
     let validation = result.validation.as_ref()?;
     (!validation.passed()).then(|| "it did not pass its validation".to_owned())
 }
 
 /// The timing, if the kernel still gives what was captured.
-fn rechecked(
+pub(super) fn rechecked(
     timed: Timed,
     entry: &Entry,
     rule: Option<&Comparison>,
@@ -95,10 +98,10 @@ fn rechecked(
     Ok(timed)
 }
 
-fn profiled(timed: Timed, batch: usize) -> Profile {
-    let samples = timed.samples;
+/// The profile of an entry that was resident in the batch of this number.
+pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, batch: usize) -> Profile {
     match samples.statistics() {
-        Some(statistics) => Profile::timed(statistics, samples, batch),
+        Some(statistics) => Profile { device, ..Profile::timed(statistics, samples, batch) },
         None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
     }
 }

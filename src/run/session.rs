@@ -1,5 +1,6 @@
 //! The whole way of a run: manifest, validation, release, profiling, verdicts, record.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
@@ -11,9 +12,9 @@ use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
-    Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment,
-    Policy, Record, RecordError, Recycling, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict,
-    exit_code, timestamp,
+    Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment, Gpu,
+    Policy, Record, RecordError, Recycling, Release, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind,
+    Verdict, exit_code, timestamp,
 };
 
 use super::entries::Entries;
@@ -58,7 +59,7 @@ pub fn run(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
-    let (started, clock) = (SystemTime::now(), Instant::now());
+    let session = Session::begin(capture, options);
     let begin = if options.validate { Phase::Validate } else { Phase::Profile };
     meter.phase(begin.name());
     let planned = manifest(capture, options.digest);
@@ -88,44 +89,91 @@ pub fn run(
     }
     let phases = meter.finish();
     verifier.remember();
-    let releases = launcher.releases();
 
     let mut verdicts = Vec::new();
     if options.validate {
-        verdicts.push(verdicts::validation(&results));
+        verdicts.push(verdicts::validation("validation", &results));
     }
     if options.profile {
-        verdicts.push(verdicts::profile(&results));
+        verdicts.push(verdicts::profile("profile", &results));
     }
-    if !releases.is_empty() {
-        verdicts.push(verdicts::release(&releases));
-    }
-    verdicts.extend(ceiling_verdicts(&phases, options));
-    let mut results = Results { entries: results, timing: None };
-    results.timing = semantics.aggregation.and_then(|how| results.aggregate(how));
-    let semantics = Semantics::Capture(semantics);
-    Ok(Record {
-        schema: SCHEMA.to_owned(),
-        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
-        command: options.command.clone(),
-        state: if observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
-        started: timestamp(started),
-        wall_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        semantics_digest: semantics.digest(),
+    let timing = semantics.aggregation.and_then(|how| how.aggregate(&results));
+    session.record(Ended {
         semantics,
-        policy: Policy::Capture(policy(capture, options, batches)),
-        environment: Environment { gpus: launcher.gpus(), ..Environment::of(SystemInfo::read()?, launcher.versions()) },
+        batches,
         phases,
-        end: None,
-        runs: Vec::new(),
-        releases,
-        results,
-        exit_code: exit_code(&verdicts),
+        releases: launcher.releases(),
+        gpus: launcher.gpus(),
+        versions: launcher.versions(),
+        results: Results { entries: results, timing, versus: None },
         verdicts,
+        interrupted: observer.cancelled(),
     })
 }
 
-fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
+/// A run that has begun.
+pub(super) struct Session<'a> {
+    capture: &'a Capture,
+    options: &'a Options,
+    started: SystemTime,
+    clock: Instant,
+}
+
+/// What a run came to.
+pub(super) struct Ended {
+    pub semantics: CaptureSemantics,
+    pub batches: Vec<Batch>,
+    pub phases: Vec<PhaseReadings>,
+    pub releases: Vec<Release>,
+    pub gpus: Vec<Gpu>,
+    pub versions: BTreeMap<String, String>,
+    pub results: Results,
+    /// On the results; those on releases and ceilings come after them.
+    pub verdicts: Vec<Verdict>,
+    pub interrupted: bool,
+}
+
+impl<'a> Session<'a> {
+    /// A run that begins now.
+    pub fn begin(capture: &'a Capture, options: &'a Options) -> Self {
+        Self { capture, options, started: SystemTime::now(), clock: Instant::now() }
+    }
+
+    /// The record of the run, which is over.
+    ///
+    /// # Errors
+    /// The system cannot be read.
+    pub fn record(self, ended: Ended) -> Result<Record, RunError> {
+        let Ended { semantics, batches, phases, releases, gpus, versions, results, mut verdicts, interrupted } = ended;
+        if !releases.is_empty() {
+            verdicts.push(verdicts::release(&releases));
+        }
+        verdicts.extend(ceiling_verdicts(&phases, self.options));
+        let semantics = Semantics::Capture(semantics);
+        Ok(Record {
+            schema: SCHEMA.to_owned(),
+            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.options.command.clone(),
+            state: if interrupted { RunState::Interrupted } else { RunState::Complete },
+            started: timestamp(self.started),
+            wall_ns: u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            semantics_digest: semantics.digest(),
+            semantics,
+            policy: Policy::Capture(policy(self.capture, self.options, batches)),
+            environment: Environment { gpus, ..Environment::of(SystemInfo::read()?, versions) },
+            phases,
+            end: None,
+            runs: Vec::new(),
+            releases,
+            results,
+            exit_code: exit_code(&verdicts),
+            verdicts,
+        })
+    }
+}
+
+/// The batches of a capture whose entries are resident as `planned` says.
+pub(super) fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
     // An entry that could not be read takes no memory; its turn will say why it failed.
     let residencies = planned.iter().map(|p| Ok::<_, Infallible>(p.residency.clone().unwrap_or_default()));
     batch::plan(residencies, ByteBudget::from(options.batch_bytes), options.over_cap).map_err(|error| match error {
@@ -136,7 +184,13 @@ fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> 
     })
 }
 
-fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], options: &Options) -> CaptureSemantics {
+/// What a run of the kernel of `launcher` by itself measures.
+pub(super) fn semantics(
+    capture: &Capture,
+    launcher: &dyn Launcher,
+    planned: &[Planned],
+    options: &Options,
+) -> CaptureSemantics {
     let operator = capture.function_name().to_owned();
     let rule = || options.comparison.unwrap_or_else(|| Comparison::for_operator(&operator));
     CaptureSemantics {
@@ -148,10 +202,12 @@ fn semantics(capture: &Capture, launcher: &dyn Launcher, planned: &[Planned], op
         mutates: options.mutates.clone(),
         timing: options.profile.then_some(options.protocol),
         aggregation: options.profile.then(|| Aggregation::of(options.protocol)),
+        versus: None,
     }
 }
 
-fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
+/// A place for the result of each entry.
+pub(super) fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
     let result = |(index, p): (usize, &Planned)| EntryResult {
         index,
         name: p.semantics.name.clone(),

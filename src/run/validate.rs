@@ -90,6 +90,7 @@ fn validate_entry(
         }
         let blindness = blind_spots(&entry, &mapped, before, rule)?;
         let mut validation = Validation::compared(leaves, Some(blindness));
+        validation.device = launched.device;
         validation.launch_ns = u64::try_from(launched.elapsed.as_nanos()).ok();
         Ok((validation, entry, mapped))
     };

@@ -1,9 +1,9 @@
 //! Verdicts on the results of a run.
 
-use crate::record::{EntryResult, ProfileStatus, Release, ValidationStatus, Verdict, VerdictStatus};
+use crate::record::{EntryResult, ProfileStatus, Release, Speedup, ValidationStatus, Verdict, VerdictStatus};
 
 /// Whether every entry passed its validation.
-pub(super) fn validation(results: &[EntryResult]) -> Verdict {
+pub(super) fn validation(subject: &str, results: &[EntryResult]) -> Verdict {
     let count = |wanted| results.iter().filter_map(|r| r.validation.as_ref()).filter(|v| v.status == wanted).count();
     let [passed, mismatched, failed, not_run] =
         [ValidationStatus::Passed, ValidationStatus::Mismatch, ValidationStatus::Error, ValidationStatus::NotRun]
@@ -21,11 +21,11 @@ pub(super) fn validation(results: &[EntryResult]) -> Verdict {
             message.push_str(&format!(", {count} {what}"));
         }
     }
-    verdict("validation", mismatched + failed, not_run, message)
+    verdict(subject, mismatched + failed, not_run, message)
 }
 
 /// Whether every entry was timed.
-pub(super) fn profile(results: &[EntryResult]) -> Verdict {
+pub(super) fn profile(subject: &str, results: &[EntryResult]) -> Verdict {
     let count = |wanted| results.iter().filter_map(|r| r.profile.as_ref()).filter(|p| p.status == wanted).count();
     let [timed, failed, not_run] = [ProfileStatus::Timed, ProfileStatus::Error, ProfileStatus::NotRun].map(count);
     let mut message = format!("{timed} of {} entries timed", results.len());
@@ -34,7 +34,7 @@ pub(super) fn profile(results: &[EntryResult]) -> Verdict {
             message.push_str(&format!(", {count} {what}"));
         }
     }
-    verdict("profile", failed, not_run, message)
+    verdict(subject, failed, not_run, message)
 }
 
 /// Whether every worker is gone. That MemAvailable came back is recorded with each release, but other programs move it
@@ -45,6 +45,28 @@ pub(super) fn release(releases: &[Release]) -> Verdict {
     let message =
         format!("{} of {} workers gone, MemAvailable back after {recovered}", releases.len() - left, releases.len());
     verdict("release", left, 0, message)
+}
+
+/// Whether a kernel is at least `least` times as fast as the other: only an interval that lies on one side of it can tell.
+pub(super) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Verdict {
+    let Some(speedup) = speedup else {
+        let message =
+            format!("no entry was timed with both kernels, and {least} times as fast as {other} was asked for");
+        return Verdict::new("speedup", VerdictStatus::Inconclusive, message);
+    };
+    let (status, between) = match speedup.interval {
+        Some(interval) => {
+            let status = match (interval.low >= least, interval.high < least) {
+                (true, _) => VerdictStatus::Pass,
+                (_, true) => VerdictStatus::Fail,
+                _ => VerdictStatus::Inconclusive,
+            };
+            (status, format!("between {:.3} and {:.3}", interval.low, interval.high))
+        }
+        None => (VerdictStatus::Inconclusive, format!("of {} pairs, too few for an interval", speedup.pairs)),
+    };
+    let message = format!("{:.3} times as fast as {other}, {between}, where {least} is asked for", speedup.ratio);
+    Verdict::new("speedup", status, message)
 }
 
 fn verdict(subject: &str, failed: usize, missing: usize, message: String) -> Verdict {

@@ -31,6 +31,13 @@ impl Samples {
         Self { launches_per_sample: 1, durations_ns, flush: None, stop: None }
     }
 
+    /// Adds those of a later measurement by the same protocol. What ended the two is told of the one whose mean is known
+    /// less well.
+    pub fn extend(&mut self, later: Self) {
+        self.durations_ns.extend(later.durations_ns);
+        self.stop = self.stop.max(later.stop);
+    }
+
     /// The summary of the durations; `None` where there are none.
     pub fn statistics(&self) -> Option<Statistics> {
         Statistics::of(&self.durations_ns)

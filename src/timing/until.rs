@@ -12,7 +12,7 @@ use super::statistics::Statistics;
 pub const MOST_LAUNCHES: u32 = 10_000;
 
 /// What ended a measurement by [`Protocol::Until`](super::Protocol::Until).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// The relative standard error of the mean was reached.

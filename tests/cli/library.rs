@@ -32,7 +32,8 @@ pub fn built(scene: &Scene, path: &str) -> PathBuf {
     library
 }
 
-fn kernel(library: &Path, name: &str) -> String {
+/// The name of a kernel of a library, the only one where `name` is empty.
+pub fn kernel(library: &Path, name: &str) -> String {
     let separator = if name.is_empty() { "" } else { ":" };
     format!("lib:{}{separator}{name}", library.display())
 }

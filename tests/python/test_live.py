@@ -21,12 +21,12 @@ SET, WHOLE = "\x1b[1;18r", "\x1b[r"
 
 @unittest.skipUnless(PLIMSOLL, "not run: plimsoll is not built")
 class Live(unittest.TestCase):
-    def run_on_a_terminal(self, code, until=(), rows=30):
+    def run_on_a_terminal(self, code, until=(), rows=30, columns=100):
         """Runs a Python program under the live view; gives the exit code and all that reached the terminal. Where `until` is
         given, Ctrl-C is typed once all of it was seen."""
         child, terminal = pty.fork()
         if child == 0:
-            termios.tcsetwinsize(0, (rows, 100))
+            termios.tcsetwinsize(0, (rows, columns))
             os.execv(PLIMSOLL, [str(PLIMSOLL), "run", "--live", "--peak-rss", "1GiB", "--", sys.executable, "-c", code])
         seen, deadline = "", time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -52,6 +52,18 @@ class Live(unittest.TestCase):
         report = seen.rindex("HOLDS")
         self.assertLess(seen.rindex(WHOLE), report, "the terminal is whole before the report")
         self.assertNotIn("\x1b[19;1H", seen[report:])
+
+    def test_nothing_is_cut_on_a_narrow_terminal(self):
+        for columns in (40, 80):
+            with self.subTest(columns=columns):
+                code, seen = self.run_on_a_terminal("import time; time.sleep(.7)", columns=columns)
+                self.assertEqual(code, 0, seen)
+                drawn = re.findall(r"\x1b\[\d+;1H([^\n]*?)\x1b\[0m\x1b\[K", seen)
+                drawn = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in drawn]
+                self.assertTrue(any(line.rstrip().endswith("peak_rss ≤ 1.00 GiB") for line in drawn), drawn)
+                self.assertTrue(any(re.search(r"\d+ +[\d.]+ MiB +.*python", line) for line in drawn), drawn)
+                for line in drawn:
+                    self.assertTrue(len(line) < columns and "…" not in line, line)
 
     def test_ctrl_c_ends_the_command_and_the_view(self):
         # A Python that is interrupted while it starts ends otherwise.

@@ -21,7 +21,7 @@ use super::args::{
 use super::{Failed, devices, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
-use crate::supervisor::WorkerLauncher;
+use crate::supervisor::{Crew, WorkerLauncher};
 
 /// The record's name where none is given.
 const DEFAULT_RECORD: &str = "plimsoll-record.json";
@@ -36,18 +36,22 @@ pub enum Parts {
 
 /// Runs the parts and gives the exit code of the record's verdicts.
 pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
+    if parts == Parts::Validate && check.versus.vs.is_some() {
+        return Err(
+            "`validate` times nothing: `plimsoll check --vs` validates both kernels and times them in turns".into()
+        );
+    }
     let cancel = Cancel::install()?;
     // Daemons and orphans of workers stay below this process, where they are metered and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
     let gpu = match check.device {
         Place::Cpu => None,
         Place::Cuda(index) => {
-            if matches!(check.kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
-                return Err(format!(
-                    "{} runs on the CPU: --device {} takes lib: and py: kernels",
-                    check.kernel, check.device
-                )
-                .into());
+            let runs_on_cpu = |kernel: &&KernelSpec| matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_));
+            let kernels = [Some(&check.kernel), check.versus.vs.as_ref()];
+            if let Some(kernel) = kernels.into_iter().flatten().find(runs_on_cpu) {
+                let device = check.device;
+                return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
             }
             match devices::find(index) {
                 Ok(facts) => Some(facts),
@@ -75,14 +79,19 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         ..MeterOptions::default()
     })?;
     meter.name_process(std::process::id(), "supervisor");
-    if gpu.is_some() {
-        return Err("kernels are not launched on GPUs in this version".into());
-    }
     let options = options(parts, &check, &capture, ceilings);
-    let mut launcher =
-        WorkerLauncher::new(check.kernel.clone(), Some(check.python.clone()), check.timeout, &cancel, &meter)?;
+    let crew = Crew::default();
+    let launcher = |kernel: &KernelSpec| {
+        let python = Some(check.python.clone());
+        WorkerLauncher::new(kernel.clone(), python, gpu.clone(), check.timeout, &cancel, &meter, &crew)
+    };
+    let mut kernel = launcher(&check.kernel)?;
+    let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;
     let mut progress = RunProgress::new(&cancel);
-    let record = run::run(&capture, &mut launcher, &meter, &options, &mut progress);
+    let record = match &mut other {
+        Some(other) => run::versus(&capture, &mut [&mut kernel, other], &meter, &options, &mut progress),
+        None => run::run(&capture, &mut kernel, &meter, &options, &mut progress),
+    };
     progress.finish();
     let record = record?;
 
@@ -116,6 +125,8 @@ fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -
         comparison: Some(comparison(&check.comparison, capture.function_name())),
         mutates: check.mutates.clone(),
         protocol: protocol(&check.timing),
+        pairs: check.versus.pairs,
+        min_speedup: check.versus.min_speedup,
         batch_bytes: check.memory.batch_bytes,
         over_cap: match check.memory.over_cap {
             OverCapRule::Alone => OverCap::Alone,

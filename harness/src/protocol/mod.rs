@@ -9,6 +9,7 @@ mod value;
 use std::path::PathBuf;
 
 use plimsoll::capture::TensorSpec;
+use plimsoll::gpu::DeviceUse;
 use plimsoll::kernel::{CapturedOutput, KernelSpec};
 use plimsoll::timing::{Protocol, Samples};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -55,6 +56,9 @@ pub enum Request {
         protocol: u32,
         /// What to load.
         kernel: KernelSpec,
+        /// The number of the GPU to launch it on; absent where that is the CPU.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        device: Option<u32>,
     },
     /// Launch the kernel once and leave its outputs in the shared memory.
     Launch {
@@ -122,6 +126,9 @@ pub struct Outcome {
     /// The arguments whose bytes the kernel changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutated: Vec<String>,
+    /// What it took of the device's memory; absent on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
 }
 
 /// Why a worker could not do what it was asked.
@@ -134,12 +141,16 @@ pub enum ErrorKind {
     HostOom,
     /// Device memory could not be allocated.
     DeviceOom,
+    /// The device can be used no more in this process: the worker is to be replaced.
+    DeviceFault,
     /// The kernel or the worker does not support the call.
     Unsupported,
     /// An input could not be mapped, or shrank.
     Input,
     /// The kernel gave what it had kept.
     StaleOutput,
+    /// The device went on after the launch had ended.
+    LateWrite,
 }
 
 /// What a worker says.
@@ -216,7 +227,7 @@ mod tests {
 
     #[test]
     fn messages_are_written_as_the_protocol_says() {
-        let hello = Request::Hello { protocol: VERSION, kernel: "builtin:embedding".parse().unwrap() };
+        let hello = Request::Hello { protocol: VERSION, kernel: "builtin:embedding".parse().unwrap(), device: None };
         let text = r#"{"type":"hello","protocol":2,"kernel":{"builtin":"embedding"}}"#;
         assert_eq!(serde_json::to_string(&hello).unwrap(), text);
         let text = r#"{"type":"error","id":7,"index":null,"kind":"host-oom","message":"m","detail":null}"#;

@@ -73,6 +73,8 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
         ErrorKind::Unsupported => FailureKind::Unsupported,
         ErrorKind::Input => FailureKind::Input,
         ErrorKind::StaleOutput => FailureKind::StaleOutput,
+        ErrorKind::DeviceFault => FailureKind::DeviceFault,
+        ErrorKind::LateWrite => FailureKind::LateWrite,
     };
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
 }

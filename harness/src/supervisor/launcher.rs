@@ -1,13 +1,15 @@
 //! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use plimsoll::ByteSize;
+use plimsoll::gpu::{DeviceFacts, PlaceKind};
 use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
 use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
-use plimsoll::record::{Failure, FailureKind, Release, ReleaseReason};
+use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
 use plimsoll::run::{Job, Launched, Launcher, Timed};
 use plimsoll::timing::Protocol;
 
@@ -28,13 +30,16 @@ const PROFILE_FACTOR: u32 = 10;
 /// Runs a kernel in one worker after the other.
 pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
+    /// What kernels are launched on; absent where that is the CPU.
+    gpu: Option<DeviceFacts>,
     identity: KernelIdentity,
     timeout: Duration,
     cancel: &'a Cancel,
     meter: &'a Meter,
+    crew: &'a Crew,
     worker: Option<Running>,
-    /// Workers started so far.
-    started: u32,
+    /// The number of the last worker.
+    number: Option<u32>,
     requests: u64,
     releases: Vec<Release>,
     versions: BTreeMap<String, String>,
@@ -60,8 +65,33 @@ fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
 
+/// The workers of all launchers of a run.
+#[derive(Debug, Default)]
+pub struct Crew {
+    started: Cell<u32>,
+    /// Their process ids, while they run.
+    running: RefCell<Vec<u32>>,
+}
+
+impl Crew {
+    /// Takes in a worker that has started, and gives it its number, from 1.
+    fn enter(&self, pid: u32) -> u32 {
+        self.running.borrow_mut().push(pid);
+        self.started.set(self.started.get() + 1);
+        self.started.get()
+    }
+
+    /// Ends whatever a worker that has ended left behind. The others are spared, and what they have started.
+    fn leave(&self, pid: u32) {
+        let mut running = self.running.borrow_mut();
+        running.retain(|other| *other != pid);
+        plimsoll::command::end_children_but(&running);
+    }
+}
+
 struct Running {
     process: WorkerProcess,
+    number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
 }
@@ -74,18 +104,22 @@ impl<'a> WorkerLauncher<'a> {
     pub fn new(
         spec: KernelSpec,
         python: Option<std::path::PathBuf>,
+        gpu: Option<DeviceFacts>,
         timeout: Duration,
         cancel: &'a Cancel,
         meter: &'a Meter,
+        crew: &'a Crew,
     ) -> Result<Self, NoLauncher> {
         Ok(Self {
             identity: spec.identity()?,
             command: WorkerCommand::new(spec, python)?,
+            gpu,
             timeout,
             cancel,
             meter,
+            crew,
             worker: None,
-            started: 0,
+            number: None,
             requests: 0,
             releases: Vec::new(),
             versions: BTreeMap::new(),
@@ -120,11 +154,13 @@ impl<'a> WorkerLauncher<'a> {
             Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
         });
         let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
-        self.started += 1;
-        self.meter.name_process(process.pid(), &format!("worker {}", self.started));
-        let running = self.worker.insert(Running { process, available_before, oom_kills });
+        let number = self.crew.enter(process.pid());
+        self.number = Some(number);
+        self.meter.name_process(process.pid(), &format!("worker {number}"));
+        let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
-        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel() };
+        let device = self.gpu.as_ref().map(|gpu| gpu.index);
+        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device };
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;
@@ -167,22 +203,36 @@ impl<'a> WorkerLauncher<'a> {
         reason: ReleaseReason,
         how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
     ) -> (End, Option<u64>) {
-        let Running { process, available_before, oom_kills: before } = running;
+        let Running { process, number, available_before, oom_kills: before } = running;
         let pid = process.pid();
         let release = meter::Release::begin(process.id(), available_before);
         self.meter.observe_exit(pid);
         let end = how(process, &self.watch(self.timeout));
-        plimsoll::command::end_children();
+        self.crew.leave(pid);
         let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
-        self.releases.push(Release { worker: self.started, pid, reason, proof });
+        self.releases.push(Release { worker: number, pid, reason, proof });
         let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));
         (end, kills)
     }
 }
 
+/// Whether a worker that failed so is of no more use: what was allocated before the allocation that failed may still be
+/// held, and a device that faulted stays so for the process.
+fn is_spent(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::HostOom | FailureKind::DeviceOom | FailureKind::DeviceFault)
+}
+
 impl Launcher for WorkerLauncher<'_> {
     fn kernel(&self) -> KernelIdentity {
         self.identity.clone()
+    }
+
+    fn place(&self) -> PlaceKind {
+        if self.gpu.is_some() { PlaceKind::Cuda } else { PlaceKind::Cpu }
+    }
+
+    fn gpus(&self) -> Vec<Gpu> {
+        self.gpu.iter().map(Gpu::from).collect()
     }
 
     fn by_name(&self) -> bool {
@@ -201,8 +251,7 @@ impl Launcher for WorkerLauncher<'_> {
             }
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);
-                if matches!(failure.kind, FailureKind::HostOom | FailureKind::DeviceOom) {
-                    // What was allocated before the one that failed may still be held.
+                if is_spent(failure.kind) {
                     self.recycle(ReleaseReason::Failure);
                 }
                 Err(failure)
@@ -254,7 +303,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn worker(&self) -> Option<u32> {
-        (self.started > 0).then_some(self.started)
+        self.number
     }
 
     fn worker_rss(&self) -> Option<ByteSize> {
@@ -298,7 +347,13 @@ impl WorkerLauncher<'_> {
                     }
                 }
                 Ok(Reply::Error { id: Some(of), index: Some(at), kind, message, detail }) if (of, at) == (id, done) => {
-                    each(*index, Err(death::reported(kind, message, detail)));
+                    let failure = death::reported(kind, message, detail);
+                    let faulted = failure.kind == FailureKind::DeviceFault;
+                    each(*index, Err(failure));
+                    if faulted {
+                        self.recycle(ReleaseReason::Failure);
+                        return (done + 1, None);
+                    }
                 }
                 Ok(other) => {
                     return (done, Some(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))));

@@ -40,7 +40,7 @@ impl Drop for OutputMemory {
 /// # Errors
 /// What in the worker's answer cannot be.
 pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
-    let Outcome { elapsed_ns, outputs: leaves, mutated } = outcome;
+    let Outcome { elapsed_ns, outputs: leaves, mutated, device } = outcome;
     let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
     let mut outputs = Vec::with_capacity(leaves.len());
     for leaf in leaves {
@@ -63,5 +63,5 @@ pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
     });
     let file = memory.try_clone().map_err(|e| format!("outputs that cannot be kept: {e}"))?;
     let memory = OutputMemory { map: map.transpose()?, file, bytes: size };
-    Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated })
+    Ok(Launched { outputs, memory: Box::new(memory), elapsed: Duration::from_nanos(elapsed_ns), mutated, device })
 }

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use plimsoll::capture::CaptureError;
+use plimsoll::gpu::GpuError;
 use plimsoll::kernel::KernelError;
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::timing::{ClockError, MeasureError};
@@ -26,6 +28,13 @@ pub enum CallError {
     Addresses(io::Error),
     #[error(transparent)]
     Clock(#[from] ClockError),
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    #[error(
+        "the device went on for {} after the stream of the kernel had ended: the kernel works on a stream of its own, and \
+         nothing waits for that", humantime::format_duration(*.0)
+    )]
+    Late(Duration),
     #[error(
         "launched once more on the buffers that were timed, the kernel wrote nothing to its output, and on others it did"
     )]
@@ -38,6 +47,11 @@ impl CallError {
         Self::Map(MapError::Io { path: path.to_owned(), source })
     }
 
+    /// Whether the process can use the device no more.
+    pub fn is_fault(&self) -> bool {
+        matches!(self, Self::Gpu(error) if error.is_fault())
+    }
+
     /// The error as a message about the call `index` of the request `id`.
     pub fn reply(&self, id: u64, index: Option<usize>) -> Reply {
         let kind = match self {
@@ -45,10 +59,15 @@ impl CallError {
             Self::Kernel(error) => match Failure::from(error.clone()).kind {
                 FailureKind::Unsupported => ErrorKind::Unsupported,
                 FailureKind::HostOom => ErrorKind::HostOom,
+                FailureKind::DeviceOom => ErrorKind::DeviceOom,
                 _ => ErrorKind::Exception,
             },
             Self::Outputs { .. } | Self::Addresses(_) => ErrorKind::HostOom,
             Self::Clock(_) => ErrorKind::Unsupported,
+            Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
+            Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
+            Self::Gpu(_) => ErrorKind::Exception,
+            Self::Late(_) => ErrorKind::LateWrite,
             Self::Idle => ErrorKind::StaleOutput,
         };
         Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }

@@ -171,14 +171,19 @@ impl Inputs {
                 }
             }
         }
-        let touches = |argument: &Argument| {
-            let mut found = false;
-            argument.for_each_leaf(&mut String::new(), &mut |_, leaf| {
-                found |= matches!(leaf, Argument::Tensor(tensor) if changed.get(tensor.storage) == Some(&true));
-            });
-            found
-        };
-        let named = call.params.iter().zip(&self.args);
-        Ok(named.filter(|(_, argument)| touches(argument)).map(|(name, _)| name.clone()).collect())
+        Ok(touching(&call.params, &self.args, &changed))
     }
+}
+
+/// The names of the arguments of which a tensor lies in a storage that was `changed`.
+pub fn touching(params: &[String], args: &[Argument], changed: &[bool]) -> Vec<String> {
+    let touches = |argument: &Argument| {
+        let mut found = false;
+        argument.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+            found |= matches!(leaf, Argument::Tensor(tensor) if changed.get(tensor.storage) == Some(&true));
+        });
+        found
+    };
+    let named = params.iter().zip(args);
+    named.filter(|(_, argument)| touches(argument)).map(|(name, _)| name.clone()).collect()
 }

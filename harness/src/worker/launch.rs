@@ -60,7 +60,7 @@ impl Launches {
             Loaded::Operator(operator) => self.given(operator.as_ref(), bound, outputs),
         })?;
         let mutated = if self.foreign { inputs.mutated(call)? } else { Vec::new() };
-        Ok(Outcome { elapsed_ns, outputs: leaves, mutated })
+        Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None })
     }
 
     /// The kernel, where it may tell what it will read.

@@ -1,5 +1,6 @@
 //! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
+mod device;
 mod error;
 mod inherited;
 mod inputs;
@@ -15,6 +16,7 @@ use plimsoll::kernel::KernelSpec;
 
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 
+use device::DeviceLaunches;
 use launch::Launches;
 use outputs::Outputs;
 
@@ -38,6 +40,25 @@ impl Host {
             Ok(if matches!(spec, KernelSpec::Builtin(_)) { Loaded::Own(kernel) } else { Loaded::Foreign(kernel) })
         };
         Self { name: "builtin", versions: BTreeMap::new(), load }
+    }
+}
+
+/// A kernel, where it is launched.
+enum Served {
+    Host(Launches),
+    Device(Box<DeviceLaunches>),
+}
+
+impl Served {
+    fn of(host: &Host, spec: &KernelSpec, device: Option<u32>) -> Result<Self, String> {
+        match (spec, device) {
+            (_, None) => Ok(Self::Host(Launches::of((host.load)(spec)?))),
+            (KernelSpec::Library { file, symbol }, Some(index)) => {
+                let launches = DeviceLaunches::of(file, symbol.as_deref(), index).map_err(|error| error.to_string())?;
+                Ok(Self::Device(Box::new(launches)))
+            }
+            (_, Some(_)) => Err(format!("{spec} is not launched on a GPU by this worker")),
+        }
     }
 }
 
@@ -69,25 +90,38 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
     let mut lines = BufReader::new(channel).split(b'\n');
     while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
-            Request::Hello { protocol, kernel: spec } => say(&mut writer, &hello(host, protocol, &spec, &mut kernel))?,
+            Request::Hello { protocol, kernel: spec, device } => {
+                say(&mut writer, &hello(host, protocol, &spec, device, &mut kernel))?;
+            }
             Request::Launch { id, call } => {
                 let (reply, inputs) = match &mut kernel {
-                    Some(kernel) => kernel.launch(id, &call, &mut outputs),
+                    Some(Served::Host(kernel)) => kernel.launch(id, &call, &mut outputs),
+                    Some(Served::Device(kernel)) => (kernel.launch(id, &call, &mut outputs), None),
                     None => (no_kernel(Some(id)), None),
                 };
                 say(&mut writer, &reply)?;
                 drop(inputs);
             }
-            Request::Profile { id, calls, protocol } => match &mut kernel {
-                Some(kernel) => {
-                    let mut say = |reply| say(&mut writer, &reply);
-                    let mut next = || await_next(&mut lines);
-                    kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+            Request::Profile { id, calls, protocol } => {
+                let mut say = |reply| say(&mut writer, &reply);
+                let mut next = || await_next(&mut lines);
+                match &mut kernel {
+                    Some(Served::Host(kernel)) => {
+                        kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+                    }
+                    Some(Served::Device(kernel)) => {
+                        kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+                    }
+                    None => say(no_kernel(Some(id)))?,
                 }
-                None => say(&mut writer, &no_kernel(Some(id)))?,
-            },
+            }
             Request::Next => {}
-            Request::Release => say(&mut writer, &Reply::Released)?,
+            Request::Release => {
+                if let Some(Served::Device(kernel)) = &mut kernel {
+                    kernel.release();
+                }
+                say(&mut writer, &Reply::Released)?;
+            }
             // What a library does when the process ends is not waited for: it could hang.
             Request::Bye => end(),
         }
@@ -104,14 +138,14 @@ fn await_next(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> io::Resu
     }
 }
 
-fn hello(host: &Host, protocol: u32, spec: &KernelSpec, kernel: &mut Option<Launches>) -> Reply {
+fn hello(host: &Host, protocol: u32, spec: &KernelSpec, device: Option<u32>, kernel: &mut Option<Served>) -> Reply {
     let refuse = |message| Reply::Error { id: None, index: None, kind: ErrorKind::Unsupported, message, detail: None };
     if protocol != VERSION {
         return refuse(format!("this worker speaks version {VERSION} of the protocol, not {protocol}"));
     }
-    match (host.load)(spec) {
+    match Served::of(host, spec, device) {
         Ok(loaded) => {
-            *kernel = Some(Launches::of(loaded));
+            *kernel = Some(loaded);
             Reply::Hello {
                 protocol: VERSION,
                 worker: host.name.to_owned(),

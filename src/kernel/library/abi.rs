@@ -124,6 +124,11 @@ pub(super) struct DlDevice {
 impl DlDevice {
     pub const CPU: Self = Self { device_type: 1, device_id: 0 };
 
+    /// The GPU of this number.
+    pub const fn cuda(index: u32) -> Self {
+        Self { device_type: 2, device_id: index.cast_signed() }
+    }
+
     /// The device that PyTorch names so; `None` where DLPack has no number for it.
     pub fn named(name: &str) -> Option<Self> {
         let (kind, id) = name.split_once(':').unwrap_or((name, "0"));

@@ -4,8 +4,8 @@ use std::ffi::{CString, c_char, c_void};
 use std::marker::PhantomData;
 
 use super::abi::{Any, ByteArray, DlDataType, DlDevice, DlTensor, Object, Sequence, index};
-use crate::capture::{Argument, Layout};
-use crate::kernel::{Call, KernelError, OutputBuffer};
+use crate::capture::{Argument, Layout, TensorRef};
+use crate::kernel::{Call, DeviceCall, KernelError, OutputBuffer};
 
 /// The positional arguments of a call, the outputs last. What they point to is owned here, or borrowed for `'a`.
 pub(super) struct Arguments<'a> {
@@ -32,14 +32,36 @@ enum Memory {
 impl<'a> Arguments<'a> {
     /// Those of `call`, then the outputs.
     pub fn of(call: &Call<'a>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Self, KernelError> {
-        let mut builder = Builder { call, memory: Vec::new() };
-        let mut values = Vec::with_capacity(call.args.len() + outputs.len());
-        for (name, argument) in call.params.iter().zip(call.args) {
+        let locate = |name: &str, tensor: &TensorRef| Ok(call.view(name, tensor)?.storage().as_ptr().cast_mut());
+        let outputs = outputs.iter_mut().map(|output| {
+            let spec = output.spec();
+            (Layout::contiguous(spec.dtype, &spec.shape), output.bytes_mut().as_mut_ptr())
+        });
+        Self::built(DlDevice::CPU, &locate, call.params, call.args, outputs)
+    }
+
+    /// Those of a call on a device, then the outputs.
+    pub fn on_device(call: &'a DeviceCall<'_>) -> Result<Self, KernelError> {
+        let pointer = |address: u64| std::ptr::without_provenance_mut::<u8>(address as usize);
+        let locate = |name: &str, tensor: &TensorRef| call.storage_of(name, tensor).map(pointer);
+        let outputs = call.outputs.iter();
+        let outputs = outputs.map(|(spec, address)| (Layout::contiguous(spec.dtype, &spec.shape), pointer(*address)));
+        Self::built(DlDevice::cuda(call.device), &locate, call.params, call.args, outputs)
+    }
+
+    fn built(
+        device: DlDevice,
+        locate: &Locate<'_>,
+        params: &[String],
+        args: &[Argument],
+        outputs: impl Iterator<Item = (Layout, *mut u8)>,
+    ) -> Result<Self, KernelError> {
+        let mut builder = Builder { device, locate, memory: Vec::new() };
+        let mut values = Vec::with_capacity(args.len() + outputs.size_hint().0);
+        for (name, argument) in params.iter().zip(args) {
             values.push(builder.value(name, argument, false)?);
         }
-        for output in outputs {
-            let layout = Layout::contiguous(output.spec().dtype, &output.spec().shape);
-            let data = output.bytes_mut().as_mut_ptr();
+        for (layout, data) in outputs {
             let tensor = builder.tensor("output", &layout, data)?;
             values.push(builder.tensor_pointer(tensor));
         }
@@ -52,13 +74,17 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// Where the storage of a tensor begins, which lies in it.
+type Locate<'l> = dyn Fn(&str, &TensorRef) -> Result<*mut u8, KernelError> + 'l;
+
 /// Makes values, and keeps what they point to.
-struct Builder<'c, 'a> {
-    call: &'c Call<'a>,
+struct Builder<'l> {
+    device: DlDevice,
+    locate: &'l Locate<'l>,
     memory: Vec<Memory>,
 }
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
     /// The value of an argument. Items of a list are `owned`: no pointers but to objects.
     fn value(&mut self, name: &str, argument: &Argument, owned: bool) -> Result<Any, KernelError> {
         Ok(match argument {
@@ -89,11 +115,11 @@ impl Builder<'_, '_> {
                 value
             }
             Argument::Tensor(tensor) => {
-                let view = self.call.view(name, tensor)?;
-                let start = view.storage().as_ptr();
+                let start = (self.locate)(name, tensor)?;
                 // The offset of a tensor without elements may lie beyond the storage.
-                let offset = if view.numel() == 0 { 0 } else { tensor.layout.offset * tensor.layout.dtype.size() };
-                let tensor = self.tensor(name, &tensor.layout, start.wrapping_add(offset as usize).cast_mut())?;
+                let empty = tensor.layout.numel() == Some(0);
+                let offset = if empty { 0 } else { tensor.layout.offset * tensor.layout.dtype.size() };
+                let tensor = self.tensor(name, &tensor.layout, start.wrapping_add(offset as usize))?;
                 if owned { self.tensor_object(tensor) } else { self.tensor_pointer(tensor) }
             }
             Argument::List(items) | Argument::Tuple(items) => {
@@ -126,7 +152,7 @@ impl Builder<'_, '_> {
         let (shape, strides) = (numbers(&layout.shape), numbers(&layout.strides));
         let ndim = layout.shape.len() as i32;
         let data = data.cast::<c_void>();
-        Ok(DlTensor { data, device: DlDevice::CPU, ndim, dtype, shape, strides, byte_offset: 0 })
+        Ok(DlTensor { data, device: self.device, ndim, dtype, shape, strides, byte_offset: 0 })
     }
 
     fn tensor_pointer(&mut self, tensor: DlTensor) -> Any {

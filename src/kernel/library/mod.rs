@@ -16,6 +16,7 @@ mod runtime;
 use std::path::{Path, PathBuf};
 
 use super::call::Call;
+use super::device_call::DeviceCall;
 use super::error::KernelError;
 use super::launch::{Kernel, KernelIdentity, Launch};
 use super::output::OutputBuffer;
@@ -27,7 +28,7 @@ use runtime::Runtime;
 
 pub use error::{LibraryError, WrongFile};
 pub use file::{LibraryFile, PREFIX};
-pub use runtime::{Raised, raise};
+pub use runtime::{Raised, raise, stream};
 
 /// Names the file of `libtvm_ffi.so` in the environment, where the loader does not find it by itself.
 pub const RUNTIME_VARIABLE: &str = "PLIMSOLL_TVM_FFI";
@@ -61,6 +62,18 @@ impl Library {
             .map_err(|e| LibraryError::Unreadable { path: path.to_owned(), reason: e.to_string() })?;
         let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(KernelIdentity { name: format!("lib:{file}:{name}"), digest: Some(digest) })
+    }
+
+    /// A launch of `call` that can be repeated and timed. It returns once the kernel has put its work into a stream.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments are not what a kernel can be given.
+    pub fn bind_on_device<'a>(&'a self, call: &'a DeviceCall<'_>) -> Result<Launch<'a>, KernelError> {
+        let arguments = Arguments::on_device(call)?;
+        Ok(Box::new(move || {
+            runtime::set_stream(call.device, call.stream);
+            self.launch_on(call.params, call.outputs.len(), &arguments)
+        }))
     }
 
     fn launch_on(&self, given: &[String], outputs: usize, arguments: &Arguments<'_>) -> Result<(), KernelError> {

@@ -4,14 +4,14 @@
 //! `TVMFFIErrorSetRaisedFromCStr`. The `plimsoll` command exports the latter itself and calls [`raise`], so that a
 //! kernel in plain C needs no other library.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use super::abi::{Any, ByteArray, ErrorCell, Object, index};
+use super::abi::{Any, ByteArray, DlDevice, ErrorCell, Object, index};
 
 /// What a kernel raised: a kind such as `ValueError`, and what it said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,28 @@ pub struct Raised {
 thread_local! {
     /// What the kernel on this thread raised without `libtvm_ffi.so`.
     static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
+    /// The stream that kernels on this thread are to launch on, and the GPU that it is of.
+    static STREAM: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// What `TVMFFIEnvGetStream` gives on this thread: the stream that the kernel is to launch on, on its device; the default
+/// stream on every other.
+pub fn stream(device_type: i32, device_id: i32) -> usize {
+    let (device, stream) = STREAM.get();
+    if DlDevice::cuda(device) == (DlDevice { device_type, device_id }) { stream } else { 0 }
+}
+
+/// Tells kernels on this thread which stream to launch on.
+pub(super) fn set_stream(device: u32, stream: usize) {
+    if STREAM.replace((device, stream)) == (device, stream) {
+        return;
+    }
+    if let Some(set) = RUNTIME.get().and_then(|runtime| runtime.set_stream) {
+        let DlDevice { device_type, device_id } = DlDevice::cuda(device);
+        let stream = std::ptr::without_provenance_mut(stream);
+        // SAFETY: a function of the ABI of this type, given a handle that it keeps as a number, and no place for the one before.
+        unsafe { set(device_type, device_id, stream, std::ptr::null_mut()) };
+    }
 }
 
 /// Loaded once, and for the life of the process: kernels hold pointers into it.
@@ -55,7 +77,11 @@ pub(super) struct Runtime {
     release: unsafe extern "C" fn(*mut c_void) -> c_int,
     global: unsafe extern "C" fn(*const ByteArray, *mut *mut c_void) -> c_int,
     call: unsafe extern "C" fn(*mut c_void, *mut Any, i32, *mut Any) -> c_int,
+    set_stream: Option<SetStream>,
 }
+
+/// `TVMFFIEnvSetStream`.
+type SetStream = unsafe extern "C" fn(i32, i32, *mut c_void, *mut *mut c_void) -> c_int;
 
 impl Runtime {
     /// The one that is loaded.
@@ -87,6 +113,7 @@ impl Runtime {
                 release: *library.get(b"TVMFFIObjectDecRef\0")?,
                 global: *library.get(b"TVMFFIFunctionGetGlobal\0")?,
                 call: *library.get(b"TVMFFIFunctionCall\0")?,
+                set_stream: library.get::<SetStream>(b"TVMFFIEnvSetStream\0").ok().map(|set| *set),
             })
         }
     }

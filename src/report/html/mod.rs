@@ -26,6 +26,7 @@ mod strips;
 mod table;
 #[cfg(test)]
 mod tests;
+mod versus;
 
 use super::page::{Body, Page, escaped};
 use crate::gate::GateReport;

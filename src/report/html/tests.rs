@@ -14,6 +14,13 @@ fn a_check_with_every_failure() {
 }
 
 #[test]
+fn two_kernels_stand_on_one_scale() {
+    let page = html(&[sample::versus()]);
+    let section = page.split_once("<h2>Speedup").unwrap().1.split_once("<h2>").unwrap().0;
+    assert_snapshot("html_versus", section);
+}
+
+#[test]
 fn two_records_are_compared_and_more_stand_in_a_table() {
     let mut after = sample::record();
     after.phases[0].readings.get_mut(&crate::meter::Metric::PeakRss).unwrap().bytes = crate::ByteSize::mib(96);

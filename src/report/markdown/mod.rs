@@ -68,6 +68,7 @@ fn one(out: &mut String, record: &Record, name: &str) {
     let findings = findings(record);
     tables::ceilings(out, &findings);
     tables::others(out, &findings);
+    tables::versus(out, record);
     runs::runs(out, record);
     let _ = writeln!(out, "<details><summary>Memory by phase, conditions</summary>\n");
     tables::phases(out, record);
@@ -89,6 +90,14 @@ mod tests {
     fn a_run_that_broke_a_ceiling_and_one_that_held() {
         assert_snapshot("markdown_failing", &markdown(&[sample::failing()]));
         assert_snapshot("markdown_command", &markdown(&[sample::command()]));
+    }
+
+    #[test]
+    fn two_kernels_that_were_timed_in_turns() {
+        let text = markdown(&[sample::versus()]);
+        let from = text.find("`builtin:embedding` is").unwrap();
+        let to = text.find("<details>").unwrap();
+        assert_snapshot("markdown_versus", &text[from..to]);
     }
 
     #[test]

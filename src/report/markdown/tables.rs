@@ -7,6 +7,7 @@ use super::sign;
 use crate::meter::{Metric, PhaseReadings, Reading, worst_reading};
 use crate::record::{Differences, Record, VerdictStatus};
 use crate::report::outcome::{Finding, Outcome};
+use crate::report::speedup::{between, ratio, sentence};
 use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{duration, percent};
 
@@ -95,6 +96,22 @@ pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     if !others.is_empty() {
         out.push('\n');
     }
+}
+
+/// The speedup over another kernel, and a row an entry.
+pub(super) fn versus(out: &mut String, record: &Record) {
+    let Some(capture) = record.semantics.capture() else { return };
+    let (Some(versus), Some(other)) = (&record.results.versus, &capture.versus) else { return };
+    if let Some(all) = &versus.speedup {
+        let _ = writeln!(out, "{} is {}\n", code(&capture.kernel.name), sentence(all, &code(&other.kernel.name)));
+    }
+    titles(out, &["entry", "speedup", "interval"], 1);
+    for (result, pairs) in record.results.entries.iter().zip(&versus.pairs).take(ROWS) {
+        let speedup = pairs.speedup.as_ref();
+        let cells = [speedup.map(ratio), speedup.and_then(between)].map(|cell| cell.unwrap_or("n/a".to_owned()));
+        row(out, &[[code(&result.name)].as_slice(), &cells].concat());
+    }
+    more(out, record.results.entries.len(), ", in the record");
 }
 
 /// A row a phase, with the figures that any of them has.

@@ -7,9 +7,11 @@ use super::entries::EntryTable;
 use super::problems::problems;
 use super::style::Screen;
 use super::text::{LABEL, counted, duration, labelled, short};
+use super::versus::versus;
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::OverCap;
+use crate::kernel::KernelIdentity;
 use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, Results, SourceKind};
 use crate::timing::{MOST_LAUNCHES, Protocol, Stop};
 
@@ -26,7 +28,11 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     });
     let mut line = |label: &str, value: &str| text.push_str(&labelled(label, screen.palette.dim, value, LABEL, screen));
     line("capture", &format!("{source}{entries}, {}", semantics.bytes()));
-    line("kernel", &kernel(semantics));
+    line("kernel", &kernel(&semantics.kernel));
+    if let Some(versus) = &semantics.versus {
+        let pairs = counted(versus.pairs.get() as usize, "pair", "pairs");
+        line("versus", &format!("{}, in turns, {pairs} an entry", kernel(&versus.kernel)));
+    }
     if let Some(comparison) = &semantics.comparison {
         line("comparison", &comparison.to_string());
     }
@@ -44,12 +50,12 @@ pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Sc
         text.push_str(&table.row(semantics, result));
     }
     text.push_str(&timing(record, screen));
-    text.push_str(&problems(&record.results, screen));
+    text.push_str(&problems(&record.results.entries, screen));
+    text.push_str(&versus(semantics, record, screen));
     text
 }
 
-fn kernel(semantics: &CaptureSemantics) -> String {
-    let kernel = &semantics.kernel;
+fn kernel(kernel: &KernelIdentity) -> String {
     match &kernel.digest {
         Some(digest) => format!("{} ({})", kernel.name, short(digest)),
         None => kernel.name.clone(),
@@ -128,13 +134,21 @@ fn stop_words(results: &Results) -> String {
 /// The proofs that memory came back, and the batches.
 pub(super) fn policy(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
-    for release in &record.releases {
+    // All that came back in the same way are told once.
+    let plain = |release: &&Release| release.reason == ReleaseReason::NextPair && release.proof.recovered == Some(true);
+    for release in record.releases.iter().filter(|release| !plain(release)) {
         let (mark, style) = match (release.proof.gone, release.proof.recovered) {
             (true, Some(true)) => ("✓ release", screen.palette.good),
             (true, _) => ("? release", screen.palette.warn),
             (false, _) => ("✗ release", screen.palette.bad),
         };
         text.push_str(&labelled(mark, style, &release_words(release), LABEL, screen));
+    }
+    let others = record.releases.iter().filter(plain).count();
+    if others > 0 {
+        let words =
+            format!("{} that ended with their pair gone, their memory back", counted(others, "worker", "workers"));
+        text.push_str(&labelled("✓ release", screen.palette.good, &words, LABEL, screen));
     }
     if let Some(batching) = record.policy.capture().and_then(|policy| policy.batching.as_ref()) {
         text.push_str(&labelled("batches", screen.palette.dim, &batching_words(batching), LABEL, screen));
@@ -147,6 +161,7 @@ fn release_words(release: &Release) -> String {
         ReleaseReason::RecycleAfter => "recycled after its share of bytes",
         ReleaseReason::RssMark => "recycled at the RSS mark",
         ReleaseReason::BeforeProfiling => "ended before profiling",
+        ReleaseReason::NextPair => "ended with its pair",
         ReleaseReason::Failure => "replaced after a failure",
         ReleaseReason::Finished => "ended with the run",
         ReleaseReason::Interrupted => "ended by the interruption",

@@ -3,16 +3,28 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use super::style::Screen;
+use anstyle::Style;
+
+use super::style::Palette;
 use super::text::{clean, counted, cut, duration, styled, width};
 use crate::bytes::ByteSize;
 use crate::ceiling::Ceilings;
-use crate::meter::{Glance, Metric, TimelinePoint, sparkline};
+use crate::meter::{Glance, Metric, ProcessGlance, TimelinePoint, sparkline};
 
 /// So many sums are kept for the line over time.
 const HISTORY: usize = 240;
-/// The columns of the bar and of the line over time.
-const BAR: usize = 40;
+/// The most columns of the bar and of the line over time.
+const BAR: usize = 60;
+/// The columns that are kept beside the bar for what it means: `1023 MiB, peak 1023 MiB  peak_rss ≤ 1023 MiB`.
+const BESIDE: usize = 46;
+/// The fewest columns of a bar that has words beside it; on a narrower screen they stand below it.
+const LEAST_BAR: usize = 24;
+/// The fewest columns for the name of a command: columns of figures make room for it.
+const COMMAND: usize = 10;
+
+/// The columns of figures of a process: the title, the width and how much each matters, where there is no room for all.
+const FIGURES: [(&str, usize, u8); 6] =
+    [("pid", 7, 0), ("RSS", 8, 0), ("anon", 8, 2), ("shmem", 8, 3), ("swap", 8, 4), ("CPU", 6, 1)];
 
 /// What is kept of a run from one drawing to the next.
 #[derive(Debug, Default)]
@@ -25,80 +37,158 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// The lines of `glance`, at most `rows`, none wider than the screen.
-    pub fn lines(&mut self, glance: &Glance, ceilings: &Ceilings, screen: &Screen, rows: usize) -> Vec<String> {
-        let palette = &screen.palette;
+    /// The lines of `glance` for a terminal of so many columns, at most `rows`; each leaves the last column free.
+    pub fn lines(
+        &mut self,
+        glance: &Glance,
+        ceilings: &Ceilings,
+        palette: &Palette,
+        (columns, rows): (usize, usize),
+    ) -> Vec<String> {
+        let room = columns.saturating_sub(2);
         let rss = glance.totals.map_or(ByteSize::ZERO, |totals| totals.rss);
+        self.keep(glance, rss);
+
+        let mut lines = Lines { room, lines: Vec::new() };
+        let available = glance.available.map(|available| format!("{} available", short(available)));
+        let phase = format!("phase {}", cut(&clean(&glance.phase), (room / 2).saturating_sub(6)));
+        let head = [phase, duration(glance.elapsed.as_nanos() as f64), counted(glance.count, "process", "processes")];
+        lines.flow(head.into_iter().chain(available), palette.heading);
+
+        let limit = ceilings.get(Metric::PeakRss);
+        let beside = room.saturating_sub(BESIDE);
+        let wide = beside >= LEAST_BAR;
+        let columns = if wide { beside.min(BAR) } else { room.min(BAR) };
+        let (bar, over) = self.bar(rss, limit, columns);
+        let style = if over { palette.bad } else { palette.good };
+        let peak = format!("{}, peak {}", short(rss), short(self.peak));
+        let ceiling = limit.map(|limit| format!("peak_rss ≤ {}", short(limit)));
+        if wide {
+            lines.flow([bar, peak].into_iter().chain(ceiling), style);
+        } else {
+            lines.flow([bar], style);
+            lines.flow([peak].into_iter().chain(ceiling), style);
+        }
+        if let Some(totals) = glance.totals {
+            let kinds = [("anon", totals.anon), ("shmem", totals.shmem), ("swap", totals.swap)];
+            lines.flow(kinds.map(|(name, bytes)| format!("{name} {}", some(bytes))), Style::new());
+        }
+        lines.flow([sparkline(self.history.make_contiguous(), columns)], palette.dim);
+        self.processes(glance, palette, &mut lines);
+        let mut lines = lines.lines;
+        lines.truncate(rows);
+        lines
+    }
+
+    /// Keeps what the next drawing needs of this one.
+    fn keep(&mut self, glance: &Glance, rss: ByteSize) {
         self.peak = self.peak.max(rss);
         if self.history.len() == HISTORY {
             self.history.pop_front();
         }
         let at_ns = u64::try_from(glance.elapsed.as_nanos()).unwrap_or(u64::MAX);
         self.history.push_back(TimelinePoint { at_ns, rss, ..TimelinePoint::default() });
+    }
 
-        let fit = |text: String| cut(&clean(&text), screen.width() - 1);
-        let some = |bytes: Option<ByteSize>| bytes.map_or("n/a".to_owned(), |bytes| bytes.to_string());
-        let mut lines = Vec::new();
-        let available = some(glance.available);
-        let head = format!(
-            " phase {}  {}  {}  {available} available",
-            glance.phase,
-            duration(glance.elapsed.as_nanos() as f64),
-            counted(glance.count, "process", "processes")
-        );
-        lines.push(styled(&fit(head), palette.heading));
-        let (bar, over) = self.bar(rss, ceilings.get(Metric::PeakRss));
-        let limit = ceilings.get(Metric::PeakRss).map_or(String::new(), |limit| format!("  peak_rss ≤ {limit}"));
-        let text = fit(format!(" {bar}  {rss}, peak {}{limit}", self.peak));
-        lines.push(styled(&text, if over { palette.bad } else { palette.good }));
-        if let Some(totals) = glance.totals {
-            let split =
-                format!(" anon {}  shmem {}  swap {}", some(totals.anon), some(totals.shmem), some(totals.swap));
-            lines.push(fit(split));
-        }
-        lines.push(styled(&fit(format!(" {}", sparkline(self.history.make_contiguous(), BAR))), palette.dim));
-        let titles =
-            format!(" {:>8} {:>11} {:>11} {:>11} {:>11} {:>6}  command", "pid", "RSS", "anon", "shmem", "swap", "CPU");
-        lines.push(styled(&fit(titles), palette.dim));
+    /// A row a process, in the columns that there is room for.
+    fn processes(&mut self, glance: &Glance, palette: &Palette, lines: &mut Lines) {
+        let taken =
+            |rank: u8| FIGURES.iter().filter(|figure| figure.2 <= rank).map(|figure| figure.1 + 2).sum::<usize>();
+        let rank = (0..=4).rev().find(|&rank| taken(rank) + COMMAND <= lines.room).unwrap_or(0);
+        let shown = |cells: [String; 6]| -> String {
+            let cells = FIGURES.iter().zip(cells).filter(|(figure, _)| figure.2 <= rank);
+            cells.map(|((_, width, _), cell)| format!("{cell:>width$}  ")).collect()
+        };
+        let titles = shown(FIGURES.map(|(title, ..)| title.to_owned()));
+        lines.flow([titles + "command"], palette.dim);
         let since = self.drawn.map(|drawn| glance.elapsed.saturating_sub(drawn)).filter(|since| !since.is_zero());
-        for process in &glance.processes {
-            let before = self.cpu.get(&process.pid);
-            let share = process.cpu.zip(before.copied()).zip(since).map(|((now, before), since)| {
+        let share = |process: &ProcessGlance| {
+            let before = self.cpu.get(&process.pid).copied();
+            process.cpu.zip(before).zip(since).map_or_else(String::new, |((now, before), since)| {
                 format!("{:.0} %", now.saturating_sub(before).as_secs_f64() / since.as_secs_f64() * 100.0)
-            });
+            })
+        };
+        for process in &glance.processes {
             let memory = &process.memory;
-            lines.push(fit(format!(
-                " {:>8} {:>11} {:>11} {:>11} {:>11} {:>6}  {}",
-                process.pid,
-                memory.rss.to_string(),
+            let figures = shown([
+                process.pid.to_string(),
+                short(memory.rss),
                 some(memory.anon),
                 some(memory.shmem),
                 some(memory.swap),
-                share.unwrap_or_default(),
-                process.name
-            )));
+                share(process),
+            ]);
+            lines.flow([figures + &clean(&process.name)], Style::new());
         }
         self.cpu = glance.processes.iter().filter_map(|process| Some((process.pid, process.cpu?))).collect();
         self.drawn = Some(glance.elapsed);
-        lines.truncate(rows);
-        debug_assert!(lines.iter().all(|line| !line.contains('\n')) && width(&bar) == BAR);
-        lines
     }
 
-    /// The resident memory as a bar with its ceiling as a line through it, and whether it is above.
-    fn bar(&self, rss: ByteSize, limit: Option<ByteSize>) -> (String, bool) {
+    /// The resident memory as a bar of so many columns with its ceiling as a line through it, and whether it is above.
+    fn bar(&self, rss: ByteSize, limit: Option<ByteSize>, columns: usize) -> (String, bool) {
         // Room above the ceiling, so that what breaks it shows.
         let top = limit
             .map_or(self.peak.bytes(), |limit| self.peak.bytes().max(limit.bytes().saturating_add(limit.bytes() / 4)));
-        let column = |bytes: u64| (u128::from(bytes) * BAR as u128 / u128::from(top.max(1))).min(BAR as u128) as usize;
-        let (full, line) = (column(rss.bytes()), limit.map(|limit| column(limit.bytes()).min(BAR - 1)));
+        let column =
+            |bytes: u64| (u128::from(bytes) * columns as u128 / u128::from(top.max(1))).min(columns as u128) as usize;
+        let (full, line) =
+            (column(rss.bytes()), limit.map(|limit| column(limit.bytes()).min(columns.saturating_sub(1))));
         let cell = |at: usize| match () {
             () if line == Some(at) => '┃',
             () if at < full => '█',
             () => '░',
         };
-        ((0..BAR).map(cell).collect(), limit.is_some_and(|limit| rss > limit))
+        ((0..columns).map(cell).collect(), limit.is_some_and(|limit| rss > limit))
     }
+}
+
+/// Lines that are filled one after the other.
+struct Lines {
+    /// The columns of a line, behind the one that it begins with.
+    room: usize,
+    lines: Vec<String>,
+}
+
+impl Lines {
+    /// Adds `parts`, as many on a line as it has room for: none is left out, and only one that is longer than a line is
+    /// cut.
+    fn flow(&mut self, parts: impl IntoIterator<Item = String>, style: Style) {
+        let mut line = String::new();
+        for part in parts {
+            let part = cut(&part, self.room);
+            if line.is_empty() {
+                line = part;
+            } else if width(&line) + 2 + width(&part) <= self.room {
+                line = line + "  " + &part;
+            } else {
+                self.push(&std::mem::replace(&mut line, part), style);
+            }
+        }
+        self.push(&line, style);
+    }
+
+    fn push(&mut self, line: &str, style: Style) {
+        self.lines.push(styled(&format!(" {line}"), style));
+    }
+}
+
+/// An amount in three digits: more would only flicker.
+fn short(bytes: ByteSize) -> String {
+    let text = bytes.to_string();
+    let Some((number, unit)) = text.split_once(' ').filter(|(number, _)| number.contains('.')) else { return text };
+    let decimals = match number.find('.') {
+        Some(1) => 2,
+        Some(2) => 1,
+        _ => 0,
+    };
+    match number.parse::<f64>() {
+        Ok(number) => format!("{number:.decimals$} {unit}"),
+        Err(_) => text,
+    }
+}
+
+fn some(bytes: Option<ByteSize>) -> String {
+    bytes.map_or("n/a".to_owned(), short)
 }
 
 #[cfg(test)]
@@ -106,7 +196,6 @@ mod tests {
     use super::*;
     use crate::meter::{MemorySplit, ProcessGlance};
     use crate::record::sample::assert_snapshot;
-    use crate::report::terminal::Palette;
 
     fn split(mib: u64) -> MemorySplit {
         let part = |mib| Some(ByteSize::mib(mib));
@@ -131,16 +220,47 @@ mod tests {
     }
 
     #[test]
-    fn a_run_as_it_rises_above_its_ceiling() {
+    fn a_run_as_it_rises_above_its_ceiling_on_any_screen() {
         let ceilings = "peak_rss = 256 MiB".parse().unwrap();
-        let screen = Screen::new(80, Palette::plain());
-        let mut view = LiveView::default();
+        let palette = Palette::plain();
         let mut text = String::new();
-        for (seconds, mib) in [(1, 64), (2, 200), (3, 300)] {
-            text += &view.lines(&glance(seconds, mib), &ceilings, &screen, 7).join("\n");
-            text += "\n\n";
+        for columns in [100, 80, 40] {
+            let mut view = LiveView::default();
+            for (seconds, mib) in [(1, 64), (2, 200), (3, 300)] {
+                text += &view.lines(&glance(seconds, mib), &ceilings, &palette, (columns, 12)).join("\n");
+                text += "\n\n";
+            }
+            assert_eq!(view.lines(&glance(4, 300), &ceilings, &palette, (columns, 3)).len(), 3);
         }
         assert_snapshot("terminal_live", &text);
-        assert_eq!(view.lines(&glance(4, 300), &ceilings, &screen, 3).len(), 3);
+    }
+
+    #[test]
+    fn nothing_is_cut_and_no_line_is_as_wide_as_the_screen() {
+        let ceilings = "peak_rss = 1023 MiB".parse().unwrap();
+        let mut glance = glance(3, 1023);
+        glance.processes[0].pid = 4_194_304;
+        glance.processes[0].name = "ninechars".to_owned();
+        for columns in 40..=200 {
+            let mut view = LiveView::default();
+            for _ in 0..2 {
+                glance.elapsed += Duration::from_secs(1);
+                let lines = view.lines(&glance, &ceilings, &Palette::plain(), (columns, 12));
+                assert!(lines.iter().all(|line| width(line) < columns && !line.contains('…')), "{columns}: {lines:#?}");
+                let text = lines.join(" ");
+                for told in ["phase train", "2 processes", "available", "peak_rss ≤ 1023 MiB", "4194304", "ninechars"]
+                {
+                    assert!(text.contains(told), "{told} at {columns}: {lines:#?}");
+                }
+            }
+        }
+        // Where there is no room at all it is no matter what is drawn, but that it is.
+        assert!(!LiveView::default().lines(&glance, &ceilings, &Palette::plain(), (0, 12)).is_empty());
+    }
+
+    #[test]
+    fn amounts_have_three_digits() {
+        let told = [0, 1023, 1024, 55_000, 550_000, 300 << 20, 1_073_000_000].map(|bytes| short(ByteSize::new(bytes)));
+        assert_eq!(told, ["0 B", "1023 B", "1.00 KiB", "53.7 KiB", "537 KiB", "300 MiB", "1023 MiB"]);
     }
 }

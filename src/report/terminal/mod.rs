@@ -35,6 +35,7 @@ mod table;
 mod tests;
 mod text;
 mod trends;
+mod versus;
 
 pub use bench_gate::bench_gate;
 pub use config::config;

@@ -3,7 +3,7 @@
 use super::style::Screen;
 use super::text::{clean, counted, cut, labelled, number, styled, wrap};
 use crate::compare::{Blindness, LeafOutcome};
-use crate::record::{EntryResult, Failure, Results, ValidationStatus};
+use crate::record::{EntryResult, Failure, ValidationStatus};
 
 /// So many failures are shown with their causes; all are in the rows and in the record.
 const SHOWN: usize = 10;
@@ -11,12 +11,12 @@ const SHOWN: usize = 10;
 const LINES: usize = 6;
 
 /// What went wrong and what cannot be told, or nothing.
-pub(super) fn problems(results: &Results, screen: &Screen) -> String {
+pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
     let failed: Vec<(&EntryResult, String)> =
-        results.entries.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();
+        results.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();
     let mut text = String::new();
     if !failed.is_empty() {
-        let title = format!("{} of {} failed", failed.len(), counted(results.entries.len(), "entry", "entries"));
+        let title = format!("{} of {} failed", failed.len(), counted(results.len(), "entry", "entries"));
         text.push_str(&format!("\n {}\n", styled(&title, screen.palette.bad)));
         for (result, cause) in failed.iter().take(SHOWN) {
             text.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
@@ -93,9 +93,9 @@ fn indented(words: &str, screen: &Screen) -> String {
     wrap(&clean(words), screen.width() - 5).iter().map(|line| format!("     {line}\n")).collect()
 }
 
-fn not_run(results: &Results, screen: &Screen) -> String {
+fn not_run(results: &[EntryResult], screen: &Screen) -> String {
     let reasons = || {
-        results.entries.iter().filter_map(|result| {
+        results.iter().filter_map(|result| {
             let validation = result.validation.as_ref().and_then(|validation| validation.not_run.as_deref());
             validation.or_else(|| result.profile.as_ref()?.not_run.as_deref())
         })
@@ -106,9 +106,8 @@ fn not_run(results: &Results, screen: &Screen) -> String {
 }
 
 /// The entries whose comparison could not have told a wrong kernel, each with the wrong outputs that would have passed.
-fn blind(results: &Results, screen: &Screen) -> String {
+fn blind(results: &[EntryResult], screen: &Screen) -> String {
     let flagged: Vec<String> = results
-        .entries
         .iter()
         .filter_map(|result| {
             let validation = result.validation.as_ref()?;

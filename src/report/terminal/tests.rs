@@ -60,6 +60,15 @@ fn a_validation_alone_has_no_times_and_samples_have_median_and_mean() {
 }
 
 #[test]
+fn two_kernels_that_were_timed_in_turns() {
+    sample::assert_snapshot("terminal_versus", &shown(&sample::versus(), 120));
+    let narrow = shown(&sample::versus(), 60);
+    let table = narrow.split_once("in turns   ").unwrap().1;
+    assert!(table.contains("1.500x"), "{narrow}");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+}
+
+#[test]
 fn what_a_protocol_did_is_told_under_the_times() {
     let numbers = |launches| (25, std::num::NonZeroU32::new(launches).unwrap());
     let mut record = sample::record();

@@ -1,5 +1,6 @@
 /* Kernels that are not what they look like, each in its own way; most give the right output at first. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,18 @@ KERNEL(mutates) {
   const DLTensor *weight = kernel_tensor(&args[1]);
   ((char *)kernel_data(weight))[bytes_of(weight) - 1] ^= 1;
   return code;
+}
+
+/* Takes a millisecond more than it needs. */
+KERNEL(sleeps) {
+  usleep(1000);
+  return LAUNCH;
+}
+
+/* Is right once an entry, and ends its process where it is launched again and again. */
+KERNEL(faults_when_timed) {
+  static int launches;
+  return ++launches > 3 ? raise(SIGSEGV) : LAUNCH;
 }
 
 KERNEL(prints) {

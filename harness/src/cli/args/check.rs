@@ -9,6 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
+use plimsoll::run::DEFAULT_PAIRS;
 use plimsoll::timing::RelativeError;
 
 use super::report::ReportFlags;
@@ -56,6 +57,8 @@ pub struct Check {
     pub comparison: ComparisonFlags,
     #[command(flatten)]
     pub timing: TimingFlags,
+    #[command(flatten)]
+    pub versus: VersusFlags,
     #[command(flatten)]
     pub memory: MemoryFlags,
     #[command(flatten)]
@@ -111,6 +114,29 @@ pub struct TimingFlags {
     /// With `until`: the longest that the timed launches of an entry may take together
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_MAX_TIME", default_value = "2s", value_parser = duration)]
     pub max_time: Duration,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Two kernels")]
+pub struct VersusFlags {
+    /// Another kernel: both are validated, then timed in turns on each entry, and the speedup is told with an interval
+    #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_VS")]
+    pub vs: Option<KernelSpec>,
+
+    /// How often the two are measured side by side on each entry; an interval takes 8
+    #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = DEFAULT_PAIRS)]
+    pub pairs: NonZeroU32,
+
+    /// Fail where --kernel is not so many times as fast as --vs, by the interval over all entries; 3 where it cannot tell
+    #[arg(long, value_name = "RATIO", env = "PLIMSOLL_MIN_SPEEDUP", value_parser = ratio, requires = "vs")]
+    pub min_speedup: Option<f64>,
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ratio) if f64::is_finite(ratio) && ratio > 0.0 => Ok(ratio),
+        _ => Err("a ratio is a number above 0, such as 1.2".to_owned()),
+    }
 }
 
 #[derive(Args)]

@@ -1,0 +1,281 @@
+//! [`DeviceLaunches`]: a kernel, the device that it is launched on, and the memory that its launches use.
+
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Instant;
+
+use plimsoll::ByteSize;
+use plimsoll::capture::{Argument, TensorSpec};
+use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gpu, GpuError, IdleCheck, Ring, Stream};
+use plimsoll::kernel::library::Library;
+use plimsoll::kernel::{DeviceCall, DeviceRange, KernelError, Launch, OutputBuffer};
+use plimsoll::run::Placement;
+use plimsoll::timing::{Protocol, Samples, measure};
+
+use super::resident::{Arena, Home, Resident, changed, reached, upload};
+use crate::protocol::{CallMessage, Leaf, LeafTensor, Outcome, Reply};
+use crate::worker::error::CallError;
+use crate::worker::inputs::touching;
+use crate::worker::outputs::Outputs;
+
+/// A kernel of a library, and the device that it is launched on.
+pub struct DeviceLaunches {
+    library: Library,
+    gpu: Rc<Gpu>,
+    index: u32,
+    ring: Ring,
+    stream: Stream,
+    arena: Arena,
+}
+
+/// A call on the device, ready to be launched.
+struct OnDevice {
+    args: Vec<Argument>,
+    homes: Vec<Option<Home>>,
+    ranges: Vec<DeviceRange>,
+    placement: Placement,
+    /// Where the outputs lie, all of them.
+    room: Home,
+    outputs: Vec<(TensorSpec, u64)>,
+}
+
+impl DeviceLaunches {
+    /// Loads the kernel, and takes the device.
+    ///
+    /// # Errors
+    /// Why either cannot be had.
+    pub fn of(file: &Path, symbol: Option<&str>, index: u32) -> Result<Self, Box<dyn std::error::Error>> {
+        // Before the library: what it does when it is loaded finds the device's context.
+        let gpu = Gpu::open(index)?;
+        let library = Library::open(file, symbol)?;
+        let (ring, stream) = (Ring::usual(&gpu)?, Stream::default_of(&gpu));
+        Ok(Self { library, gpu, index, ring, stream, arena: Arena::default() })
+    }
+
+    /// Gives the device's memory back, but for the kernel's own.
+    pub fn release(&mut self) {
+        self.arena.clear();
+    }
+
+    /// Launches once.
+    pub fn launch(&mut self, id: u64, call: &CallMessage, outputs: &mut Outputs) -> Reply {
+        match self.validated(call, outputs) {
+            Ok(outcome) => Reply::Launched { id, outcome },
+            Err(error) => error.reply(id, None),
+        }
+    }
+
+    fn validated(&mut self, call: &CallMessage, outputs: &mut Outputs) -> Result<Outcome, CallError> {
+        self.gpu.make_current()?;
+        let placement = placement(call)?;
+        let reached = reached(call);
+        let inputs = call.storages.iter().zip(&reached).filter(|(_, reached)| **reached).map(|(s, _)| s.bytes);
+        let sizes = [placement.bytes as u64].into_iter().chain(inputs).collect::<Vec<_>>();
+        let mut homes = self.arena.cut(&self.gpu, sizes.into_iter())?.into_iter();
+        let room = homes.next().expect("the outputs have a home");
+        let homes: Vec<Option<Home>> = reached.iter().map(|reached| reached.then(|| homes.next()).flatten()).collect();
+        for (storage, home) in call.storages.iter().zip(&homes) {
+            if let Some(home) = home {
+                upload(&mut self.ring, storage, home)?;
+            }
+        }
+        let on_device = OnDevice::new(call, homes, placement, room);
+        self.launched(call, &on_device, outputs)
+    }
+
+    /// One launch, its outputs brought to the shared memory.
+    fn launched(&mut self, call: &CallMessage, on: &OnDevice, outputs: &mut Outputs) -> Result<Outcome, CallError> {
+        let before = self.gpu.memory()?.used();
+        self.poison(on)?;
+        let bound = on.call(call, self.index, &self.stream);
+        let idle = IdleCheck::new(&self.gpu)?;
+        let start = Instant::now();
+        let mut launch = self.library.bind_on_device(&bound)?;
+        let launched = launch();
+        let checked = idle.begin(&self.stream);
+        // A fault on the device says more than what the kernel makes of it.
+        let late = checked.and_then(|checked| idle.finish(&self.stream, checked));
+        let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        drop(launch);
+        if let Err(error @ GpuError::Fault { .. }) = late {
+            return Err(error.into());
+        }
+        launched?;
+        if let Some(late) = late? {
+            return Err(CallError::Late(late));
+        }
+        let growth = self.gpu.memory()?.used().saturating_sub(before);
+        let leaves = self.bring_back(on, outputs)?;
+        let changed = changed(&mut self.ring, call, &on.homes)?;
+        Ok(Outcome {
+            elapsed_ns,
+            outputs: leaves,
+            mutated: touching(&call.params, &on.args, &changed),
+            device: Some(DeviceUse {
+                inputs: on.homes.iter().flatten().map(|home| ByteSize::new(home.bytes)).sum(),
+                outputs: ByteSize::new(on.room.bytes),
+                growth: Some(growth),
+            }),
+        })
+    }
+
+    fn poison(&self, on: &OnDevice) -> Result<(), GpuError> {
+        self.stream.fill(&on.room.memory, on.room.at, on.room.bytes, OutputBuffer::POISON)?;
+        self.stream.synchronize()
+    }
+
+    /// Copies the outputs to the shared memory. What the kernel does to them later changes nothing there.
+    fn bring_back(&mut self, on: &OnDevice, outputs: &mut Outputs) -> Result<Vec<Leaf>, CallError> {
+        let bytes = on.placement.bytes;
+        let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
+        self.ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |at, part| {
+            memory[at as usize..at as usize + part.len()].copy_from_slice(part);
+            Ok::<_, CallError>(())
+        })?;
+        let leaf = |placed: &plimsoll::run::Placed| {
+            let (offset, bytes) = (placed.offset as u64, placed.bytes as u64);
+            let tensor = LeafTensor { spec: placed.spec.clone(), offset, bytes, crc32: None };
+            Leaf { path: placed.path.clone(), tensor: Some(tensor), value: None }
+        };
+        Ok(on.placement.outputs.iter().map(leaf).collect())
+    }
+
+    /// Uploads every call of the batch, then times each by itself, and launches it once more where everything lies elsewhere.
+    /// `next` waits until the supervisor has judged what that gave.
+    pub fn profile(
+        &mut self,
+        id: u64,
+        calls: &[CallMessage],
+        protocol: Protocol,
+        outputs: &mut Outputs,
+        say: &mut dyn FnMut(Reply) -> io::Result<()>,
+        next: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.arena.clear();
+        let mut resident = Resident::default();
+        let ready = self.gpu.make_current();
+        let batch: Vec<Result<_, CallError>> = calls
+            .iter()
+            .map(|call| {
+                ready.clone()?;
+                resident.homes(&self.gpu, &mut self.ring, call)
+            })
+            .collect();
+        for (index, (call, homes)) in calls.iter().zip(batch).enumerate() {
+            match homes.and_then(|_| self.profiled(call, &mut resident, protocol, outputs)) {
+                Ok((samples, again)) => {
+                    say(Reply::Timed { id, index, samples, again })?;
+                    next()?;
+                }
+                Err(error) => {
+                    say(error.reply(id, Some(index)))?;
+                    if error.is_fault() {
+                        // The supervisor ends this process, and gives the rest to another.
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        say(Reply::Profiled { id })
+    }
+
+    fn profiled(
+        &mut self,
+        call: &CallMessage,
+        resident: &mut Resident,
+        protocol: Protocol,
+        outputs: &mut Outputs,
+    ) -> Result<(Samples, Outcome), CallError> {
+        let on = self.on_device(call, resident)?;
+        let timed = self.timed(call, &on, protocol);
+        // A fault of the kernel is told at whatever comes after it.
+        if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
+            return Err(error.into());
+        }
+        let samples = timed?;
+        let changed = changed(&mut self.ring, call, &on.homes)?;
+        let mutated = touching(&call.params, &on.args, &changed);
+        let idles = self.idles(call, &on)?;
+        drop(on);
+        resident.relocate(&mut self.ring, call)?;
+        let on = self.on_device(call, resident)?;
+        let mut again = self.launched(call, &on, outputs)?;
+        let written = outputs.memory(on.placement.bytes);
+        if idles && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON)) {
+            return Err(CallError::Idle);
+        }
+        again.mutated.extend(mutated);
+        again.mutated.sort_unstable();
+        again.mutated.dedup();
+        Ok((samples, again))
+    }
+
+    /// The call over resident storages, with outputs of its own.
+    fn on_device(&mut self, call: &CallMessage, resident: &mut Resident) -> Result<OnDevice, CallError> {
+        let homes = resident.homes(&self.gpu, &mut self.ring, call)?;
+        let placement = placement(call)?;
+        let bytes = placement.bytes as u64;
+        let room = Home { memory: Rc::new(self.gpu.allocate(bytes)?), at: 0, bytes };
+        Ok(OnDevice::new(call, homes, placement, room))
+    }
+
+    fn timed(&self, call: &CallMessage, on: &OnDevice, protocol: Protocol) -> Result<Samples, CallError> {
+        self.poison(on)?;
+        let bound = on.call(call, self.index, &self.stream);
+        let mut launch = self.library.bind_on_device(&bound)?;
+        let (mut clock, mut cache) = (CudaClock::new(&self.stream)?, CudaCache::new(&self.stream));
+        let samples = measure(protocol, &mut clock, &mut cache, &mut launch);
+        if let Some(late) = clock.late() {
+            return Err(CallError::Late(late));
+        }
+        cache.intact()?;
+        Ok(samples?)
+    }
+
+    /// Whether the kernel, launched once more on buffers that it has seen, writes nothing to its outputs.
+    fn idles(&mut self, call: &CallMessage, on: &OnDevice) -> Result<bool, CallError> {
+        self.poison(on)?;
+        let bound = on.call(call, self.index, &self.stream);
+        let mut launch: Launch<'_> = self.library.bind_on_device(&bound)?;
+        launch()?;
+        drop(launch);
+        self.gpu.synchronize()?;
+        let mut written = on.room.bytes == 0;
+        self.ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |_, part| {
+            written |= part.iter().any(|&byte| byte != OutputBuffer::POISON);
+            Ok::<_, CallError>(())
+        })?;
+        Ok(!written)
+    }
+}
+
+/// Where the outputs of a call lie: a library is given those that were captured.
+fn placement(call: &CallMessage) -> Result<Placement, CallError> {
+    if call.outputs.is_empty() {
+        return Err(KernelError::NoOutputs { kernel: "the kernel".to_owned() }.into());
+    }
+    let specs: Vec<TensorSpec> = call.outputs.iter().map(|output| output.spec.clone()).collect();
+    Ok(Placement::of(&specs, &call.outputs)?)
+}
+
+impl OnDevice {
+    fn new(call: &CallMessage, homes: Vec<Option<Home>>, placement: Placement, room: Home) -> Self {
+        let ranges = homes.iter().map(|home| home.as_ref().map_or_else(DeviceRange::default, Home::range)).collect();
+        let start = room.range().address;
+        let outputs = placement.outputs.iter().map(|o| (o.spec.clone(), start + o.offset as u64)).collect();
+        let args = call.args.iter().map(|value| value.0.clone()).collect();
+        Self { args, homes, ranges, placement, room, outputs }
+    }
+
+    fn call<'a>(&'a self, call: &'a CallMessage, device: u32, stream: &Stream) -> DeviceCall<'a> {
+        DeviceCall {
+            params: &call.params,
+            args: &self.args,
+            device,
+            storages: &self.ranges,
+            outputs: &self.outputs,
+            stream: stream.handle(),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! [`Resident`]: the storages of calls on the device, and whether a kernel has changed them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use plimsoll::capture::Argument;
+use plimsoll::gpu::{DeviceMemory, Gpu, GpuError, Ring, TransferError, same};
+use plimsoll::kernel::DeviceRange;
+
+use crate::protocol::{CallMessage, StorageRange};
+use crate::worker::error::CallError;
+use crate::worker::private::MapError;
+
+/// Storages and outputs begin at multiples of this many bytes, as those of the driver do.
+const ALIGNMENT: u64 = 256;
+/// How far a storage is moved so that it lies at another address.
+const STEP: u64 = 4096;
+
+/// Bytes at a place in the memory of the device.
+#[derive(Clone, Debug)]
+pub struct Home {
+    pub memory: Rc<DeviceMemory>,
+    pub at: u64,
+    pub bytes: u64,
+}
+
+impl Home {
+    /// The bytes as a kernel is given them.
+    pub fn range(&self) -> DeviceRange {
+        DeviceRange { address: self.memory.address() + self.at, bytes: self.bytes }
+    }
+}
+
+/// One piece of memory that homes are cut from, again and again from its start.
+#[derive(Default)]
+pub struct Arena {
+    memory: Option<Rc<DeviceMemory>>,
+}
+
+impl Arena {
+    /// Homes of these numbers of bytes, one after the other. Those cut before are no longer used.
+    pub fn cut(&mut self, gpu: &Rc<Gpu>, sizes: impl Iterator<Item = u64>) -> Result<Vec<Home>, GpuError> {
+        let mut total = 0u64;
+        let places: Vec<(u64, u64)> = sizes
+            .map(|bytes| {
+                let at = total.next_multiple_of(ALIGNMENT);
+                total = at.saturating_add(bytes);
+                (at, bytes)
+            })
+            .collect();
+        if self.memory.as_ref().is_none_or(|memory| memory.bytes() < total) {
+            // Both at a time may be more than the device has.
+            self.memory = None;
+            self.memory = Some(Rc::new(gpu.allocate(total)?));
+        }
+        let memory = self.memory.as_ref().expect("allocated above");
+        Ok(places.into_iter().map(|(at, bytes)| Home { memory: Rc::clone(memory), at, bytes }).collect())
+    }
+
+    /// Gives the memory back.
+    pub fn clear(&mut self) {
+        self.memory = None;
+    }
+}
+
+/// The storages of the calls of a batch, each once.
+#[derive(Default)]
+pub struct Resident {
+    homes: BTreeMap<(PathBuf, u64, u64), Home>,
+}
+
+fn key(storage: &StorageRange) -> (PathBuf, u64, u64) {
+    (storage.path.clone(), storage.offset, storage.bytes)
+}
+
+impl Resident {
+    /// The homes of what the arguments of `call` reach, uploaded where they are not there yet.
+    pub fn homes(
+        &mut self,
+        gpu: &Rc<Gpu>,
+        ring: &mut Ring,
+        call: &CallMessage,
+    ) -> Result<Vec<Option<Home>>, CallError> {
+        let mut homes = Vec::with_capacity(call.storages.len());
+        for (storage, reached) in call.storages.iter().zip(reached(call)) {
+            if !reached {
+                homes.push(None);
+                continue;
+            }
+            let known = self.homes.get(&key(storage)).cloned();
+            let home = match known {
+                Some(home) => home,
+                None => {
+                    let memory = Rc::new(gpu.allocate(storage.bytes.saturating_add(STEP))?);
+                    let home = Home { memory, at: 0, bytes: storage.bytes };
+                    upload(ring, storage, &home)?;
+                    self.homes.insert(key(storage), home.clone());
+                    home
+                }
+            };
+            homes.push(Some(home));
+        }
+        Ok(homes)
+    }
+
+    /// Brings the storages of `call` to other addresses, as they are in their files.
+    pub fn relocate(&mut self, ring: &mut Ring, call: &CallMessage) -> Result<(), CallError> {
+        for (storage, reached) in call.storages.iter().zip(reached(call)) {
+            if reached && let Some(home) = self.homes.get_mut(&key(storage)) {
+                home.at = STEP - home.at;
+                upload(ring, storage, &home.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which of the storages of a call its arguments reach: an entry holds its expected output as well.
+pub fn reached(call: &CallMessage) -> Vec<bool> {
+    let mut reached = vec![false; call.storages.len()];
+    for value in &call.args {
+        value.0.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+            if let Argument::Tensor(tensor) = leaf
+                && let Some(reached) = reached.get_mut(tensor.storage)
+            {
+                *reached = true;
+            }
+        });
+    }
+    reached
+}
+
+/// Opens the file of a storage, which is to hold all of it.
+fn open(storage: &StorageRange) -> Result<File, CallError> {
+    let path = &storage.path;
+    let failed = |source| CallError::unreadable(path, source);
+    let file = File::open(path).map_err(failed)?;
+    let (size, end) = (file.metadata().map_err(failed)?.len(), storage.offset.saturating_add(storage.bytes));
+    if size < end { Err(MapError::Short { path: path.clone(), size, end }.into()) } else { Ok(file) }
+}
+
+/// Reads the storage from `file`, from an offset in it on.
+fn reader<'a>(file: &'a File, storage: &'a StorageRange) -> impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync + 'a {
+    move |at, bytes| file.read_exact_at(bytes, storage.offset + at)
+}
+
+/// Brings a storage to its home.
+pub fn upload(ring: &mut Ring, storage: &StorageRange, home: &Home) -> Result<(), CallError> {
+    let file = open(storage)?;
+    ring.upload(&reader(&file, storage), storage.bytes, &home.memory, home.at).map_err(|error| match error {
+        TransferError::Read(source) => CallError::unreadable(&storage.path, source),
+        TransferError::Gpu(error) => error.into(),
+    })
+}
+
+/// Whether each storage of the call is no longer what its file holds.
+pub fn changed(ring: &mut Ring, call: &CallMessage, homes: &[Option<Home>]) -> Result<Vec<bool>, CallError> {
+    let mut changed = vec![false; call.storages.len()];
+    for ((storage, home), changed) in call.storages.iter().zip(homes).zip(&mut changed) {
+        let Some(home) = home else { continue };
+        let file = open(storage)?;
+        let read = reader(&file, storage);
+        ring.download(&home.memory, home.at, home.bytes, &mut |at, bytes| {
+            if !*changed {
+                *changed = !same(&read, at, bytes).map_err(|source| CallError::unreadable(&storage.path, source))?;
+            }
+            Ok::<_, CallError>(())
+        })?;
+    }
+    Ok(changed)
+}

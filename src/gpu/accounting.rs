@@ -1,0 +1,20 @@
+//! [`DeviceUse`]: what a launch took of a device's memory.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::ByteSize;
+
+/// What a launch took of a device's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceUse {
+    /// The storages of its arguments, each once. Exact.
+    pub inputs: ByteSize,
+    /// Its outputs. Exact.
+    pub outputs: ByteSize,
+    /// What the memory in use on the device grew by during it: what the kernel allocated and kept, and whatever other
+    /// programs did meanwhile; what it gave back before it returned is not seen. A lower bound; absent where the driver does
+    /// not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<ByteSize>,
+}

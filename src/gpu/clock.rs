@@ -1,0 +1,97 @@
+//! [`CudaClock`]: a clock of events.
+
+use std::time::Duration;
+
+use super::error::GpuError;
+use super::stream::{Event, IdleCheck, Stream};
+use crate::timing::{Clock, ClockError};
+
+/// The clock of a stream: a mark is an event in it. Where the device goes on after the last mark was reached, the kernel
+/// launched work that the marks do not stand around, and there is no time.
+#[derive(Debug)]
+pub struct CudaClock<'a> {
+    stream: &'a Stream,
+    events: Vec<Event>,
+    idle: IdleCheck,
+    recorded: usize,
+    wanted: usize,
+    /// What failed at a mark, which cannot tell of it.
+    failed: Option<GpuError>,
+    checked: bool,
+    late: Option<Duration>,
+}
+
+impl<'a> CudaClock<'a> {
+    /// The name of the clock.
+    pub const NAME: &'static str = "cuda";
+
+    /// A clock of `stream`.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn new(stream: &'a Stream) -> Result<Self, GpuError> {
+        let idle = IdleCheck::new(stream.gpu())?;
+        Ok(Self { stream, events: Vec::new(), idle, recorded: 0, wanted: 0, failed: None, checked: false, late: None })
+    }
+
+    /// How long the device went on after the last mark, where that is why there is no time.
+    pub fn late(&self) -> Option<Duration> {
+        self.late
+    }
+
+    fn times(&mut self) -> Result<Vec<f64>, GpuError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.late = self.idle.finish(self.stream, self.checked)?;
+        self.events[..self.recorded].windows(2).map(|pair| pair[1].since(&pair[0])).collect()
+    }
+}
+
+fn refused(error: &GpuError) -> ClockError {
+    ClockError { clock: CudaClock::NAME, reason: error.to_string() }
+}
+
+impl Clock for CudaClock<'_> {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn start(&mut self, marks: usize) -> Result<(), ClockError> {
+        self.stream.gpu().synchronize().map_err(|error| refused(&error))?;
+        while self.events.len() < marks {
+            self.events.push(Event::new(self.stream.gpu()).map_err(|error| refused(&error))?);
+        }
+        (self.recorded, self.wanted) = (0, marks);
+        (self.failed, self.checked, self.late) = (None, false, None);
+        Ok(())
+    }
+
+    fn mark(&mut self) {
+        let Some(event) = self.events.get(self.recorded) else { return };
+        let mut recorded = event.record(self.stream);
+        self.recorded += 1;
+        if self.recorded == self.wanted && recorded.is_ok() {
+            // At the last mark, before the host has had time to wait for anything.
+            recorded = self.idle.begin(self.stream).map(|checked| self.checked = checked);
+        }
+        if let Err(error) = recorded {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn resolve(&mut self) -> Result<Vec<f64>, ClockError> {
+        let times = self.times().map_err(|error| refused(&error))?;
+        match self.late {
+            None => Ok(times),
+            Some(late) => Err(ClockError {
+                clock: Self::NAME,
+                reason: format!(
+                    "the device went on for {} after the stream of the kernel had ended: the kernel works on a stream of its \
+                     own and does not wait for it",
+                    humantime::format_duration(late)
+                ),
+            }),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! [`Gpu`]: a device in use, and the memory that is allocated on it.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::fmt;
+use std::rc::Rc;
+
+use cudarc::driver::sys::{self, CUresult};
+
+use super::device::DeviceFacts;
+use super::driver::Driver;
+use super::error::GpuError;
+use crate::bytes::ByteSize;
+
+/// A device in use by this thread, in its primary context: that of the CUDA runtime, so that kernels find it current.
+pub struct Gpu {
+    driver: Driver,
+    facts: DeviceFacts,
+    context: sys::CUcontext,
+    held: Cell<u64>,
+}
+
+/// What a device has, and what of it is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Free for whoever asks first.
+    pub free: ByteSize,
+    /// All of it.
+    pub total: ByteSize,
+}
+
+impl MemoryInfo {
+    /// What is in use, by whomever.
+    pub fn used(self) -> ByteSize {
+        self.total.saturating_sub(self.free)
+    }
+}
+
+impl Gpu {
+    /// The device `index`, its context made current on this thread. It stays for the life of the process.
+    ///
+    /// # Errors
+    /// [`GpuError`] where there is no driver or no such device, or its context cannot be had.
+    pub fn open(index: u32) -> Result<Rc<Self>, GpuError> {
+        let driver = Driver::load()?;
+        let facts = DeviceFacts::of(driver, index)?;
+        let device = driver.device(index)?;
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the function writes one handle, which is retained and never given back.
+        driver.check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&raw mut context, device) })?;
+        let gpu = Self { driver, facts, context, held: Cell::new(0) };
+        gpu.make_current()?;
+        Ok(Rc::new(gpu))
+    }
+
+    /// What the device is.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// Makes the context current on this thread once more: a kernel may have put another in its place.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn make_current(&self) -> Result<(), GpuError> {
+        // SAFETY: the context is retained.
+        self.check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
+    }
+
+    /// What of the memory is free now, for all programs together.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn memory(&self) -> Result<MemoryInfo, GpuError> {
+        let (mut free, mut total) = (0usize, 0usize);
+        // SAFETY: the function writes two numbers.
+        self.check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) })?;
+        Ok(MemoryInfo { free: ByteSize::new(free as u64), total: ByteSize::new(total as u64) })
+    }
+
+    /// What is allocated through here now.
+    pub fn held(&self) -> ByteSize {
+        ByteSize::new(self.held.get())
+    }
+
+    /// Waits until the device has done everything that this process has asked of it.
+    ///
+    /// # Errors
+    /// [`GpuError`] where any of it failed.
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        // SAFETY: the function takes nothing.
+        self.check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+    }
+
+    /// Allocates memory on the device.
+    ///
+    /// # Errors
+    /// [`GpuError::OutOfMemory`] where there is not so much.
+    pub fn allocate(self: &Rc<Self>, bytes: u64) -> Result<DeviceMemory, GpuError> {
+        let mut address: sys::CUdeviceptr = 0;
+        // Memory without bytes cannot be allocated, and tensors without elements have an address all the same.
+        let length = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
+        // SAFETY: the function writes one address.
+        match unsafe { sys::cuMemAlloc_v2(&raw mut address, length) } {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                let MemoryInfo { free, total } = self.memory()?;
+                return Err(GpuError::OutOfMemory { bytes: ByteSize::new(bytes), free, total });
+            }
+            result => self.check("cuMemAlloc", result)?,
+        }
+        self.held.set(self.held.get() + length as u64);
+        Ok(DeviceMemory { gpu: Rc::clone(self), address, bytes: length as u64 })
+    }
+
+    /// Allocates memory of the host that the device can copy from and to by itself.
+    ///
+    /// # Errors
+    /// [`GpuError`] where so much cannot be locked.
+    pub(super) fn pinned(self: &Rc<Self>, bytes: usize) -> Result<PinnedMemory, GpuError> {
+        let mut start = std::ptr::null_mut();
+        // SAFETY: the function writes one pointer.
+        self.check("cuMemHostAlloc", unsafe { sys::cuMemHostAlloc(&raw mut start, bytes, 0) })?;
+        Ok(PinnedMemory { _gpu: Rc::clone(self), start, bytes })
+    }
+
+    pub(super) fn driver(&self) -> Driver {
+        self.driver
+    }
+
+    pub(super) fn context(&self) -> sys::CUcontext {
+        self.context
+    }
+
+    pub(super) fn check(&self, call: &'static str, result: CUresult) -> Result<(), GpuError> {
+        self.driver.check(call, result)
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu").field("facts", &self.facts).finish_non_exhaustive()
+    }
+}
+
+/// Memory on a device. Dropped, it is free again.
+#[derive(Debug)]
+pub struct DeviceMemory {
+    gpu: Rc<Gpu>,
+    address: u64,
+    bytes: u64,
+}
+
+impl DeviceMemory {
+    /// Where it begins, in the device's addresses.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The address of `bytes` bytes from `offset` on.
+    ///
+    /// # Panics
+    /// They do not lie in it: callers place what they put there.
+    pub(super) fn range(&self, offset: u64, bytes: u64) -> u64 {
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes), "{offset}+{bytes} of {}", self.bytes);
+        self.address + offset
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        self.gpu.held.set(self.gpu.held.get() - self.bytes);
+        // SAFETY: the memory was allocated by this type and is freed once; the driver waits for work that uses it. After a fault
+        // nothing can be freed any more, and the process ends.
+        let _ = unsafe { sys::cuMemFree_v2(self.address) };
+    }
+}
+
+/// Memory of the host, locked in place. Whoever has a copy under way from or to it waits before dropping it.
+#[derive(Debug)]
+pub(super) struct PinnedMemory {
+    _gpu: Rc<Gpu>,
+    start: *mut c_void,
+    bytes: usize,
+}
+
+impl PinnedMemory {
+    pub fn as_ptr(&self) -> *mut c_void {
+        self.start
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the memory is this value's own, zeroed or written; callers have waited for copies to it.
+        unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.bytes) }
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and nothing else has it.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.bytes) }
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the memory was allocated by `pinned` and is freed once.
+        let _ = unsafe { sys::cuMemFreeHost(self.start) };
+    }
+}

@@ -1,0 +1,188 @@
+//! [`Ring`]: copies between the host and a device through a few pinned buffers, so that the host never holds more of a tensor
+//! than they do.
+//!
+//! While the device copies from one buffer, the next is filled by several threads: one alone reads from the page cache
+//! more slowly than a device copies.
+
+use std::io;
+use std::rc::Rc;
+
+use rayon::prelude::*;
+
+use super::context::{DeviceMemory, Gpu, PinnedMemory};
+use super::error::GpuError;
+use super::stream::{Event, Stream};
+use crate::bytes::ByteSize;
+
+/// The part of a buffer that one thread fills or reads at a time.
+const PIECE: usize = 1 << 20;
+
+/// Why a copy did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// The host's side could not be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// The device's side failed.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+}
+
+#[derive(Debug)]
+struct Slot {
+    memory: PinnedMemory,
+    /// The copy from or to it that is under way, where there is one.
+    done: Event,
+    busy: bool,
+}
+
+/// A few pinned buffers, used in turn.
+#[derive(Debug)]
+pub struct Ring {
+    // Before the slots: to destroy the stream is to have its copies ended.
+    stream: Stream,
+    slots: Vec<Slot>,
+}
+
+/// Reads bytes of the host from an offset on, from any thread.
+pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> io::Result<()> + Sync + 'a;
+
+impl Ring {
+    /// The buffers of [`Ring::usual`].
+    pub const SLOTS: usize = 4;
+    /// The size of each.
+    pub const SLOT: ByteSize = ByteSize::mib(16);
+
+    /// A ring of 64 MiB in all.
+    ///
+    /// # Errors
+    /// [`GpuError`] where so much cannot be locked.
+    pub fn usual(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
+        Self::new(gpu, Self::SLOTS, Self::SLOT)
+    }
+
+    /// A ring of `slots` buffers of `bytes`.
+    ///
+    /// # Errors
+    /// [`GpuError`] where so much cannot be locked.
+    pub fn new(gpu: &Rc<Gpu>, slots: usize, bytes: ByteSize) -> Result<Self, GpuError> {
+        let slot = || Ok(Slot { memory: gpu.pinned(bytes.bytes() as usize)?, done: Event::new(gpu)?, busy: false });
+        let slots = (0..slots.max(2)).map(|_| slot()).collect::<Result<Vec<_>, GpuError>>()?;
+        Ok(Self { stream: Stream::new(gpu)?, slots })
+    }
+
+    fn slot_bytes(&self) -> u64 {
+        self.slots[0].memory.bytes().len() as u64
+    }
+
+    /// Copies the bytes that `read` gives to `to` from `at` on, and waits until they are there.
+    ///
+    /// # Errors
+    /// [`TransferError`]; what the memory holds then is unspecified.
+    pub fn upload(&mut self, read: &ReadAt<'_>, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), TransferError> {
+        let filled = self.fill(read, bytes, to, at);
+        // Copies are under way whatever failed.
+        let settled = self.settle();
+        filled?;
+        Ok(settled?)
+    }
+
+    fn fill(&mut self, read: &ReadAt<'_>, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), TransferError> {
+        let step = self.slot_bytes();
+        let count = self.slots.len();
+        for (turn, offset) in (0..bytes).step_by(step as usize).enumerate() {
+            let length = step.min(bytes - offset);
+            let slot = &mut self.slots[turn % count];
+            slot.wait()?;
+            let pieces = slot.memory.bytes_mut()[..length as usize].par_chunks_mut(PIECE).enumerate();
+            pieces.try_for_each(|(index, piece)| read(offset + (index * PIECE) as u64, piece))?;
+            self.stream.copy_in(&slot.memory, length, to, at + offset)?;
+            slot.busy = true;
+            slot.done.record(&self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Hands the `bytes` bytes of `from` from `at` on to `take`, in order, a part at a time, with the offset of each. What was
+    /// put into any stream before is to be done.
+    ///
+    /// # Errors
+    /// [`GpuError`], or what `take` gives.
+    pub fn download<E: From<GpuError>>(
+        &mut self,
+        from: &DeviceMemory,
+        at: u64,
+        bytes: u64,
+        take: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let taken = self.drain(from, at, bytes, take);
+        let settled = self.settle();
+        taken?;
+        Ok(settled?)
+    }
+
+    fn drain<E: From<GpuError>>(
+        &mut self,
+        from: &DeviceMemory,
+        at: u64,
+        bytes: u64,
+        take: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let step = self.slot_bytes();
+        let count = self.slots.len();
+        let parts = bytes.div_ceil(step) as usize;
+        // The slots are kept filled ahead of the one that is taken.
+        for turn in 0..parts + count - 1 {
+            if turn < parts {
+                let offset = turn as u64 * step;
+                let slot = &mut self.slots[turn % count];
+                self.stream.copy_out(from, at + offset, step.min(bytes - offset), &slot.memory)?;
+                slot.busy = true;
+                slot.done.record(&self.stream)?;
+            }
+            if let Some(ready) = turn.checked_sub(count - 1).filter(|&ready| ready < parts) {
+                let offset = ready as u64 * step;
+                let slot = &mut self.slots[ready % count];
+                slot.wait()?;
+                take(offset, &slot.memory.bytes()[..step.min(bytes - offset) as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no copy is under way.
+    fn settle(&mut self) -> Result<(), GpuError> {
+        if self.slots.iter().any(|slot| slot.busy) {
+            self.stream.synchronize()?;
+            self.slots.iter_mut().for_each(|slot| slot.busy = false);
+        }
+        Ok(())
+    }
+}
+
+impl Slot {
+    fn wait(&mut self) -> Result<(), GpuError> {
+        if self.busy {
+            self.done.wait()?;
+            self.busy = false;
+        }
+        Ok(())
+    }
+}
+
+/// Whether `bytes` are what `read` gives from `offset` on.
+///
+/// # Errors
+/// The host's side could not be read.
+pub fn same(read: &ReadAt<'_>, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+    let differs = |(index, piece): (usize, &[u8])| -> Result<(), Option<io::Error>> {
+        let mut original = vec![0; piece.len()];
+        read(offset + (index * PIECE) as u64, &mut original).map_err(Some)?;
+        if original == piece { Ok(()) } else { Err(None) }
+    };
+    match bytes.par_chunks(PIECE).enumerate().try_for_each(differs) {
+        Ok(()) => Ok(true),
+        Err(None) => Ok(false),
+        Err(Some(error)) => Err(error),
+    }
+}

@@ -1,0 +1,225 @@
+//! [`Stream`] and [`Event`]: work in order, and points in it whose time is known once they are reached.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use cudarc::driver::sys;
+
+use super::context::{DeviceMemory, Gpu, PinnedMemory};
+use super::error::GpuError;
+
+/// Work of a device that is done in order.
+#[derive(Debug)]
+pub struct Stream {
+    gpu: Rc<Gpu>,
+    handle: sys::CUstream,
+    /// Whether it is to be destroyed: the default stream is not.
+    own: bool,
+}
+
+impl Stream {
+    /// The default stream of the device, where kernels launch that are told of no other.
+    pub fn default_of(gpu: &Rc<Gpu>) -> Self {
+        Self { gpu: Rc::clone(gpu), handle: std::ptr::null_mut(), own: false }
+    }
+
+    /// A stream of its own, which waits for no other and no other for it.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn new(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
+        const NON_BLOCKING: u32 = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the function writes one handle.
+        gpu.check("cuStreamCreate", unsafe { sys::cuStreamCreate(&raw mut handle, NON_BLOCKING) })?;
+        Ok(Self { gpu: Rc::clone(gpu), handle, own: true })
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Rc<Gpu> {
+        &self.gpu
+    }
+
+    /// The handle, for kernels that are told which stream to launch on; 0 is the default stream.
+    pub fn handle(&self) -> usize {
+        self.handle as usize
+    }
+
+    pub(super) fn raw(&self) -> sys::CUstream {
+        self.handle
+    }
+
+    /// Waits until everything that was put into it is done.
+    ///
+    /// # Errors
+    /// [`GpuError`] where any of it failed.
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        // SAFETY: the stream is alive.
+        self.gpu.check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.handle) })
+    }
+
+    /// Puts a write of `byte` to all of `memory` from `offset` on into the stream.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn fill(&self, memory: &DeviceMemory, offset: u64, bytes: u64, byte: u8) -> Result<(), GpuError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let address = memory.range(offset, bytes);
+        // SAFETY: the range lies in the memory, which is alive: to free it waits for the work that uses it.
+        self.gpu.check("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, byte, bytes as usize, self.handle) })
+    }
+
+    /// Puts a copy of the first `bytes` bytes of `from` to `to` into the stream.
+    ///
+    /// The caller leaves `from` alone until the copy is done.
+    pub(super) fn copy_in(&self, from: &PinnedMemory, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), GpuError> {
+        let address = to.range(at, bytes);
+        // SAFETY: both ranges lie in their memories, and the ring, which alone calls this, keeps the host's until the copy is done.
+        self.gpu.check("cuMemcpyHtoDAsync", unsafe {
+            sys::cuMemcpyHtoDAsync_v2(address, from.as_ptr(), bytes as usize, self.handle)
+        })
+    }
+
+    /// Puts a copy of `bytes` bytes of `from` to the start of `to` into the stream.
+    ///
+    /// The caller leaves `to` alone until the copy is done.
+    pub(super) fn copy_out(&self, from: &DeviceMemory, at: u64, bytes: u64, to: &PinnedMemory) -> Result<(), GpuError> {
+        let address = from.range(at, bytes);
+        // SAFETY: as above.
+        self.gpu.check("cuMemcpyDtoHAsync", unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.as_ptr(), address, bytes as usize, self.handle)
+        })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.own {
+            // SAFETY: the stream was created by this type and is destroyed once; the driver lets its work end first.
+            let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
+        }
+    }
+}
+
+/// A point in the work of a device.
+#[derive(Debug)]
+pub struct Event {
+    gpu: Rc<Gpu>,
+    handle: sys::CUevent,
+}
+
+impl Event {
+    /// An event that tells its time. It is not reached until it was recorded.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn new(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the function writes one handle; no flags make it one that tells its time.
+        gpu.check("cuEventCreate", unsafe { sys::cuEventCreate(&raw mut handle, 0) })?;
+        Ok(Self { gpu: Rc::clone(gpu), handle })
+    }
+
+    /// Puts it into `stream`, after what is there.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn record(&self, stream: &Stream) -> Result<(), GpuError> {
+        // SAFETY: both are alive.
+        self.gpu.check("cuEventRecord", unsafe { sys::cuEventRecord(self.handle, stream.raw()) })
+    }
+
+    /// Puts it after everything that this process has asked of the device, in whatever stream; `false` where the driver
+    /// cannot.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn record_all(&self) -> Result<bool, GpuError> {
+        if !self.gpu.driver().context_events {
+            return Ok(false);
+        }
+        // SAFETY: the driver has the function; the context is retained and the event is alive.
+        self.gpu.check("cuCtxRecordEvent", unsafe { sys::cuCtxRecordEvent(self.gpu.context(), self.handle) })?;
+        Ok(true)
+    }
+
+    /// Waits until it is reached.
+    ///
+    /// # Errors
+    /// [`GpuError`] where work before it failed.
+    pub fn wait(&self) -> Result<(), GpuError> {
+        // SAFETY: the event is alive.
+        self.gpu.check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
+    }
+
+    /// The nanoseconds from `earlier` to this one, to about half a microsecond; both were reached.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn since(&self, earlier: &Self) -> Result<f64, GpuError> {
+        let mut milliseconds = 0f32;
+        // SAFETY: both are alive, and the function writes one number.
+        self.gpu.check("cuEventElapsedTime", unsafe {
+            sys::cuEventElapsedTime(&raw mut milliseconds, earlier.handle, self.handle)
+        })?;
+        Ok(f64::from(milliseconds) * 1e6)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: the event was created by this type and is destroyed once.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
+    }
+}
+
+/// Tells whether a stream that has ended was all that the device was doing.
+#[derive(Debug)]
+pub struct IdleCheck {
+    end: Event,
+    all: Event,
+}
+
+impl IdleCheck {
+    /// How much later everything else may end and still be the end of the same work: events of two kinds are not reached at
+    /// the same instant.
+    pub const TOLERANCE: Duration = Duration::from_micros(20);
+    /// The same where the driver has no event for all streams, and the host waits for them: to ask takes time.
+    const TOLERANCE_OF_HOST: Duration = Duration::from_micros(200);
+
+    /// A check on `gpu`.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn new(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
+        Ok(Self { end: Event::new(gpu)?, all: Event::new(gpu)? })
+    }
+
+    /// Puts the check into `stream`: nothing waits.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn begin(&self, stream: &Stream) -> Result<bool, GpuError> {
+        self.end.record(stream)?;
+        self.all.record_all()
+    }
+
+    /// Waits for everything. How long the device went on after the stream had ended, where that is too long to be its end.
+    ///
+    /// # Errors
+    /// [`GpuError`] where any of the work failed.
+    pub fn finish(&self, stream: &Stream, all_recorded: bool) -> Result<Option<Duration>, GpuError> {
+        self.end.wait()?;
+        let (late, tolerance) = if all_recorded {
+            self.all.wait()?;
+            (Duration::from_nanos(self.all.since(&self.end)?.max(0.0) as u64), Self::TOLERANCE)
+        } else {
+            let began = std::time::Instant::now();
+            stream.gpu().synchronize()?;
+            (began.elapsed(), Self::TOLERANCE_OF_HOST)
+        };
+        Ok((late > tolerance).then_some(late))
+    }
+}

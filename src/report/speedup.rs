@@ -1,0 +1,25 @@
+//! A speedup in words.
+
+use super::terminal::number;
+use crate::record::Speedup;
+
+/// The ratio: `1.234x`.
+pub(crate) fn ratio(speedup: &Speedup) -> String {
+    format!("{:.3}x", speedup.ratio)
+}
+
+/// Where the true ratio lies; absent where there are too few pairs.
+pub(crate) fn between(speedup: &Speedup) -> Option<String> {
+    speedup.interval.map(|interval| format!("{:.3} to {:.3}", interval.low, interval.high))
+}
+
+/// All of it in a sentence without its full stop, and how it was found.
+pub(crate) fn sentence(speedup: &Speedup, other: &str) -> String {
+    let known = match (speedup.interval, between(speedup)) {
+        (Some(interval), Some(between)) => {
+            format!("{between} with {} % confidence", number(interval.confidence * 100.0))
+        }
+        _ => "too few pairs for an interval".to_owned(),
+    };
+    format!("{:.3} times as fast as {other}: {known}; {} pairs, {}", speedup.ratio, speedup.pairs, speedup.method)
+}

@@ -1,0 +1,67 @@
+//! Two kernels that were timed in turns: a row an entry, and the speedup over all.
+
+use super::problems::problems;
+use super::style::Screen;
+use super::table::{Align, Cell, Column, Table};
+use super::text::{LABEL, clean, duration, labelled};
+use crate::record::{Aggregation, CaptureSemantics, EntryResult, Record, Speedup};
+use crate::report::speedup::{between, ratio, sentence};
+
+/// What stands where a figure was not taken.
+const ABSENT: &str = "-";
+
+/// The times of both kernels and the speedup of each entry, the speedup over all, and what went wrong with the other
+/// kernel; nothing of a kernel that was timed alone.
+pub(super) fn versus(semantics: &CaptureSemantics, record: &Record, screen: &Screen) -> String {
+    let (Some(versus), Some(other)) = (&record.results.versus, &semantics.versus) else { return String::new() };
+    let palette = &screen.palette;
+    let aggregation = semantics.aggregation.unwrap_or(Aggregation::EntryMeans);
+    let mut columns = vec![
+        Column::new("in turns", Align::Left, 0),
+        Column::new("per launch", Align::Right, 2),
+        Column::new("of the other", Align::Right, 2),
+        Column::new("speedup", Align::Right, 0),
+        Column::new("interval", Align::Right, 1),
+    ];
+    for (column, widest) in columns.iter_mut().zip(["", "59 min 59 s", "59 min 59 s", "-12.345x", "12.345 to 12.345"]) {
+        column.fit(widest);
+    }
+    for result in &record.results.entries {
+        columns[0].fit(&clean(&result.name));
+    }
+    let table = Table::new(columns, 1, *screen);
+    let mut text = format!("\n{}", table.header());
+    let time = |result: &EntryResult| {
+        let statistics = result.profile.as_ref().and_then(|profile| profile.statistics);
+        statistics.map_or(Cell::new(ABSENT, palette.dim), |it| Cell::plain(duration(aggregation.time_ns(&it))))
+    };
+    for ((own, others), pairs) in record.results.entries.iter().zip(&versus.entries).zip(&versus.pairs) {
+        let absent = || Cell::new(ABSENT, palette.dim);
+        let speedup = pairs.speedup.as_ref();
+        text.push_str(&table.row(&[
+            Cell::plain(clean(&own.name)),
+            time(own),
+            time(others),
+            speedup.map_or_else(absent, |speedup| Cell::new(ratio(speedup), style(speedup, screen))),
+            speedup.and_then(between).map_or_else(absent, Cell::plain),
+        ]));
+    }
+    if let Some(all) = &versus.speedup {
+        let words = sentence(all, &clean(&other.kernel.name));
+        text.push_str(&labelled("speedup", style(all, screen), &words, LABEL, screen));
+    }
+    let troubles = problems(&versus.entries, screen);
+    if !troubles.is_empty() {
+        text.push_str(&format!("\n {}:{troubles}", clean(&other.kernel.name)));
+    }
+    text
+}
+
+/// Green where it is faster, red where it is slower, plain where that cannot be told.
+fn style(speedup: &Speedup, screen: &Screen) -> anstyle::Style {
+    match speedup.interval {
+        Some(interval) if interval.low > 1.0 => screen.palette.good,
+        Some(interval) if interval.high < 1.0 => screen.palette.bad,
+        _ => anstyle::Style::new(),
+    }
+}

@@ -1,0 +1,189 @@
+//! Kernels on a GPU, as it is emulated: uploads, sharing, counting, protocols, honesty, faults.
+
+use std::path::Path;
+use std::process::Command;
+
+use plimsoll::ByteSize;
+use plimsoll::gpu::PlaceKind;
+use plimsoll::record::{Failure, FailureKind, Record, VerdictStatus};
+
+use crate::emulation::{device_kernels, log, on_emulation};
+use crate::library::built;
+use crate::support::{Scene, plimsoll, run};
+
+/// The bytes of an entry's table and of its indices.
+const TABLE: u64 = 512 * 64 * 2;
+const INDICES: u64 = 32 * 8;
+const OUTPUT: u64 = 32 * 64 * 2;
+
+fn command(scene: &Scene, part: &str, library: &Path, name: &str) -> Command {
+    let mut command = scene.command(part);
+    command.args(["--kernel", &format!("lib:{}:{name}", library.display()), "--device", "cuda"]);
+    command.args(["--launches", "3", "--warmup", "1"]);
+    on_emulation(scene, &mut command);
+    command
+}
+
+fn failures(record: &Record) -> Vec<Option<FailureKind>> {
+    record.results.entries.iter().map(|entry| entry.failure().map(|failure| failure.kind)).collect()
+}
+
+fn first_failure(record: &Record) -> Failure {
+    record.results.entries.iter().find_map(|entry| entry.failure()).expect("an entry failed").clone()
+}
+
+#[test]
+fn the_devices_are_listed() {
+    let scene = Scene::new(1);
+    let (code, out, err) = run(on_emulation(&scene, &mut plimsoll()).args(["devices", "--json"]));
+    assert_eq!(code, 0, "{err}");
+    let found: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(found["devices"][0]["name"], "Emulated device 0 (host memory)");
+    assert_eq!(
+        (&found["devices"][0]["cuda"], &found["devices"][0]["compute_capability"]),
+        (&"12.9".into(), &"9.0".into())
+    );
+    let mut command = plimsoll();
+    let (code, _, err) = run(on_emulation(&scene, &mut command).args(["devices", "--device", "cuda:2"]));
+    assert_eq!((code, err.as_str()), (3, "error: there is no device cuda:2: the driver knows 1, counted from 0\n"));
+    let mut command = plimsoll();
+    let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_DEVICES", "0").arg("devices"));
+    assert_eq!(code, 3);
+    assert!(err.starts_with("error: no NVIDIA GPU found"), "{err}");
+}
+
+#[test]
+fn a_kernel_is_checked_on_the_device_and_its_memory_is_counted() {
+    let scene = Scene::new(3);
+    let library = device_kernels(&scene);
+    let (code, record) = scene.run(&mut command(&scene, "check", &library, "embedding"));
+    assert_eq!(code, 0, "{:#?}", record.results);
+    assert_eq!(record.semantics.capture().unwrap().device, PlaceKind::Cuda);
+    let gpu = &record.environment.gpus[0];
+    assert_eq!((gpu.name.as_str(), gpu.memory), ("Emulated device 0 (host memory)", Some(ByteSize::gib(1))));
+    for entry in &record.results.entries {
+        let (validation, profile) = (entry.validation.as_ref().unwrap(), entry.profile.as_ref().unwrap());
+        for device in [validation.device.unwrap(), profile.device.unwrap()] {
+            assert_eq!((device.inputs.bytes(), device.outputs.bytes()), (TABLE + INDICES, OUTPUT));
+            assert_eq!(device.growth, Some(ByteSize::ZERO));
+        }
+        assert!(profile.statistics.unwrap().mean_ns > 0.0);
+    }
+    let pinned = log(&scene, "pinned");
+    assert!(pinned.chunks(4).all(|ring| ring.iter().sum::<u64>() == 64 << 20), "{pinned:?}");
+}
+
+#[test]
+fn a_storage_that_entries_share_is_uploaded_once() {
+    let scene = Scene::new(3);
+    let library = device_kernels(&scene);
+    let store = scene.path("store");
+    let (code, _, err) = run(plimsoll().arg("pack").arg(scene.capture()).arg("--out").arg(&store));
+    assert_eq!(code, 0, "{err}");
+    let mut profile = plimsoll();
+    profile.arg("profile").arg(&store).arg("--record").arg(scene.record());
+    profile.args(["--kernel", &format!("lib:{}:embedding", library.display()), "--device", "cuda"]);
+    profile.args(["--launches", "3", "--warmup", "1"]);
+    let (code, record) = scene.run(on_emulation(&scene, &mut profile));
+    assert_eq!(code, 0, "{:#?}", record.results);
+    // Once each for the batch, and once more for each entry's launch at other addresses.
+    let uploads = log(&scene, "upload");
+    let count = |bytes| uploads.iter().filter(|&&upload| upload == bytes).count();
+    assert_eq!((count(TABLE), count(INDICES)), (1 + 3, 3 + 3), "{uploads:?}");
+    // The table once, the indices, one output, the room for each to move.
+    let most = log(&scene, "held").into_iter().max().unwrap();
+    assert!(most < 2 * TABLE, "{most} bytes were held");
+}
+
+#[test]
+fn protocols_time_with_events_and_a_flush_is_outside_of_them() {
+    let scene = Scene::new(1);
+    let library = device_kernels(&scene);
+    for (protocol, samples, fills) in [("kernelforge", 1, 0), ("samples", 3, 0), ("cold", 3, 3)] {
+        let mut profile = command(&scene, "profile", &library, "embedding");
+        let (code, record) = scene.run(profile.args(["--protocol", protocol]));
+        assert_eq!(code, 0, "{:#?}", record.results);
+        let timed = record.results.entries[0].profile.as_ref().unwrap();
+        assert_eq!(timed.samples_ns.len(), samples, "{protocol}");
+        assert!(timed.samples_ns.iter().all(|&ns| ns > 0.0), "{protocol}: {:?}", timed.samples_ns);
+        // Twice the emulated L2 of 1 MiB.
+        assert_eq!(log(&scene, "fill").into_iter().filter(|&bytes| bytes == 2 << 20).count(), fills, "{protocol}");
+        assert_eq!(timed.flush.is_some(), protocol == "cold");
+    }
+}
+
+#[test]
+fn work_on_another_stream_is_found_where_nothing_waits_for_it() {
+    let scene = Scene::new(1);
+    let library = device_kernels(&scene);
+    for part in ["validate", "profile"] {
+        let (code, record) = scene.run(&mut command(&scene, part, &library, "side_stream"));
+        let failure = first_failure(&record);
+        assert_eq!((code, failure.kind), (1, FailureKind::LateWrite), "{part}");
+        assert!(failure.message.contains("the kernel works on a stream of its own"), "{}", failure.message);
+    }
+}
+
+#[test]
+fn a_fault_ends_the_worker_and_fails_only_its_entry() {
+    let scene = Scene::new(3);
+    let library = device_kernels(&scene);
+    let (code, record) = scene.run(&mut command(&scene, "validate", &library, "faults"));
+    assert_eq!(code, 1);
+    assert_eq!(failures(&record), [None, Some(FailureKind::DeviceFault), None]);
+    let failure = first_failure(&record);
+    assert!(failure.message.contains("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"), "{}", failure.message);
+    let mut profile = command(&scene, "profile", &library, "faults");
+    let (code, record) = scene.run(&mut profile);
+    assert_eq!((code, failures(&record)), (1, vec![Some(FailureKind::DeviceFault); 3]), "each worker launches twice");
+    assert_eq!(record.releases.len(), 3);
+}
+
+#[test]
+fn memory_that_the_device_lacks_is_typed() {
+    let scene = Scene::new(2);
+    let library = device_kernels(&scene);
+    let mut validate = command(&scene, "validate", &library, "embedding");
+    let (code, record) = scene.run(validate.env("EMULATED_CUDA_MEMORY", "50000"));
+    assert_eq!((code, failures(&record)), (1, vec![Some(FailureKind::DeviceOom); 2]));
+    let message = first_failure(&record).message;
+    assert!(message.ends_with("of device memory cannot be had: 48.83 KiB of 48.83 KiB are free"), "{message}");
+    let mut validate = command(&scene, "validate", &library, "leaks");
+    let (code, record) = scene.run(&mut validate);
+    assert_eq!(code, 0);
+    let growth = record.results.entries[0].validation.as_ref().unwrap().device.unwrap().growth;
+    assert_eq!(growth, Some(ByteSize::mib(1)));
+}
+
+#[test]
+fn adversaries_fail_on_the_device_as_they_do_on_the_cpu() {
+    let scene = Scene::new(3);
+    // Their memory is the host's in the emulation, so that they need not know of it.
+    let library = built(&scene, "tests/kernels/library/adversaries.c");
+    for (name, part, kind) in [
+        ("zeros", "validate", None),
+        ("returns_its_input", "validate", None),
+        ("caches_by_address", "validate", Some(FailureKind::StaleOutput)),
+        ("idles", "check", Some(FailureKind::StaleOutput)),
+    ] {
+        let (code, record) = scene.run(&mut command(&scene, part, &library, name));
+        assert_eq!(code, 1, "{name}: {:#?}", record.verdicts);
+        match kind {
+            Some(kind) => assert_eq!(first_failure(&record).kind, kind, "{name}"),
+            None => assert!(record.results.entries.iter().all(|entry| !entry.validation.as_ref().unwrap().passed())),
+        }
+    }
+}
+
+#[test]
+fn the_peak_on_the_device_is_held_to_its_ceiling() {
+    let scene = Scene::new(2);
+    let library = device_kernels(&scene);
+    for (limit, code, status) in [("1GiB", 0, VerdictStatus::Pass), ("16KiB", 1, VerdictStatus::Fail)] {
+        let mut check = command(&scene, "check", &library, "embedding");
+        let (found, record) = scene.run(check.args(["--gpu-peak", limit]));
+        assert_eq!(found, code, "{:#?}", record.verdicts);
+        let verdict = record.verdicts.iter().find(|verdict| verdict.subject.contains("gpu_peak")).unwrap();
+        assert_eq!(verdict.status, status, "{verdict:?}");
+    }
+}

@@ -1,0 +1,86 @@
+/* Kernels for a GPU, as it is emulated for tests (tests/emulation/cuda.c): what a real one does by <<<..>>>, these do by
+ * emulated_launch. */
+#include <string.h>
+#include <unistd.h>
+
+#include "plimsoll_kernel.h"
+
+int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes);
+void emulated_fault(void);
+int cuStreamCreate(void **stream, unsigned flags);
+int cuMemAlloc_v2(uint64_t *address, size_t bytes);
+void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
+
+typedef struct {
+  const int64_t *index;
+  const char *table;
+  char *out;
+  int64_t count, row;
+  unsigned delay_us;
+} Gather;
+
+static void gather(void *argument) {
+  const Gather *g = argument;
+  usleep(g->delay_us);
+  for (int64_t i = 0; i < g->count; i++) memcpy(g->out + i * g->row, g->table + g->index[i] * g->row, (size_t)g->row);
+}
+
+/* The work of a call; an error where the tensors do not lie on a GPU. */
+static int read_call(const TVMFFIAny *args, int32_t num_args, Gather *work, DLDevice *device) {
+  if (num_args != 8) return kernel_fail("TypeError", "embedding takes 7 arguments and an output, not %d", (int)num_args);
+  const DLTensor *input = kernel_tensor(&args[0]), *weight = kernel_tensor(&args[1]), *output = kernel_tensor(&args[7]);
+  if (input->device.device_type != 2 || weight->device.device_type != 2 || output->device.device_type != 2)
+    return kernel_fail("ValueError", "the tensors do not lie on a GPU");
+  *device = weight->device;
+  *work = (Gather){kernel_data(input), kernel_data(weight), kernel_data(output), kernel_numel(input),
+                   weight->shape[1] * weight->dtype.bits / 8, 0};
+  return 0;
+}
+
+#define READ                                       \
+  (void)self, (void)result;                        \
+  Gather work;                                     \
+  DLDevice device;                                 \
+  if (read_call(args, num_args, &work, &device)) return -1
+
+static int launched(void *stream, const Gather *work) {
+  if (emulated_launch(stream, gather, work, sizeof *work))
+    return kernel_fail("RuntimeError", "CUDA error: the launch failed");
+  return 0;
+}
+
+KERNEL(embedding) {
+  READ;
+  return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
+}
+
+/* Launches on the default stream, whatever stream it was given. */
+KERNEL(default_stream) {
+  READ;
+  return launched(NULL, &work);
+}
+
+/* Launches on a stream of its own, for which nothing waits. */
+KERNEL(side_stream) {
+  static void *stream;
+  READ;
+  if (!stream) cuStreamCreate(&stream, 1);
+  work.delay_us = 20000;
+  return launched(stream, &work);
+}
+
+/* Writes where it may not at its second launch. */
+KERNEL(faults) {
+  static int launches;
+  READ;
+  if (++launches == 2) emulated_fault();
+  return launched(NULL, &work);
+}
+
+/* Keeps 1 MiB of the device at every launch. */
+KERNEL(leaks) {
+  uint64_t address;
+  READ;
+  if (cuMemAlloc_v2(&address, 1 << 20)) return kernel_fail("OutOfMemoryError", "CUDA out of memory");
+  return launched(NULL, &work);
+}
