@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::ceilings::word;
 use super::record::class;
 use super::{Body, absent, escaped, table};
-use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use crate::gate::{Comparison, Direction, FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::report::outcome::gate_word;
 use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
 
@@ -26,7 +26,12 @@ pub(super) fn gate(out: &mut Body, gate: &GateReport) {
     }
     let comparisons = gate.subjects.iter().flat_map(|subject| &subject.figures);
     for method in methods(comparisons.filter_map(|figure| figure.comparison.as_ref())) {
-        let _ = writeln!(out, "<p class=\"soft\">interval: {}</p>", escaped(&method));
+        let _ = writeln!(
+            out,
+            "<p class=\"hint\">Drawn are the change and its interval ({}); what lies right of the line, the limit, is \
+             worse than it lets pass. What is far away is drawn closer.</p>",
+            escaped(&method)
+        );
     }
 }
 
@@ -41,6 +46,7 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
     if !judged.figures.is_empty() {
         let columns: Vec<_> = [table::words("verdict"), table::words("figure")]
             .into_iter()
+            .chain([table::words("better ← → worse")])
             .chain(["baseline", "now", "change", "interval", "limit"].map(table::figures))
             .collect();
         table::table(out, &columns, judged.figures.iter().map(row));
@@ -70,6 +76,37 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
     }
 }
 
+/// The change and its interval, in so many limits, which stand at the same place in every row; right is worse. What is far
+/// away is drawn closer, so that all of it is seen.
+fn drawn(comparison: &Comparison, direction: Direction, class: &str) -> String {
+    let Some(shift) = comparison.shift else { return absent() };
+    let (low, high) = comparison.interval.map_or((shift, shift), |interval| (interval.low, interval.high));
+    let limit = comparison.margin.filter(|margin| *margin > 0.0);
+    let unit = limit.unwrap_or_else(|| low.abs().max(high.abs()).max(f64::MIN_POSITIVE));
+    let worse = match direction {
+        Direction::Lower => 1.0,
+        Direction::Higher => -1.0,
+    };
+    let x = |limits: f64| 50.0 + 48.0 * limits / (1.0 + limits.abs());
+    let [low, shift, high] = [low, shift, high].map(|amount| x((worse * amount / unit).clamp(-1e9, 1e9)));
+    let mut out = "<svg class=\"shift\" aria-hidden=\"true\">".to_owned();
+    let mut line = |class: &str, x: f64| {
+        let _ = write!(out, "<line class=\"{class}\" x1=\"{x:.1}%\" x2=\"{x:.1}%\" y1=\"0\" y2=\"100%\"/>");
+    };
+    line("none", x(0.0));
+    if limit.is_some() {
+        line("limit-line", x(1.0));
+    }
+    let _ = write!(
+        out,
+        "<rect class=\"{class}\" x=\"{:.1}%\" width=\"{:.1}%\" y=\"14\" height=\"8\" rx=\"4\"/><circle class=\"{class}\" \
+         cx=\"{shift:.1}%\" cy=\"18\" r=\"4.5\"/></svg>",
+        low.min(high),
+        (high - low).abs().max(0.5),
+    );
+    out
+}
+
 fn row(judged: &FigureVerdict) -> Vec<String> {
     let say = |value| escaped(&amount(value, judged.unit));
     let comparison = judged.comparison.as_ref();
@@ -83,10 +120,51 @@ fn row(judged: &FigureVerdict) -> Vec<String> {
     vec![
         format!("<b class=\"{} nowrap\">{}</b>", class(tone), judged.outcome),
         escaped(&judged.name),
+        comparison.map_or_else(absent, |comparison| drawn(comparison, judged.direction, class(tone))),
         before.map_or_else(absent, say),
         judged.current.map_or_else(absent, |current| say(current.median)),
         shift,
         interval.map_or_else(absent, |interval| escaped(&range(interval, at, judged.unit))),
         comparison.map_or_else(absent, |comparison| escaped(&comparison.allowance.to_string())),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::ByteSize;
+    use crate::gate::{Allowance, Unit, judge};
+
+    /// Where the drawing has something, in per cent of its width.
+    fn place(drawing: &str, element: &str, attribute: &str) -> f64 {
+        let (_, rest) = drawing.split_once(element).unwrap();
+        let (_, value) = rest.split_once(&format!("{attribute}=\"")).unwrap();
+        value.split_once('%').unwrap().0.parse().unwrap()
+    }
+
+    #[test]
+    fn what_a_limit_does_not_let_pass_lies_right_of_its_line() {
+        let before = [100.0, 101.0, 102.0, 100.0, 101.0, 102.0].map(|mib| mib * 1_048_576.0);
+        let allowance = Allowance::new(5.0, ByteSize::mib(1)).unwrap();
+        for (factor, direction, right_of_none, right_of_limit) in [
+            (1.0, Direction::Lower, false, false),
+            (1.03, Direction::Lower, true, false),
+            (1.1, Direction::Lower, true, true),
+            (100.0, Direction::Lower, true, true),
+            (0.9, Direction::Lower, false, false),
+            (0.9, Direction::Higher, true, true),
+        ] {
+            let now = before.map(|bytes| bytes * factor);
+            let comparison = judge(&before, &now, Unit::Bytes, direction, allowance, 0.99);
+            let drawing = drawn(&comparison, direction, "good");
+            let (none, limit) = (place(&drawing, "\"none\"", "x1"), place(&drawing, "limit-line", "x1"));
+            let (shift, bar) = (place(&drawing, "<circle", "cx"), place(&drawing, "<rect", "x"));
+            assert_eq!((shift > none, shift > limit), (right_of_none, right_of_limit), "{factor}: {drawing}");
+            let end = bar + place(&drawing, "<rect", "width");
+            assert!(
+                bar <= shift + 0.5 && shift <= end + 0.5 && (0.0..=100.0).contains(&bar) && end <= 100.0,
+                "{drawing}"
+            );
+        }
+    }
 }
