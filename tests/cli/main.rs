@@ -27,6 +27,7 @@ mod records;
 mod report;
 mod run;
 mod run_faults;
+mod run_oom;
 mod run_phases;
 mod run_repeat;
 mod snapshot;
