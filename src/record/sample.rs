@@ -60,6 +60,7 @@ pub(crate) fn semantics() -> Semantics {
         entries: (0..ENTRIES).map(entry).collect(),
         kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
         comparison: Some(Comparison::exact()),
+        reference: None,
         device: PlaceKind::Cpu,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),

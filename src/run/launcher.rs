@@ -58,6 +58,14 @@ pub struct Timed {
     pub again: Launched,
 }
 
+/// The launchers of a run.
+pub struct Launchers<'k, 'r> {
+    /// That of the kernel.
+    pub kernel: &'k mut dyn Launcher,
+    /// That of the kernel whose outputs are expected of validated entries; those that were captured where there is none.
+    pub reference: Option<&'r mut dyn Launcher>,
+}
+
 /// Runs a kernel on jobs. Whatever goes wrong is a typed [`Failure`] of that job, and the next job runs all the same.
 pub trait Launcher {
     /// The kernel, as it goes into a record's semantics.

@@ -9,6 +9,7 @@ use crate::timing::Samples;
 
 use super::entries::Entries;
 use super::honesty::Honesty;
+use super::judge::Expected;
 use super::launcher::{Job, Launcher, Timed};
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -85,7 +86,7 @@ pub(super) fn rechecked(
 ) -> Result<Timed, Failure> {
     honesty.arguments(&timed.again.mutated)?;
     if let Some(rule) = rule {
-        let leaves = honesty.outputs(entry, &entry.map()?, None, &timed.again, rule)?;
+        let leaves = honesty.outputs(Expected::Captured(entry, &entry.map()?), None, &timed.again, rule)?;
         if let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) {
             let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
             let message = format!(

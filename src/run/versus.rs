@@ -15,7 +15,7 @@ use crate::timing::Samples;
 
 use super::entries::Entries;
 use super::honesty::Honesty;
-use super::launcher::{Job, Launcher, Timed};
+use super::launcher::{Job, Launcher, Launchers, Timed};
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -60,7 +60,8 @@ pub fn versus(
         for (at, results) in results.iter_mut().enumerate() {
             observer.phase(Phase::Validate, planned.len());
             entries.by_name = launchers[at].by_name();
-            validate(&mut entries, &planned, rule, launchers[at], options, observer, results);
+            let mut alone = Launchers { kernel: &mut *launchers[at], reference: None };
+            validate(&mut entries, &planned, rule, &mut alone, options, observer, results);
             launchers[at].recycle(ReleaseReason::BeforeProfiling);
         }
         meter.phase(Phase::Versus.name());

@@ -12,7 +12,7 @@ use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::{Meter, MeterOptions, Metric};
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
-use plimsoll::run::{self, Options};
+use plimsoll::run::{self, Launcher, Launchers, Options};
 use plimsoll::timing::Protocol;
 
 use super::args::{
@@ -80,6 +80,10 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     })?;
     meter.name_process(std::process::id(), "supervisor");
     let options = options(parts, &check, &capture, ceilings);
+    let reference = check.reference.kernel(capture.function_name());
+    if reference.is_some() && (parts != Parts::Validate || check.versus.vs.is_some()) {
+        return Err("--reference is validate's: what is timed is judged against what was captured".into());
+    }
     let crew = Crew::default();
     let launcher = |kernel: &KernelSpec| {
         let python = Some(check.python.clone());
@@ -87,10 +91,15 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     };
     let mut kernel = launcher(&check.kernel)?;
     let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;
+    let mut reference = reference.as_ref().map(launcher).transpose()?.map(|launcher| launcher.named("reference"));
     let mut progress = RunProgress::new(&cancel);
     let record = match &mut other {
         Some(other) => run::versus(&capture, &mut [&mut kernel, other], &meter, &options, &mut progress),
-        None => run::run(&capture, &mut kernel, &meter, &options, &mut progress),
+        None => {
+            let reference = reference.as_mut().map(|launcher| launcher as &mut dyn Launcher);
+            let launchers = Launchers { kernel: &mut kernel, reference };
+            run::run_against(&capture, launchers, &meter, &options, &mut progress)
+        }
     };
     progress.finish();
     let record = record?;

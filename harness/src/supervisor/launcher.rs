@@ -33,6 +33,8 @@ pub struct WorkerLauncher<'a> {
     /// What kernels are launched on; absent where that is the CPU.
     gpu: Option<DeviceFacts>,
     identity: KernelIdentity,
+    /// What its workers are called in readings of memory.
+    name: &'static str,
     timeout: Duration,
     cancel: &'a Cancel,
     meter: &'a Meter,
@@ -112,6 +114,7 @@ impl<'a> WorkerLauncher<'a> {
     ) -> Result<Self, NoLauncher> {
         Ok(Self {
             identity: spec.identity()?,
+            name: "worker",
             command: WorkerCommand::new(spec, python)?,
             gpu,
             timeout,
@@ -125,6 +128,11 @@ impl<'a> WorkerLauncher<'a> {
             versions: BTreeMap::new(),
             unloadable: None,
         })
+    }
+
+    /// The same, its workers called `name` in readings of memory.
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     fn watch(&self, limit: Duration) -> Watch<'a> {
@@ -156,7 +164,7 @@ impl<'a> WorkerLauncher<'a> {
         let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
         let number = self.crew.enter(process.pid());
         self.number = Some(number);
-        self.meter.name_process(process.pid(), &format!("worker {number}"));
+        self.meter.name_process(process.pid(), &format!("{} {number}", self.name));
         let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
         let device = self.gpu.as_ref().map(|gpu| gpu.index);
