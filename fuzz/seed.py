@@ -50,6 +50,9 @@ def pickle_end(content, at):
 def main():
     line = b"%064x 65024 1234567 131072 1700000000 123456789 1700000000 123456789\n"
     seed("store_verified", b"plimsoll.verified/1\n" + line % 1 + line % 2)
+    guide = (CORPUS.parent.parent / "docs" / "config.md").read_text(encoding="utf-8")
+    for block in guide.split("```toml\n")[1:]:
+        seed("plimsoll_toml", block.split("```")[0].encode())
     for folder in map(pathlib.Path, sys.argv[1:]):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".pickle":

@@ -9,6 +9,7 @@ mod guardian;
 mod live;
 mod progress;
 mod replace;
+mod scaffold;
 mod signals;
 mod supervisor;
 

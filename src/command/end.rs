@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::enforcement::{Enforcement, Guard};
 use super::signal::Signal;
+use super::slurm::SlurmStep;
 use crate::bytes::ByteSize;
 use crate::ceiling::Ceiling;
 use crate::meter::{Breach, Metric};
@@ -52,6 +53,18 @@ pub enum EndCause {
         /// What was seen.
         evidence: Vec<String>,
     },
+    /// The kernel killed it at the memory limit of the Slurm job or step that it was in.
+    SlurmOomKill {
+        /// The job and, where it is known, the step.
+        step: SlurmStep,
+        /// What shows that.
+        evidence: Vec<String>,
+    },
+    /// It failed after it had said that the memory of a device (a GPU) was exhausted.
+    DeviceOutOfMemory {
+        /// What it said.
+        evidence: Vec<String>,
+    },
     /// The kernel killed it at the memory limit of a control group that it was in and that was not made for it.
     CgroupOomKill {
         /// What shows that.
@@ -83,10 +96,39 @@ pub(super) enum Killed {
 pub(super) struct OomEvidence {
     /// Of the control group that was made for it.
     pub(super) own_group: Vec<String>,
+    /// Whether one around that has a limit.
+    pub(super) limited: bool,
     /// Of the control group that it was in anyway.
     pub(super) group_around: Vec<String>,
     /// Of the whole system.
     pub(super) system: Vec<String>,
+    /// The Slurm step that the control group is of.
+    pub(super) step: Option<SlurmStep>,
+}
+
+/// The code by which a shell, and what is written in one, tells that a process of it was killed by SIGKILL.
+const KILLED_BELOW: i32 = 128 + libc::SIGKILL;
+
+impl OomEvidence {
+    /// The cause of an end that was not brought about here.
+    fn cause(self, status: ExitStatus) -> EndCause {
+        let Self { own_group, limited, group_around, system, step } = self;
+        let of_group = |evidence| match step {
+            Some(step) => EndCause::SlurmOomKill { step, evidence },
+            None => EndCause::CgroupOomKill { evidence },
+        };
+        // In a group of its own every kill is of its processes; in others its own word is needed beside the count.
+        let killed = status.signal() == Some(libc::SIGKILL) || status.code() == Some(KILLED_BELOW);
+        match (own_group.is_empty(), killed) {
+            // A group that was made without a limit counts kills at the limits of those around it, and of the system.
+            (false, _) if limited => of_group(own_group),
+            (_, true) if !group_around.is_empty() => of_group(group_around),
+            (false, _) => EndCause::KernelOomKill { evidence: [own_group, system].concat() },
+            (_, true) if !system.is_empty() => EndCause::KernelOomKill { evidence: system },
+            _ if status.signal().is_some() => EndCause::Signal,
+            _ => EndCause::Exited,
+        }
+    }
 }
 
 impl ProcessEnd {
@@ -102,7 +144,7 @@ impl ProcessEnd {
             {
                 EndCause::CeilingEnforced { metric, limit, by: guard.enforcement.clone(), evidence: oom.own_group }
             }
-            _ if signal.is_none() => EndCause::Exited,
+            _ if status.success() || (killed.is_some() && signal.is_none()) => EndCause::Exited,
             (Some(Killed::Timeout(limit)), ..) if was_killed => {
                 EndCause::Timeout { limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX) }
             }
@@ -113,13 +155,7 @@ impl ProcessEnd {
                 evidence: vec![breach.to_string()],
             },
             (Some(Killed::Cancelled), ..) if was_killed => EndCause::Cancelled,
-            // A group that was made without a limit counts the kills of those around it and of the system.
-            _ if was_killed && !oom.own_group.is_empty() && oom.system.is_empty() => {
-                EndCause::CgroupOomKill { evidence: oom.own_group }
-            }
-            _ if was_killed && !oom.group_around.is_empty() => EndCause::CgroupOomKill { evidence: oom.group_around },
-            _ if was_killed && !oom.system.is_empty() => EndCause::KernelOomKill { evidence: oom.system },
-            _ => EndCause::Signal,
+            _ => oom.cause(status),
         };
         Self { exit_code: status.code(), signal, cause }
     }
@@ -161,12 +197,32 @@ impl fmt::Display for ProcessEnd {
                 write!(f, "was killed at its ceiling {metric} {sign} {limit} by {by}{}", Evidence(evidence))
             }
             EndCause::CgroupOomKill { evidence } => {
-                write!(f, "was killed by the kernel at the memory limit of its control group{}", Evidence(evidence))
+                self.killed_by_kernel(f)?;
+                write!(f, " at the memory limit of its control group{}", Evidence(evidence))
+            }
+            EndCause::SlurmOomKill { step, evidence } => {
+                self.killed_by_kernel(f)?;
+                write!(f, " at the memory limit of {step}{}", Evidence(evidence))
             }
             EndCause::KernelOomKill { evidence } => {
-                write!(f, "was killed by the kernel's out-of-memory killer{}", Evidence(evidence))
+                self.killed_by_kernel(f)?;
+                write!(f, "'s out-of-memory killer{}", Evidence(evidence))
+            }
+            EndCause::DeviceOutOfMemory { evidence } => {
+                let code = self.exit_code.unwrap_or_default();
+                write!(f, "exited with code {code}, for the memory of a device was exhausted{}", Evidence(evidence))
             }
             EndCause::Cancelled => f.write_str("was killed, for the run was given up"),
+        }
+    }
+}
+
+impl ProcessEnd {
+    /// A kill may have been of another process than the one that was started, which then exited by itself.
+    fn killed_by_kernel(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.exit_code {
+            Some(code) => write!(f, "exited with code {code} after a process of it was killed by the kernel"),
+            None => f.write_str("was killed by the kernel"),
         }
     }
 }

@@ -24,6 +24,7 @@ mod output;
 mod repeat;
 mod running;
 mod signal;
+mod slurm;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -38,4 +39,5 @@ pub use output::OutputTap;
 pub use repeat::Repeats;
 pub use running::{Ended, Running, Step};
 pub use signal::Signal;
+pub use slurm::SlurmStep;
 pub use tree::{end_children, end_children_but};

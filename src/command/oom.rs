@@ -1,6 +1,7 @@
 //! The kernel's counts of out-of-memory kills before and after a run.
 
 use super::end::OomEvidence;
+use super::slurm::SlurmStep;
 use crate::meter::{Cgroup, OomKills};
 
 /// The counts when a run began.
@@ -40,8 +41,11 @@ impl OomWatch {
             let killed = group.oom_kills().ok()??.saturating_sub(*before);
             (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))
         });
+        let groups = self.own.iter().chain(self.around.iter().map(|(group, _)| group));
         OomEvidence {
             own_group: self.own_group().into_iter().collect(),
+            limited: self.around.is_some(),
+            step: groups.map(Cgroup::name).find_map(|name| SlurmStep::of_group(&name)),
             group_around: around.into_iter().collect(),
             system: system.into_iter().collect(),
         }

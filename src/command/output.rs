@@ -1,10 +1,12 @@
 //! [`OutputTap`]: the output of a command on its way through, byte for byte, for lines that begin phases.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,9 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
 use super::marks::PhaseLines;
+
+/// So much of the last of standard error is kept.
+const SAID: usize = 64 << 10;
 
 /// What a process that escaped the tree holds open is not waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct OutputTap {
     names: Receiver<String>,
+    /// The last that came through of standard error, or of a terminal.
+    said: Arc<Mutex<VecDeque<u8>>>,
     wake: UnixStream,
     /// Its other side: closed, it would be readable for ever.
     _told: UnixStream,
@@ -46,15 +53,18 @@ impl OutputTap {
         wake.set_nonblocking(true)?;
         told.set_nonblocking(true)?;
         let (sender, names) = channel();
-        let mut tap = Self { names, wake, _told: told.try_clone()?, pumps: Vec::new(), terminal: None };
+        let said = Arc::<Mutex<VecDeque<u8>>>::default();
+        let mut tap =
+            Self { names, said: Arc::clone(&said), wake, _told: told.try_clone()?, pumps: Vec::new(), terminal: None };
         let teller = Teller { sender, wake: told };
         let (out_is_terminal, err_is_terminal) = (out.is_terminal(), err.is_terminal());
-        let pump = |from: OwnedFd, to: BorrowedFd<'_>| -> io::Result<JoinHandle<()>> {
+        let pump = |from: OwnedFd, to: BorrowedFd<'_>, keeps: bool| -> io::Result<JoinHandle<()>> {
+            let said = keeps.then(|| Arc::clone(&said));
             let (to, teller) = (to.try_clone_to_owned()?, teller.try_clone()?);
             let lines = PhaseLines::new(expressions.to_vec());
             std::thread::Builder::new()
                 .name("output".to_owned())
-                .spawn(move || hand_through(&from, &to, lines, &teller))
+                .spawn(move || hand_through(&from, &to, said.as_deref(), lines, &teller))
         };
         if out_is_terminal || err_is_terminal {
             let real = if out_is_terminal { out.as_fd() } else { err.as_fd() };
@@ -65,18 +75,18 @@ impl OutputTap {
             if err_is_terminal {
                 command.stderr(theirs);
             }
-            tap.pumps.push(pump(ours.try_clone()?, real)?);
+            tap.pumps.push(pump(ours.try_clone()?, real, err_is_terminal)?);
             tap.terminal = Some((ours, real.try_clone_to_owned()?));
         }
         if !out_is_terminal {
             let (reader, writer) = io::pipe()?;
             command.stdout(writer);
-            tap.pumps.push(pump(reader.into(), out.as_fd())?);
+            tap.pumps.push(pump(reader.into(), out.as_fd(), false)?);
         }
         if !err_is_terminal {
             let (reader, writer) = io::pipe()?;
             command.stderr(writer);
-            tap.pumps.push(pump(reader.into(), err.as_fd())?);
+            tap.pumps.push(pump(reader.into(), err.as_fd(), true)?);
         }
         Ok(tap)
     }
@@ -101,12 +111,14 @@ impl OutputTap {
         }
     }
 
-    /// Waits until all output of the command, which has ended, is through.
-    pub fn finish(self) {
+    /// Waits until all output of the command, which has ended, is through; the last of its standard error.
+    pub fn finish(self) -> Vec<u8> {
         let began = Instant::now();
         while began.elapsed() < PATIENCE && self.pumps.iter().any(|pump| !pump.is_finished()) {
             std::thread::sleep(Duration::from_millis(1));
         }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        Vec::from(std::mem::take(&mut *said))
     }
 }
 
@@ -132,7 +144,13 @@ impl Teller {
 
 /// Copies until one of the two sides is closed. Where nobody reads any more the command is to see that as well, which it
 /// does once `from` is dropped.
-fn hand_through(from: &OwnedFd, to: &OwnedFd, mut lines: PhaseLines, teller: &Teller) {
+fn hand_through(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    said: Option<&Mutex<VecDeque<u8>>>,
+    mut lines: PhaseLines,
+    teller: &Teller,
+) {
     let mut bytes = vec![0; 32 << 10];
     loop {
         match rustix::io::read(from, &mut bytes[..]) {
@@ -140,6 +158,12 @@ fn hand_through(from: &OwnedFd, to: &OwnedFd, mut lines: PhaseLines, teller: &Te
             Ok(0) | Err(Errno::IO) => return,
             Ok(count) => {
                 lines.feed(&bytes[..count], |name| teller.tell(name));
+                if let Some(said) = said {
+                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                    said.extend(&bytes[..count]);
+                    let beyond = said.len().saturating_sub(SAID);
+                    said.drain(..beyond);
+                }
                 if write_all(to, &bytes[..count]).is_err() {
                     return;
                 }

@@ -1,7 +1,6 @@
 //! [`Running`]: a command under the meter, until it has ended.
 
 use std::io::ErrorKind;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -210,8 +209,8 @@ impl Running {
         {
             whole.activity.set_reaped(line.cpu + adopted);
         }
-        let killed = status.signal() == Some(libc::SIGKILL) || self.guard.is_some();
-        let oom = if killed { self.oom.evidence() } else { OomEvidence::default() };
+        let explained = status.success() && self.guard.is_none();
+        let oom = if explained { OomEvidence::default() } else { self.oom.evidence() };
         let end = ProcessEnd::of(status, self.killed.as_ref(), oom, self.guard.as_ref());
         let mut verdicts = judge(&phases, &self.ceilings);
         if let EndCause::CeilingEnforced { metric, .. } = end.cause {

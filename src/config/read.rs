@@ -56,6 +56,11 @@ pub(super) fn file(path: &Path, text: &str) -> Result<(Scope, BTreeMap<String, S
     Ok((reader.scope(rest, "")?, profiles))
 }
 
+/// The name of a table in the table `place`; that of one at the top is its own.
+fn joined(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+}
+
 type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
 
 struct Reader<'a> {
@@ -110,8 +115,7 @@ impl Reader<'_> {
                     scope.overrides.push(self.one_override(one, place)?);
                 }
             } else if SECTIONS.iter().any(|(section, _)| *section == name) {
-                let of_labels = self.section(name, value, place, &mut scope.body)?;
-                scope.overrides.extend(of_labels);
+                self.section(name, value, &joined(place, name), &mut scope.body, Some(&mut scope.overrides))?;
             } else {
                 let extra = if place.is_empty() { &["overrides", "profile"][..] } else { &["overrides"] };
                 let known = SECTIONS.iter().map(|(section, _)| *section).chain(extra.iter().copied());
@@ -122,7 +126,7 @@ impl Reader<'_> {
     }
 
     fn one_override(&self, table: &Spanned<DeValue<'_>>, place: &str) -> Result<Override, ConfigError> {
-        let place = if place.is_empty() { "overrides".to_owned() } else { format!("{place}.overrides") };
+        let place = joined(place, "overrides");
         let entries = self.table(&place, table)?;
         let mut label = None;
         let mut body = Body::new();
@@ -140,7 +144,7 @@ impl Reader<'_> {
                 })?;
                 label = Some((pattern, written.to_owned()));
             } else if SECTIONS.iter().any(|(section, _)| *section == name) {
-                self.section(name, value, &place, &mut body)?;
+                self.section(name, value, &joined(&place, name), &mut body, None)?;
             } else {
                 let known = SECTIONS.iter().map(|(section, _)| *section).chain(["label"]);
                 return Err(self.unknown(key, &place, known));
@@ -151,17 +155,17 @@ impl Reader<'_> {
         Ok(Override { label, written, body })
     }
 
-    /// Reads a section into `body`; gives the tables of labels that stand in `ceilings`.
+    /// Reads a section, which stands in the file as `whole`, into `body`, and the tables of labels in `ceilings` into
+    /// `labels`, where there may be any.
     fn section(
         &self,
         section: &str,
         value: &Spanned<DeValue<'_>>,
-        place: &str,
+        whole: &str,
         body: &mut Body,
-    ) -> Result<Vec<Override>, ConfigError> {
-        let whole = if place.is_empty() { section.to_owned() } else { format!("{place}.{section}") };
-        let mut of_labels = Vec::new();
-        for (key, value) in self.table(&whole, value)? {
+        mut labels: Option<&mut Vec<Override>>,
+    ) -> Result<(), ConfigError> {
+        for (key, value) in self.table(whole, value)? {
             let name: &str = key.get_ref();
             if name == "limits" && LIMITED.contains(&section) {
                 for (figure, allowance) in self.table(&format!("{whole}.limits"), value)? {
@@ -176,20 +180,22 @@ impl Reader<'_> {
             } else if let Some(setting) = named(section, name) {
                 let read = self.value(setting.kind, &format!("{whole}.{}", setting.name), value)?;
                 self.put(body, setting.key(), read, key)?;
-            } else if let (true, DeValue::Table(_)) = (section == "ceilings", value.get_ref()) {
+            } else if let (Some(labels), DeValue::Table(_)) = (&mut labels, value.get_ref())
+                && section == "ceilings"
+            {
                 let mut of_label = Body::new();
-                self.section("ceilings", value, &format!("ceilings.{name}"), &mut of_label)?;
+                self.section("ceilings", value, &joined(whole, name), &mut of_label, None)?;
                 let label = Regex::new(&format!("^(?:{})$", regex::escape(name)));
                 let label = label.map_err(|_| self.wrong(name, value, "a label".to_owned()))?;
-                of_labels.push(Override { label, written: name.to_owned(), body: of_label });
+                labels.push(Override { label, written: name.to_owned(), body: of_label });
             } else {
                 let of_section: Vec<&'static str> =
                     settings().filter(|setting| setting.section == section).map(|setting| setting.name).collect();
                 let limits = LIMITED.contains(&section).then_some("limits");
-                return Err(self.unknown(key, &whole, of_section.into_iter().chain(limits)));
+                return Err(self.unknown(key, whole, of_section.into_iter().chain(limits)));
             }
         }
-        Ok(of_labels)
+        Ok(())
     }
 
     fn value(&self, kind: Kind, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, ConfigError> {

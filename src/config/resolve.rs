@@ -342,6 +342,21 @@ ceilings = { peak_rss = "16 GiB" }
         }
     }
 
+    #[test]
+    fn a_label_has_no_labels_of_its_own() {
+        let error = |text: &str| Config::parse(Path::new("plimsoll.toml"), text).unwrap_err().to_string();
+        let nested = error("[ceilings.train.large]\npeak_rss = 1\n");
+        assert!(nested.contains("plimsoll.toml:1:17: there is no setting `large` in [ceilings.train]"), "{nested}");
+        let overrides = error("[[profile.ci.overrides]]\nlabel = \"a\"\nceilings.small.peak_rss = 1\n");
+        assert!(
+            overrides.contains("3:10: there is no setting `small` in [profile.ci.overrides.ceilings]"),
+            "{overrides}"
+        );
+        let misspelt = error("[profile.ci.ceilings.train]\npeak_rs = 1\n");
+        assert!(misspelt.contains("in [profile.ci.ceilings.train]; did you mean `peak_rss`?"), "{misspelt}");
+        error(&format!("[ceilings{}]\n", ".a".repeat(30_000)));
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(

@@ -21,6 +21,7 @@ mod anchors;
 mod batch;
 mod decide;
 mod dump;
+mod end;
 mod error;
 mod event;
 mod feed;
@@ -48,6 +49,7 @@ mod wording;
 
 pub use advice::Advice;
 pub use analysis::Analysis;
+pub use end::cause_by_text;
 pub use error::DiagnoseError;
 pub use findings::{
     Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport,

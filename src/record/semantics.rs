@@ -58,9 +58,15 @@ pub struct CaptureSemantics {
     /// Where it was launched; absent where that is the CPU.
     #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
     pub device: PlaceKind,
+    /// Whether timed launches were replays of a CUDA graph of one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// The kernel whose outputs were expected; absent where those were that had been captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<KernelIdentity>,
     /// The arguments that the kernel is meant to change in place; those of any other had to stay as they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutates: Vec<String>,

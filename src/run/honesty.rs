@@ -6,7 +6,7 @@ use crate::capture::{Entry, MappedEntry};
 use crate::compare::{Comparison, LeafOutcome};
 use crate::record::{Failure, FailureKind};
 
-use super::judge::judge;
+use super::judge::{Expected, judge};
 use super::launcher::{Launched, OutputValue};
 
 /// How long an output that does not match is watched: a write that comes later than its launch is told from a wrong one.
@@ -54,20 +54,19 @@ impl<'a> Honesty<'a> {
     /// A failure of kind `late-write` or `stale-output`, or of `input` where a file shrank while it was read.
     pub fn outputs(
         &mut self,
-        entry: &Entry,
-        mapped: &MappedEntry,
+        expected: Expected<'_>,
         before: Option<(&Entry, &MappedEntry)>,
         launched: &Launched,
         rule: &Comparison,
     ) -> Result<Vec<LeafOutcome>, Failure> {
-        let leaves = judge(entry, mapped, launched, rule)?;
+        let leaves = judge(expected, launched, rule)?;
         let passed = leaves.iter().all(|leaf| leaf.passed);
         if changed(launched) || (!passed && self.changes(launched)) {
             let message = "the output changed after the launch had returned: another thread of the kernel writes to it";
             return Err(Failure::new(FailureKind::LateWrite, message));
         }
         if let (false, Some((earlier, map))) = (passed, before) {
-            let stale = judge(earlier, map, launched, rule)?.iter().all(|leaf| leaf.passed);
+            let stale = judge(Expected::Captured(earlier, map), launched, rule)?.iter().all(|leaf| leaf.passed);
             if stale {
                 let message = format!(
                     "the output is that of {}, which was launched before with arguments at the same addresses: the kernel \

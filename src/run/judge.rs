@@ -4,35 +4,116 @@ use std::ops::Range;
 
 use crate::capture::{Argument, Entry, Layout, MappedEntry, TensorView};
 use crate::compare::{Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with};
-use crate::record::Failure;
+use crate::record::{Failure, FailureKind};
 
 use super::launcher::{Launched, OutputValue};
 
 /// Expected outputs are read through a map; its pages leave the resident memory after so many bytes.
 const RELEASE_EVERY: u64 = 8 << 20;
 
+/// What an entry's output is to be.
+#[derive(Clone, Copy)]
+pub enum Expected<'a> {
+    /// What was captured.
+    Captured(&'a Entry, &'a MappedEntry),
+    /// What the reference gave.
+    Recomputed(&'a Launched),
+}
+
+impl<'a> Expected<'a> {
+    /// The leaves, in order.
+    ///
+    /// # Errors
+    /// A failure where a tensor does not lie where it is said to.
+    fn leaves(self) -> Result<Vec<ExpectedLeaf<'a>>, Failure> {
+        match self {
+            Self::Captured(entry, mapped) => {
+                let leaf = |(path, value): (String, &'a Argument)| {
+                    let value = match value {
+                        Argument::Tensor(tensor) => ExpectedValue::View(mapped.view(tensor)?),
+                        value => ExpectedValue::Value(value),
+                    };
+                    Ok(ExpectedLeaf { path, value })
+                };
+                leaves_of(entry.output()).into_iter().map(leaf).collect()
+            }
+            Self::Recomputed(launched) => {
+                let memory = (*launched.memory).as_ref();
+                let leaf = |(path, value): &'a (String, OutputValue)| {
+                    let value = match value {
+                        OutputValue::Value(value) => ExpectedValue::Value(value),
+                        OutputValue::Tensor { spec, offset, .. } => {
+                            let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());
+                            ExpectedValue::Row(Layout::contiguous(spec.dtype, &spec.shape), &memory[at..])
+                        }
+                    };
+                    ExpectedLeaf { path: path.clone(), value }
+                };
+                Ok(launched.outputs.iter().map(leaf).collect())
+            }
+        }
+    }
+
+    /// What is read through a map.
+    fn map(self) -> Option<&'a MappedEntry> {
+        match self {
+            Self::Captured(_, mapped) => Some(mapped),
+            Self::Recomputed(_) => None,
+        }
+    }
+
+    fn intact(self) -> Result<(), Failure> {
+        Ok(self.map().map_or(Ok(()), MappedEntry::intact)?)
+    }
+}
+
+struct ExpectedLeaf<'a> {
+    path: String,
+    value: ExpectedValue<'a>,
+}
+
+enum ExpectedValue<'a> {
+    View(TensorView<'a>),
+    /// A contiguous tensor at the start of these bytes.
+    Row(Layout, &'a [u8]),
+    Value(&'a Argument),
+}
+
+impl ExpectedValue<'_> {
+    fn leaf(&self) -> Result<Leaf<'_>, Failure> {
+        Ok(match self {
+            Self::View(view) => Leaf::Tensor(*view),
+            Self::Row(layout, bytes) => Leaf::Tensor(TensorView::new(layout, bytes).map_err(|outside| {
+                let message = format!("the reference's output lies outside of its memory: {outside}");
+                Failure::new(FailureKind::ChannelClosed, message)
+            })?),
+            Self::Value(value) => Leaf::Value(value),
+        })
+    }
+}
+
 /// Judges every leaf: the expected ones in order, then what the kernel gave beyond them.
 ///
 /// # Errors
 /// A failure of kind `input` where the entry's file shrank while it was read.
-pub fn judge(
-    entry: &Entry,
-    mapped: &MappedEntry,
-    launched: &Launched,
-    rule: &Comparison,
-) -> Result<Vec<LeafOutcome>, Failure> {
+pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> Result<Vec<LeafOutcome>, Failure> {
     let memory = (*launched.memory).as_ref();
     let mut leaves = Vec::new();
-    for (path, expected) in leaves_of(entry.output()) {
+    for ExpectedLeaf { path, value } in expected.leaves()? {
+        let leaf = value.leaf()?;
         let Some((_, actual)) = launched.outputs.iter().find(|(p, _)| *p == path) else {
-            leaves.push(problem(&path, expected, "the kernel gave no value here".to_owned()));
+            leaves.push(problem(&path, &leaf, "the kernel gave no value here".to_owned()));
             continue;
         };
-        leaves.push(judge_leaf(&path, expected, mapped, actual, memory, rule)?);
+        leaves.push(judge_leaf(&path, leaf, expected.map(), actual, memory, rule));
     }
     for (path, _) in &launched.outputs {
         if !leaves.iter().any(|leaf| leaf.path == *path) {
-            let text = "the kernel gave a value that the captured call did not".to_owned();
+            let text = match expected {
+                Expected::Captured(..) => "the kernel gave a value that the captured call did not",
+                Expected::Recomputed(_) => "the kernel gave a value that the reference did not",
+            };
+            let text = text.to_owned();
             leaves.push(LeafOutcome {
                 path: path.clone(),
                 passed: false,
@@ -42,35 +123,34 @@ pub fn judge(
             });
         }
     }
-    mapped.intact()?;
+    expected.intact()?;
     Ok(leaves)
 }
 
 fn judge_leaf(
     path: &str,
-    expected: &Argument,
-    mapped: &MappedEntry,
+    expected: Leaf<'_>,
+    map: Option<&MappedEntry>,
     actual: &OutputValue,
     memory: &[u8],
     rule: &Comparison,
-) -> Result<LeafOutcome, Failure> {
-    let expected_leaf = match expected {
-        Argument::Tensor(tensor) => Leaf::Tensor(mapped.view(tensor)?),
-        value => Leaf::Value(value),
-    };
+) -> LeafOutcome {
     let (spec, offset) = match actual {
-        OutputValue::Value(value) => return Ok(compare_leaves(path, expected_leaf, Leaf::Value(value), rule)),
+        OutputValue::Value(value) => return compare_leaves(path, expected, Leaf::Value(value), rule),
         OutputValue::Tensor { spec, offset, .. } => (spec, offset),
     };
     let layout = Layout::contiguous(spec.dtype, &spec.shape);
     let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());
-    Ok(match (TensorView::new(&layout, &memory[at..]), expected_leaf) {
+    match (TensorView::new(&layout, &memory[at..]), expected) {
         (Ok(actual), Leaf::Tensor(expected)) => {
-            compare_tensors_with(path, expected, actual, rule, &mut releasing(&[mapped]))
+            let maps: Vec<&MappedEntry> = map.into_iter().collect();
+            compare_tensors_with(path, expected, actual, rule, &mut releasing(&maps))
         }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
-        (Err(outside), _) => problem(path, expected, format!("the output lies outside of its memory: {outside}")),
-    })
+        (Err(outside), expected) => {
+            problem(path, &expected, format!("the output lies outside of its memory: {outside}"))
+        }
+    }
 }
 
 /// What wrong outputs would have passed for the whole entry: only what passes for every tensor of it counts, and a leaf
@@ -79,17 +159,16 @@ fn judge_leaf(
 /// # Errors
 /// A failure of kind `input` where a file shrank while it was read.
 pub fn blind_spots(
-    entry: &Entry,
-    mapped: &MappedEntry,
+    expected: Expected<'_>,
     previous: Option<(&Entry, &MappedEntry)>,
     rule: &Comparison,
 ) -> Result<Blindness, Failure> {
     let before = previous.map(|(entry, mapped)| (leaves_of(entry.output()), mapped));
-    let maps: Vec<&MappedEntry> = [mapped].into_iter().chain(previous.map(|(_, mapped)| mapped)).collect();
+    let maps: Vec<&MappedEntry> = expected.map().into_iter().chain(previous.map(|(_, mapped)| mapped)).collect();
     let mut all: Option<Blindness> = None;
-    for (path, expected) in leaves_of(entry.output()) {
-        let leaf = match expected {
-            Argument::Tensor(tensor) => {
+    for ExpectedLeaf { path, value } in expected.leaves()? {
+        let leaf = match value.leaf()? {
+            Leaf::Tensor(tensor) => {
                 let earlier = before.as_ref().and_then(|(leaves, mapped)| {
                     leaves.iter().find(|(p, _)| *p == path).and_then(|(_, value)| match value {
                         Argument::Tensor(t) => Some(mapped.view(t)),
@@ -97,9 +176,9 @@ pub fn blind_spots(
                     })
                 });
                 // An output that tells nothing until its end is read whole, once more.
-                blindness_with(mapped.view(tensor)?, earlier.transpose()?, rule, &mut releasing(&maps))
+                blindness_with(tensor, earlier.transpose()?, rule, &mut releasing(&maps))
             }
-            _ => Blindness { zeros: false, nan: false, previous: before.is_some().then_some(false) },
+            Leaf::Value(_) => Blindness { zeros: false, nan: false, previous: before.is_some().then_some(false) },
         };
         all = Some(match all {
             None => leaf,
@@ -110,7 +189,7 @@ pub fn blind_spots(
             },
         });
     }
-    mapped.intact()?;
+    expected.intact()?;
     Ok(all.unwrap_or_default())
 }
 
@@ -131,10 +210,10 @@ fn leaves_of(value: &Argument) -> Vec<(String, &Argument)> {
     leaves
 }
 
-fn problem(path: &str, expected: &Argument, text: String) -> LeafOutcome {
+fn problem(path: &str, expected: &Leaf<'_>, text: String) -> LeafOutcome {
     let expected = match expected {
-        Argument::Tensor(tensor) => Some(tensor.layout.spec()),
-        _ => None,
+        Leaf::Tensor(tensor) => Some(tensor.layout().spec()),
+        Leaf::Value(_) => None,
     };
     LeafOutcome { path: path.to_owned(), passed: false, problem: Some(text), expected, elements: None }
 }

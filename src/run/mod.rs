@@ -28,9 +28,9 @@ mod versus;
 
 pub use facade::{Report, Validation};
 pub use in_process::InProcess;
-pub use launcher::{Job, Launched, Launcher, OutputValue, Timed};
+pub use launcher::{Job, Launched, Launcher, Launchers, OutputValue, Timed};
 pub use observer::{Observer, Phase};
 pub use options::{DEFAULT_PAIRS, Options};
 pub use placement::{OUTPUT_ALIGNMENT, Placed, Placement};
-pub use session::{RunError, run};
+pub use session::{RunError, run, run_against};
 pub use versus::versus;

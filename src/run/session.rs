@@ -18,7 +18,7 @@ use crate::record::{
 };
 
 use super::entries::Entries;
-use super::launcher::Launcher;
+use super::launcher::{Launcher, Launchers};
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -59,36 +59,66 @@ pub fn run(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
+    run_against(capture, Launchers { kernel: launcher, reference: None }, meter, options, observer)
+}
+
+/// As [`run`], the outputs of validated entries judged against what the reference gives for the same arguments, where there is
+/// one. What is timed is judged against what was captured.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_against(
+    capture: &Capture,
+    mut launchers: Launchers<'_, '_>,
+    meter: &Meter,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
     let session = Session::begin(capture, options);
     let begin = if options.validate { Phase::Validate } else { Phase::Profile };
     meter.phase(begin.name());
     let planned = manifest(capture, options.digest);
     let batches = if options.profile { plan(&planned, options)? } else { Vec::new() };
-    let semantics = semantics(capture, launcher, &planned, options);
+    let mut semantics = semantics(capture, launchers.kernel, &planned, options);
+    semantics.reference = launchers.reference.as_ref().map(|reference| reference.kernel());
     let mut results = no_results(&planned);
     let mut verifier = ObjectVerifier::new(options.verify);
 
     if options.validate {
         observer.phase(Phase::Validate, planned.len());
         let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
-        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launcher.by_name() };
-        validate::validate(&mut entries, &planned, rule, launcher, options, observer, &mut results);
+        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
+        validate::validate(&mut entries, &planned, rule, &mut launchers, options, observer, &mut results);
         meter.phase(Phase::Release.name());
         observer.phase(Phase::Release, 0);
-        launcher.recycle(if options.profile { ReleaseReason::BeforeProfiling } else { ReleaseReason::Finished });
+        if let Some(reference) = &mut launchers.reference {
+            reference.recycle(ReleaseReason::Finished);
+        }
+        launchers.kernel.recycle(if options.profile {
+            ReleaseReason::BeforeProfiling
+        } else {
+            ReleaseReason::Finished
+        });
     }
     if options.profile {
         if options.validate {
             meter.phase(Phase::Profile.name());
         }
         observer.phase(Phase::Profile, planned.len());
-        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launcher.by_name() };
+        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
         let rule = semantics.comparison.as_ref();
-        profile::profile(&mut entries, &batches, rule, launcher, options, observer, &mut results);
-        launcher.recycle(ReleaseReason::Finished);
+        profile::profile(&mut entries, &batches, rule, launchers.kernel, options, observer, &mut results);
+        launchers.kernel.recycle(ReleaseReason::Finished);
     }
     let phases = meter.finish();
     verifier.remember();
+    let mut releases = launchers.kernel.releases();
+    let mut versions = launchers.kernel.versions();
+    if let Some(reference) = &mut launchers.reference {
+        releases.extend(reference.releases());
+        releases.sort_by_key(|release| release.worker);
+        versions.extend(reference.versions());
+    }
 
     let mut verdicts = Vec::new();
     if options.validate {
@@ -102,9 +132,9 @@ pub fn run(
         semantics,
         batches,
         phases,
-        releases: launcher.releases(),
-        gpus: launcher.gpus(),
-        versions: launcher.versions(),
+        releases,
+        gpus: launchers.kernel.gpus(),
+        versions,
         results: Results { entries: results, timing, versus: None },
         verdicts,
         interrupted: observer.cancelled(),
@@ -199,6 +229,8 @@ pub(super) fn semantics(
         entries: planned.iter().map(|p| p.semantics.clone()).collect(),
         kernel: launcher.kernel(),
         device: launcher.place(),
+        graph: options.profile && launcher.replays(),
+        reference: None,
         mutates: options.mutates.clone(),
         timing: options.profile.then_some(options.protocol),
         aggregation: options.profile.then(|| Aggregation::of(options.protocol)),

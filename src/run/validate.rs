@@ -7,8 +7,8 @@ use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation
 
 use super::entries::Entries;
 use super::honesty::Honesty;
-use super::judge::blind_spots;
-use super::launcher::{Job, Launcher};
+use super::judge::{Expected, blind_spots};
+use super::launcher::{Job, Launched, Launcher, Launchers};
 use super::manifest::Planned;
 use super::observer::{Observer, Phase};
 use super::options::Options;
@@ -23,7 +23,7 @@ pub(super) fn validate(
     entries: &mut Entries<'_>,
     planned: &[Planned],
     rule: &Comparison,
-    launcher: &mut dyn Launcher,
+    launchers: &mut Launchers<'_, '_>,
     options: &Options,
     observer: &mut dyn Observer,
     results: &mut [EntryResult],
@@ -40,8 +40,8 @@ pub(super) fn validate(
             Some(reason) => Validation::not_run(reason),
             None => {
                 let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
-                given = recycle_when_due(launcher, options, given, size) + size;
-                validate_entry(entries, index, rule, launcher, &mut honesty, &mut previous)
+                given = recycle_when_due(launchers.kernel, options, given, size) + size;
+                validate_entry(entries, index, rule, launchers, &mut honesty, &mut previous)
             }
         };
         let cancelled = validation.error.as_ref().is_some_and(|e| e.kind == FailureKind::Cancelled);
@@ -74,21 +74,24 @@ fn validate_entry(
     entries: &mut Entries<'_>,
     index: usize,
     rule: &Comparison,
-    launcher: &mut dyn Launcher,
+    launchers: &mut Launchers<'_, '_>,
     honesty: &mut Honesty<'_>,
     previous: &mut Option<(Entry, MappedEntry)>,
 ) -> Validation {
     let mut attempt = || -> Result<(Validation, Entry, MappedEntry), Failure> {
         let (entry, bound) = entries.open(index)?;
-        let launched = launcher.launch(Job { entry: &entry, bound: &bound })?;
+        let recomputed =
+            launchers.reference.as_mut().map(|reference| recompute(entries, &entry, *reference)).transpose()?;
+        let launched = launchers.kernel.launch(Job { entry: &entry, bound: &bound })?;
         let mapped = entry.map()?;
+        let expected = recomputed.as_ref().map_or(Expected::Captured(&entry, &mapped), Expected::Recomputed);
         let before = previous.as_ref().map(|(entry, mapped)| (entry, mapped));
-        let leaves = honesty.outputs(&entry, &mapped, before, &launched, rule)?;
+        let leaves = honesty.outputs(expected, before, &launched, rule)?;
         // A wrong output says more than what else the launch did.
         if leaves.iter().all(|leaf| leaf.passed) {
             honesty.arguments(&launched.mutated)?;
         }
-        let blindness = blind_spots(&entry, &mapped, before, rule)?;
+        let blindness = blind_spots(expected, before, rule)?;
         let mut validation = Validation::compared(leaves, Some(blindness));
         validation.device = launched.device;
         validation.launch_ns = u64::try_from(launched.elapsed.as_nanos()).ok();
@@ -104,8 +107,18 @@ fn validate_entry(
             Validation::failed(failure)
         }
     };
-    validation.worker = launcher.worker();
+    validation.worker = launchers.kernel.worker();
     validation
+}
+
+/// What the reference makes of an entry.
+fn recompute(entries: &Entries<'_>, entry: &Entry, reference: &mut dyn Launcher) -> Result<Launched, Failure> {
+    let order = entries.capture.order();
+    let bound = if reference.by_name() { entry.bind_by_name(order) } else { entry.bind(order) }?;
+    reference.launch(Job { entry, bound: &bound }).map_err(|failure| {
+        let message = format!("the reference {}: {}", reference.kernel().name, failure.message);
+        Failure { message, ..failure }
+    })
 }
 
 impl From<CaptureError> for Failure {

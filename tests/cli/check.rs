@@ -3,7 +3,7 @@
 use std::fs;
 
 use plimsoll::ByteSize;
-use plimsoll::record::{ProfileStatus, ReleaseReason, RunState, ValidationStatus, VerdictStatus};
+use plimsoll::record::{ProfileStatus, ReleaseReason, RunState, Semantics, ValidationStatus, VerdictStatus};
 use plimsoll::timing::{Flush, Stop};
 
 use crate::support::{Scene, plimsoll, run};
@@ -157,4 +157,17 @@ fn json_prints_the_record_alone() {
     let written: serde_json::Value = serde_json::from_slice(&fs::read(scene.record()).unwrap()).unwrap();
     assert_eq!(printed, written);
     assert_eq!(printed["schema"], "plimsoll.record/1");
+}
+
+#[test]
+fn a_reference_gives_the_outputs_that_a_validation_expects() {
+    let scene = Scene::new(2);
+    let kernel = ["--kernel", "builtin:embedding", "--reference", "builtin:embedding"];
+    let (code, record) = scene.run(scene.command("validate").args(kernel));
+    assert_eq!(code, 0, "{:#?}", record.verdicts);
+    let Semantics::Capture(semantics) = &record.semantics else { panic!("{:?}", record.semantics) };
+    assert_eq!(semantics.reference.as_ref().unwrap().name, "builtin:embedding");
+    let (code, _, err) = run(scene.command("check").args(kernel));
+    assert_eq!(code, 2);
+    assert!(err.contains("--reference is validate's"), "{err}");
 }

@@ -117,6 +117,33 @@ fn where_each_value_comes_from_is_shown() {
 }
 
 #[test]
+fn what_is_shown_and_the_file_of_init_are_as_they_were_approved() {
+    let dir = scene();
+    let below = dir.path().join("below");
+    let mut show = plimsoll();
+    show.current_dir(&below)
+        .args(["config", "show", "--profile", "ci", "--label", "small"])
+        .env("PLIMSOLL_WARMUP", "7");
+    let (code, out, err) = run(&mut show);
+    assert_eq!(code, 0, "{err}");
+    let folder = regex::escape(&dir.path().canonicalize().unwrap().display().to_string());
+    insta::with_settings!({
+        snapshot_path => "../../snapshots",
+        prepend_module_to_snapshot => false,
+        // The rule below the titles is as wide as the folder's name.
+        filters => vec![(&*folder, "[folder]"), (r"─+", "─")],
+    }, {
+        insta::assert_snapshot!("cli_config_show", out);
+    });
+
+    let (code, _, err) = run(plimsoll().current_dir(&below).arg("init"));
+    assert_eq!(code, 0, "{err}");
+    insta::with_settings!({ snapshot_path => "../../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("cli_init", fs::read_to_string(below.join("plimsoll.toml")).unwrap());
+    });
+}
+
+#[test]
 fn what_is_wrong_is_2_before_anything_is_run() {
     let dir = scene();
     let marker = dir.path().join("ran");

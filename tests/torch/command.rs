@@ -1,11 +1,12 @@
 //! `torch:` kernels behind the command.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use plimsoll::record::{FailureKind, Record};
+use plimsoll::record::{FailureKind, Record, Semantics};
 use tempfile::TempDir;
 
-use crate::support::{plimsoll, run};
+use crate::support::{plimsoll, python, run};
 
 /// A small capture of embeddings.
 fn embeddings(entries: u32) -> (TempDir, PathBuf) {
@@ -34,6 +35,37 @@ fn a_capture_is_checked_by_the_operator_itself() {
     assert!(record.results.entries.iter().all(|result| result.validation.as_ref().unwrap().passed()));
     assert!(record.results.entries.iter().all(|result| result.profile.as_ref().unwrap().samples_ns.len() == 1));
     assert_eq!(record.environment.versions["libtorch"], "2.11.0");
+}
+
+/// A capture by torch itself whose outputs are not what the function gives.
+const WRONG: &str = "
+import sys, torch
+torch.manual_seed(0)
+x, w = torch.randn(3, 4), torch.randn(5, 4)
+torch.save({'function_name': 'torch.nn.functional.linear', 'args': [x, w], 'kwargs': {}, 'output': torch.zeros(3, 5),
+            'signature': {'params': ['input', 'weight', 'bias'], 'defaults': {'bias': None}}}, sys.argv[1])
+";
+
+#[test]
+fn a_reference_recomputes_what_is_expected() {
+    let dir = tempfile::tempdir().unwrap();
+    let capture = dir.path().join("capture");
+    std::fs::create_dir(&capture).unwrap();
+    let made = Command::new(python()).args(["-c", WRONG]).arg(capture.join("entry_000000.pt")).status().unwrap();
+    assert!(made.success());
+    let (code, captured) = record("validate", &capture, "torch:linear", &[]);
+    assert_eq!(code, 1, "what was captured is wrong");
+    let (code, recomputed) = record("validate", &capture, "torch:aten::linear", &["--reference", "torch"]);
+    assert_eq!(code, 0, "{:#?}", recomputed.verdicts);
+    let Semantics::Capture(semantics) = &recomputed.semantics else { panic!("{:?}", recomputed.semantics) };
+    assert_eq!(semantics.reference.as_ref().unwrap().name, "torch:linear");
+    assert_ne!(captured.semantics_digest, recomputed.semantics_digest);
+    assert_eq!(recomputed.environment.versions["libtorch"], "2.11.0");
+    // A reference that fails is named, and what it says told.
+    let (code, failed) = record("validate", &capture, "torch:linear", &["--reference", "torch:embedding"]);
+    let failure = failed.results.entries[0].validation.as_ref().unwrap().error.clone().unwrap();
+    assert_eq!((code, failure.kind), (1, FailureKind::Unsupported), "{}", failure.message);
+    assert!(failure.message.starts_with("the reference torch:embedding: "), "{}", failure.message);
 }
 
 fn shown(name: &str, kernel: &str) {

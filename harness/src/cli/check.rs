@@ -12,7 +12,7 @@ use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::{Meter, MeterOptions, Metric};
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
-use plimsoll::run::{self, Options};
+use plimsoll::run::{self, Launcher, Launchers, Options};
 use plimsoll::timing::Protocol;
 
 use super::args::{
@@ -21,7 +21,7 @@ use super::args::{
 use super::{Failed, devices, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
-use crate::supervisor::{Crew, WorkerLauncher};
+use crate::supervisor::{Crew, OnGpu, WorkerLauncher};
 
 /// The record's name where none is given.
 const DEFAULT_RECORD: &str = "plimsoll-record.json";
@@ -44,22 +44,11 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     // Daemons and orphans of workers stay below this process, where they are metered and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
-    let gpu = match check.device {
-        Place::Cpu => None,
-        Place::Cuda(index) => {
-            let runs_on_cpu = |kernel: &&KernelSpec| matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_));
-            let kernels = [Some(&check.kernel), check.versus.vs.as_ref()];
-            if let Some(kernel) = kernels.into_iter().flatten().find(runs_on_cpu) {
-                let device = check.device;
-                return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
-            }
-            match devices::find(index) {
-                Ok(facts) => Some(facts),
-                Err(reason) => {
-                    super::report_message(&reason);
-                    return Ok(super::NOT_MEASURABLE);
-                }
-            }
+    let gpu = match gpu(&check)? {
+        Ok(gpu) => gpu,
+        Err(reason) => {
+            super::report_message(&reason);
+            return Ok(super::NOT_MEASURABLE);
         }
     };
     let capture = Capture::open(&check.capture)?;
@@ -80,6 +69,10 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     })?;
     meter.name_process(std::process::id(), "supervisor");
     let options = options(parts, &check, &capture, ceilings);
+    let reference = check.reference.kernel(capture.function_name());
+    if reference.is_some() && (parts != Parts::Validate || check.versus.vs.is_some()) {
+        return Err("--reference is validate's: what is timed is judged against what was captured".into());
+    }
     let crew = Crew::default();
     let launcher = |kernel: &KernelSpec| {
         let python = Some(check.python.clone());
@@ -87,10 +80,15 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     };
     let mut kernel = launcher(&check.kernel)?;
     let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;
+    let mut reference = reference.as_ref().map(launcher).transpose()?.map(|launcher| launcher.named("reference"));
     let mut progress = RunProgress::new(&cancel);
     let record = match &mut other {
         Some(other) => run::versus(&capture, &mut [&mut kernel, other], &meter, &options, &mut progress),
-        None => run::run(&capture, &mut kernel, &meter, &options, &mut progress),
+        None => {
+            let reference = reference.as_mut().map(|launcher| launcher as &mut dyn Launcher);
+            let launchers = Launchers { kernel: &mut kernel, reference };
+            run::run_against(&capture, launchers, &meter, &options, &mut progress)
+        }
     };
     progress.finish();
     let record = record?;
@@ -104,6 +102,27 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         (RunState::Interrupted, Some(signal)) => 128 + signal,
         _ => record.exit_code,
     })
+}
+
+/// The GPU that the kernel is to be launched on; the reason where there is none.
+fn gpu(check: &Check) -> Result<Result<Option<OnGpu>, String>, Failed> {
+    let Place::Cuda(index) = check.device else {
+        return if check.graph {
+            Err("--graph is for kernels on a GPU: add --device cuda".into())
+        } else {
+            Ok(Ok(None))
+        };
+    };
+    for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
+        if matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
+            let device = check.device;
+            return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
+        }
+        if check.graph && !matches!(kernel, KernelSpec::Library { .. }) {
+            return Err(format!("--graph takes lib: kernels, and not {kernel}").into());
+        }
+    }
+    Ok(devices::find(index).map(|facts| Some(OnGpu { facts, graph: check.graph })))
 }
 
 fn record_path(check: &Check) -> Option<PathBuf> {

@@ -17,6 +17,7 @@ mod history;
 mod init;
 mod inspect;
 mod isolate;
+mod kernel;
 mod ledger;
 mod mark;
 mod matrix;
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
+        Command::Kernel(command) => kernel::run(&command),
         Command::Devices(devices) => devices::run(&devices),
         Command::Pack(pack) => pack::run(&pack),
         Command::Unpack(unpack) => unpack::run(&unpack),

@@ -36,6 +36,9 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     if let Some(comparison) = &semantics.comparison {
         line("comparison", &comparison.to_string());
     }
+    if let Some(reference) = &semantics.reference {
+        line("reference", &format!("{}: the outputs that it gives are expected, not those captured", reference.name));
+    }
     if let Some(protocol) = semantics.timing {
         line("timing", &protocol_words(protocol));
     }

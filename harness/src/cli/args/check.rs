@@ -2,13 +2,14 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
 use plimsoll::gpu::Place;
-use plimsoll::kernel::KernelSpec;
+use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::run::DEFAULT_PAIRS;
 use plimsoll::timing::RelativeError;
 
@@ -28,6 +29,15 @@ pub struct Check {
     /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N` with the number of a GPU; exit 3 where there is none
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
     pub device: Place,
+
+    /// Time replays of a CUDA graph of one launch: of a small kernel, the work without the launching
+    #[arg(long, env = "PLIMSOLL_GRAPH")]
+    pub graph: bool,
+
+    /// Whose outputs are expected (validate): `captured`, `torch` (what torch:FUNCTION gives for the captured function), or
+    /// a kernel
+    #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE", default_value = "captured")]
+    pub reference: Reference,
 
     /// An argument that the kernel is meant to change in place; any other that it changes fails the entry
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
@@ -68,6 +78,43 @@ pub struct Check {
 
     #[command(flatten)]
     pub documents: ReportFlags,
+}
+
+/// Whose outputs are expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// Those that were captured.
+    Captured,
+    /// Those of PyTorch's operator for the captured function.
+    Torch,
+    /// Those of another kernel.
+    Kernel(KernelSpec),
+}
+
+impl Reference {
+    /// The kernel that recomputes the outputs of calls of `function`; `None` where the captured ones are expected.
+    pub fn kernel(&self, function: &str) -> Option<KernelSpec> {
+        match self {
+            Self::Captured => None,
+            Self::Torch => {
+                let name = function.strip_prefix("torch.nn.functional.").unwrap_or(function);
+                Some(KernelSpec::Torch(name.to_owned()))
+            }
+            Self::Kernel(kernel) => Some(kernel.clone()),
+        }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = ParseKernelSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "captured" => Ok(Self::Captured),
+            "torch" => Ok(Self::Torch),
+            kernel => kernel.parse().map(Self::Kernel),
+        }
+    }
 }
 
 #[derive(Args)]

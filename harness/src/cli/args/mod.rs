@@ -16,6 +16,7 @@ use clap_complete::Shell;
 
 use super::estimate::Estimate;
 use super::isolate::Isolate;
+use super::kernel::KernelCommand;
 use super::ledger::Ledger;
 use super::matrix::Matrix;
 use super::pack::Pack;
@@ -62,6 +63,9 @@ pub enum Command {
     Compare(Compare),
     /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
     Inspect(Inspect),
+    /// Begin a kernel: its source, how it is built and checked
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// The NVIDIA GPUs that kernels can be launched on; exit 3 where there is none
     Devices(Devices),
     /// Keep the entries of a folder in a store, each storage once

@@ -4,6 +4,7 @@ mod document;
 mod keep;
 mod phases;
 mod repeat;
+mod said;
 
 use std::path::Path;
 

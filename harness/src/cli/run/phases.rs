@@ -8,12 +8,14 @@ use command_fds::{CommandFdExt as _, FdMapping};
 use plimsoll::command::{MARKS, MAX_PHASES, MarkPipe, MarkSocket, OutputTap, Running};
 
 use super::super::args::Run;
+use super::said::Said;
 
 /// Where phases of one run come from.
 pub struct Phases {
     socket: Option<MarkSocket>,
     pipe: Option<MarkPipe>,
     tap: Option<OutputTap>,
+    said: Option<Said>,
     begun: usize,
 }
 
@@ -35,7 +37,7 @@ impl Phases {
         }
         let tap = (!arguments.phases.is_empty()).then(|| OutputTap::attach(command, &arguments.phases)).transpose()?;
         // The phase that begins with the program is one.
-        Ok(Self { socket, pipe, tap, begun: 1 })
+        Ok(Self { socket, pipe, tap, said: Said::begin(), begun: 1 })
     }
 
     /// What becomes readable when a phase is to begin.
@@ -69,11 +71,10 @@ impl Phases {
         self.tap.iter().for_each(OutputTap::resize);
     }
 
-    /// Lets the rest of the output through, once the command has ended; how many phases were too many.
-    pub fn finish(self) -> usize {
-        if let Some(tap) = self.tap {
-            tap.finish();
-        }
-        self.begun.saturating_sub(MAX_PHASES)
+    /// Lets the rest of the output through, once the command has ended; how many phases were too many, and the last that
+    /// it said on standard error, as far as that is known.
+    pub fn finish(self) -> (usize, Vec<u8>) {
+        let said = self.tap.map(OutputTap::finish).or_else(|| self.said.map(Said::tail)).unwrap_or_default();
+        (self.begun.saturating_sub(MAX_PHASES), said)
     }
 }

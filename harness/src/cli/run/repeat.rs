@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{CommandError, Ended, Metered, Repeats, Running, Step};
+use plimsoll::diagnose::cause_by_text;
 use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
@@ -158,8 +159,11 @@ fn wait(
         }
     }
     phases.begin(&running);
-    let ended = running.wait()?;
-    let too_many = phases.finish();
+    let mut ended = running.wait()?;
+    let (too_many, said) = phases.finish();
+    if let Some(cause) = cause_by_text(&ended.end, &said) {
+        ended.end.cause = cause;
+    }
     if too_many > 0 {
         output::note(&format_args!("note: {too_many} phases were too many, and belong to the last"));
     }

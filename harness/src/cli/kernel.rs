@@ -1,0 +1,94 @@
+//! `kernel new`: a kernel to begin with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use plimsoll::capture::Capture;
+
+use super::{Failed, output, quoted};
+use crate::scaffold::{KernelName, Language, Scaffold, Signature};
+
+/// What is done about kernels.
+#[derive(Subcommand)]
+pub enum KernelCommand {
+    /// Write the source of a kernel: of embedding one that passes, of others one that takes a captured call's arguments
+    New(New),
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Of torch.nn.functional.embedding the kernel is right as it is. Of any other operator it compiles, \
+    takes the arguments of the capture's first entry apart, and fails every entry: it says that it is not written yet."
+)]
+pub struct New {
+    /// The name of the kernel, of its folder and of its file
+    pub name: KernelName,
+
+    /// What it is written in
+    #[arg(long, value_name = "LANGUAGE", env = "PLIMSOLL_LANG")]
+    pub lang: Language,
+
+    /// The capture whose calls it is to answer; only `embedding` is known without one
+    #[arg(long, value_name = "CAPTURE", env = "PLIMSOLL_CAPTURE")]
+    pub capture: Option<PathBuf>,
+
+    /// The folder that is made for it [default: one of its name here]
+    #[arg(long, value_name = "FOLDER", env = "PLIMSOLL_FOLDER")]
+    pub folder: Option<PathBuf>,
+}
+
+/// Writes the files and says how they are built and checked.
+pub fn run(command: &KernelCommand) -> Result<u8, Failed> {
+    let KernelCommand::New(new) = command;
+    let signature = match &new.capture {
+        Some(capture) => Signature::of(&Capture::open(capture)?)?,
+        None if new.name.to_string() == "embedding" => Signature::embedding(),
+        None => {
+            let message = format!(
+                "which arguments does {} take? name a capture of its calls with --capture; only `embedding` is known without",
+                new.name
+            );
+            return Err(message.into());
+        }
+    };
+    let scaffold = Scaffold::new(&new.name, new.lang, &signature);
+    let folder = new.folder.clone().unwrap_or_else(|| PathBuf::from(new.name.to_string()));
+    write(&folder, &scaffold)?;
+    output::text(&told(new, &folder, &scaffold))?;
+    Ok(0)
+}
+
+/// Makes the folder with all files, or nothing.
+fn write(folder: &Path, scaffold: &Scaffold) -> Result<(), Failed> {
+    let cannot = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());
+    if folder.symlink_metadata().is_ok() {
+        return Err(
+            format!("{} is there already and stays as it is: name another with --folder", folder.display()).into()
+        );
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = tempfile::Builder::new().prefix(".plimsoll-kernel-").tempdir_in(above).map_err(cannot)?;
+    let made = beside.path().join("kernel");
+    fs::create_dir(&made).map_err(cannot)?;
+    for (name, text) in &scaffold.files {
+        fs::write(made.join(name), text).map_err(cannot)?;
+    }
+    Ok(fs::rename(&made, folder).map_err(cannot)?)
+}
+
+fn told(new: &New, folder: &Path, scaffold: &Scaffold) -> String {
+    let word = |path: &Path| quoted(&path.display().to_string());
+    let files: Vec<String> = scaffold.files.iter().map(|(name, _)| word(&folder.join(name))).collect();
+    let mut text = format!("wrote {}\n", files.join(", "));
+    if let Some(build) = &scaffold.build {
+        text += &format!("build it:  (cd {} && {build})\n", word(folder));
+    }
+    let capture = new.capture.as_deref().map_or("CAPTURE".to_owned(), word);
+    let kernel = quoted(&scaffold.kernel_in(folder));
+    text += &format!("check it:  plimsoll check {capture} --kernel {kernel}\n");
+    if !scaffold.finished {
+        text += &format!("It compiles, and fails every entry until {} is written.\n", files[0]);
+    }
+    text
+}

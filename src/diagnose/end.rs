@@ -1,0 +1,109 @@
+//! What a command said before it ended, where its end alone does not tell that memory was the reason.
+
+use super::analysis::Analysis;
+use super::findings::Event;
+use super::verdict::Kind;
+use crate::command::{EndCause, ProcessEnd, SlurmStep};
+
+/// Of a longer line only the beginning is kept.
+const MAX_LINE: usize = 300;
+
+/// The cause of `end` by the last that the command wrote to its standard error: the memory of a device, or the memory
+/// limit of a Slurm job. `None` where the end needs no explanation or the text has none.
+///
+/// ```
+/// use plimsoll::command::{EndCause, ProcessEnd};
+/// use plimsoll::diagnose::cause_by_text;
+///
+/// let end = ProcessEnd { exit_code: Some(1), signal: None, cause: EndCause::Exited };
+/// let said = b"Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+/// assert!(matches!(cause_by_text(&end, said), Some(EndCause::DeviceOutOfMemory { .. })));
+/// assert_eq!(cause_by_text(&end, b"Traceback (most recent call last):\nValueError: 3\n"), None);
+/// ```
+pub fn cause_by_text(end: &ProcessEnd, said: &[u8]) -> Option<EndCause> {
+    let failed = match end.cause {
+        EndCause::Exited => !end.success(),
+        EndCause::Signal => true,
+        _ => false,
+    };
+    if !failed || said.is_empty() {
+        return None;
+    }
+    let mut analysis = Analysis::default();
+    analysis.begin("standard error");
+    analysis.push(said);
+    analysis.end();
+    let events = analysis.findings(None).events;
+    let device = || {
+        let event = events.iter().rfind(|event| event.kind == Kind::VramOom)?;
+        Some(EndCause::DeviceOutOfMemory { evidence: evidence(event) })
+    };
+    let slurm = || {
+        let of_slurm = |event: &&Event| event.kind == Kind::CgroupOom && event.backend.as_deref() == Some("slurm");
+        let event = events.iter().rfind(of_slurm)?;
+        let step = SlurmStep { job: event.job.clone()?, step: None };
+        Some(EndCause::SlurmOomKill { step, evidence: evidence(event) })
+    };
+    // A program that a kill ended has not failed for what it had said, and may have survived, before.
+    if end.signal.as_ref().is_some_and(|signal| signal.number == libc::SIGKILL) {
+        slurm()
+    } else {
+        device().or_else(slurm)
+    }
+}
+
+fn evidence(event: &Event) -> Vec<String> {
+    let lines = event.evidence.iter().take(1);
+    lines
+        .map(|line| format!("standard error: {}", line.text.trim().chars().take(MAX_LINE).collect::<String>()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Signal;
+
+    const CUDA: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB \
+                        of which 1.20 GiB is free.\n";
+    const SLURM: &str =
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=4242.0. Some of the step tasks have been OOM Killed.\n";
+
+    fn exited(code: i32) -> ProcessEnd {
+        ProcessEnd { exit_code: Some(code), signal: None, cause: EndCause::Exited }
+    }
+
+    fn killed(number: i32) -> ProcessEnd {
+        ProcessEnd { exit_code: None, signal: Some(Signal::new(number)), cause: EndCause::Signal }
+    }
+
+    #[test]
+    fn a_device_that_is_full_is_told_from_the_traceback() {
+        let text = format!("step 3\nTraceback (most recent call last):\n{CUDA}");
+        let end = ProcessEnd { cause: cause_by_text(&exited(1), text.as_bytes()).unwrap(), ..exited(1) };
+        let shown = end.to_string();
+        let start = "exited with code 1, for the memory of a device was exhausted (standard error: torch.OutOfMemoryError: CUDA";
+        assert!(shown.starts_with(start), "{shown}");
+        assert!(cause_by_text(&killed(libc::SIGABRT), text.as_bytes()).is_some());
+        // One that got through it, and one that something else killed.
+        assert_eq!(cause_by_text(&exited(0), text.as_bytes()), None);
+        assert_eq!(cause_by_text(&killed(libc::SIGKILL), text.as_bytes()), None);
+    }
+
+    #[test]
+    fn slurm_tells_of_its_kill() {
+        let Some(EndCause::SlurmOomKill { step, evidence }) = cause_by_text(&killed(libc::SIGKILL), SLURM.as_bytes())
+        else {
+            panic!("it is not told")
+        };
+        assert_eq!((step.to_string().as_str(), evidence.len()), ("Slurm job 4242", 1));
+        assert!(cause_by_text(&exited(137), SLURM.as_bytes()).is_some());
+    }
+
+    #[test]
+    fn what_was_found_out_already_stays() {
+        let end = ProcessEnd { cause: EndCause::Cancelled, ..killed(libc::SIGKILL) };
+        assert_eq!(cause_by_text(&end, SLURM.as_bytes()), None);
+        assert_eq!(cause_by_text(&exited(1), b"\xff\x00 no text"), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! What `plimsoll run` says where memory was exhausted: whose limit, and what shows it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plimsoll::command::EndCause;
+use plimsoll::meter::{Cgroup, CgroupVersion};
+use plimsoll::record::Record;
+
+use crate::support::{plimsoll, run};
+
+/// A group as Slurm makes one for a step, limited to 96 MiB; removed with this.
+struct Step(PathBuf);
+
+impl Step {
+    /// `None`, which is said, where this machine lets none be made.
+    fn new(job: u32) -> Option<Self> {
+        let own = Cgroup::of(std::process::id()).ok().filter(|group| group.version() == CgroupVersion::V1);
+        let path = own.map(|own| own.path().join(format!("slurm_{job}/uid_0/job_{job}/step_0")))?;
+        let made = fs::create_dir_all(&path).and_then(|()| fs::write(path.join("memory.limit_in_bytes"), "96M"));
+        let step = Self(path);
+        // A kernel that does not account swap has none to limit.
+        let _ = fs::write(step.0.join("memory.memsw.limit_in_bytes"), "96M");
+        match made {
+            Ok(()) => Some(step),
+            Err(error) => {
+                println!("not possible here: {}: {error}", step.0.display());
+                None
+            }
+        }
+    }
+
+    /// A command that joins the group before anything else.
+    fn inside(&self, command: &Command) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\""]).arg(&self.0);
+        shell.arg(command.get_program()).args(command.get_args()).env("NO_COLOR", "1");
+        shell
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        // A group is busy for a moment after its last process has ended.
+        for path in self.0.ancestors().take(4) {
+            for _ in 0..100 {
+                match fs::remove_dir(path) {
+                    Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// `plimsoll run FLAGS --json -- sh -c SCRIPT` in a step; what was recorded, as it is told.
+fn killed(job: u32, flags: &[&str], script: &str) -> Option<(i32, Record, String)> {
+    let step = Step::new(job)?;
+    let mut command = plimsoll();
+    command.args(["run", "--json"]).args(flags).args(["--", "sh", "-c", script]);
+    let (code, _, json) = run(step.inside(&command).stdin(Stdio::null()));
+    let json = &json[json.find('{').unwrap_or_else(|| panic!("{json}"))..];
+    let record: Record = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let message = record.verdicts[0].message.clone();
+    Some((code, record, message))
+}
+
+/// Takes 512 MiB at once.
+const TAKES: &str = "dd if=/dev/zero of=/dev/null bs=512M count=1 2>/dev/null";
+
+fn of_step(record: &Record, job: u32) -> bool {
+    let cause = record.end.as_ref().map(|end| &end.cause);
+    matches!(cause, Some(EndCause::SlurmOomKill { step, .. }) if *step.job == job.to_string() && step.step.as_deref() == Some("0"))
+}
+
+#[test]
+fn a_kill_at_the_limit_of_a_slurm_step_is_called_one() {
+    let job = std::process::id();
+    let Some((code, record, message)) = killed(job, &[], &format!("exec {TAKES}")) else { return };
+    assert!(code == 137 && of_step(&record, job), "{code}: {:?}", record.end);
+    let words = format!(
+        "it was killed by the kernel at the memory limit of Slurm step {job}.0 (oom_kill of the control group "
+    );
+    assert!(message.starts_with(&words) && message.contains("step_0 rose by 1"), "{message}");
+}
+
+#[test]
+fn a_kill_that_a_shell_tells_of_is_told_as_well() {
+    let job = std::process::id() + 1;
+    let Some((code, record, message)) = killed(job, &[], &format!("{TAKES}; exit $?")) else { return };
+    assert!(code == 137 && of_step(&record, job), "{code}: {:?}", record.end);
+    assert!(
+        message.starts_with("it exited with code 137 after a process of it was killed by the kernel at"),
+        "{message}"
+    );
+}
+
+#[test]
+fn in_a_group_of_its_own_every_kill_is_known() {
+    let job = std::process::id() + 2;
+    let Some((code, record, message)) = killed(job, &["--cgroup"], &format!("{TAKES} || exit 3")) else { return };
+    assert!(code == 3 && of_step(&record, job), "{code}: {:?}", record.end);
+    assert!(message.contains("it exited with code 3 after a process of it was killed"), "{message}");
+    // One that the program got over is no reason of its end.
+    let Some((code, record, _)) = killed(job, &["--cgroup"], &format!("{TAKES}; exit 0")) else { return };
+    assert_eq!((code, record.end.unwrap().cause), (0, EndCause::Exited));
+}
+
+#[test]
+fn a_device_that_is_full_is_told_by_what_the_command_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = "echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 \
+                GiB of which 1.20 GiB is free.' >&2; exit 1";
+    let ended = |file: &Path, flags: &[&str], script: &str| {
+        let record = dir.path().join("record.json");
+        let mut command = plimsoll();
+        command.args(["run", "--record"]).arg(&record).args(flags).args(["--", "sh", "-c", script]);
+        let stderr = File::options().append(true).create(true).open(file).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).status().unwrap();
+        Record::read(&record).unwrap().end.unwrap()
+    };
+    let log = dir.path().join("log");
+    let full = |end: &plimsoll::command::ProcessEnd| {
+        end.exit_code == Some(1)
+            && matches!(&end.cause, EndCause::DeviceOutOfMemory { evidence } if evidence[0].contains("2.00 GiB"))
+    };
+    let end = ended(&log, &[], said);
+    assert!(full(&end), "{end:?}");
+    assert!(fs::read_to_string(&log).unwrap().contains("for the memory of a device was exhausted"));
+    // What stood in the file before is of another.
+    assert_eq!(ended(&log, &[], "exit 1").cause, EndCause::Exited);
+    // It came through a pipe here.
+    let end = ended(Path::new("/dev/null"), &["--phase", "begins"], said);
+    assert!(full(&end), "{end:?}");
+    assert_eq!(ended(Path::new("/dev/null"), &[], said).cause, EndCause::Exited, "nobody can know");
+}
