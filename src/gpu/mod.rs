@@ -29,7 +29,7 @@ pub use driver::Driver;
 pub use error::GpuError;
 pub use graph::Graph;
 pub use name::{ParsePlaceError, Place, PlaceKind};
-pub use ring::{ReadAt, Ring, TransferError, same};
+pub use ring::{ReadAt, Ring, Take, TransferError, same};
 pub use state::{GpuState, Span, StateSampler};
 pub use stream::{Event, IdleCheck, Stream};
 

@@ -39,7 +39,6 @@ pub enum PlaceKind {
 
 impl PlaceKind {
     /// Whether it is the CPU.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
     pub fn is_cpu(&self) -> bool {
         *self == Self::Cpu
     }

@@ -44,6 +44,9 @@ pub struct Ring {
     slots: Vec<Slot>,
 }
 
+/// Takes a part of what is brought back, with its offset.
+pub type Take<'a, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'a;
+
 /// Reads bytes of the host from an offset on, from any thread.
 pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> io::Result<()> + Sync + 'a;
 
@@ -113,7 +116,7 @@ impl Ring {
         from: &DeviceMemory,
         at: u64,
         bytes: u64,
-        take: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
+        take: &mut Take<'_, E>,
     ) -> Result<(), E> {
         let taken = self.drain(from, at, bytes, take);
         let settled = self.settle();
@@ -126,7 +129,7 @@ impl Ring {
         from: &DeviceMemory,
         at: u64,
         bytes: u64,
-        take: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
+        take: &mut Take<'_, E>,
     ) -> Result<(), E> {
         let step = self.slot_bytes();
         let count = self.slots.len();
