@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How often gates of memory are wrong: comparisons of equals, and of ten per cent more, of a real program on a busy machine.
 
-usage: benches/peers/gate.py [--plimsoll PROGRAM] [--comparisons 100] [--runs 5,10] [--pairs 10] [--growth 10] [--load 1.0]
-                             [--seed 1] [--only gate|ab]
+usage: benches/peers/gate.py [--plimsoll PROGRAM] [--comparisons 100] [--runs 5,10] [--pairs 10] [--growth 10]
+                             [--buffers 120] [--load 0.5] [--seed 1] [--only gate|ab]
 
 The program keeps a table and has threads that take and give back buffers of random sizes, so that its peak moves by how
 the scheduler lets them overlap: by some per cent, more on a busy machine. It is metered by `plimsoll run --repeat` and
@@ -16,7 +16,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-MIB = 1 << 20
 # The table and every buffer grow with the share.
 PROGRAM = r"""
 #include <pthread.h>
@@ -29,7 +28,7 @@ static void *work(void *seed) {
     unsigned state = (unsigned)(size_t)seed;
     for (int i = 0; i < 8; i++) {
         usleep(300 + rand_r(&state) % 1500);
-        size_t size = (size_t)(share * (120 << 10) * (1 + rand_r(&state) % 6));
+        size_t size = (size_t)(share * (BUFFERS << 10) * (1 + rand_r(&state) % 6));
         char *buffer = malloc(size);
         memset(buffer, i + 1, size);
         usleep(300 + rand_r(&state) % 1500);
@@ -58,7 +57,8 @@ def main():
     parser.add_argument("--runs", type=lambda text: [int(runs) for runs in text.split(",")], default=[5, 10])
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--growth", type=float, default=10)
-    parser.add_argument("--load", type=float, default=1.0)
+    parser.add_argument("--buffers", type=int, default=120, metavar="KIB", help="the step of their sizes: more scatter more")
+    parser.add_argument("--load", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=["gate", "ab"])
     args = parser.parse_args()
@@ -66,7 +66,7 @@ def main():
     busy = []
     try:
         (folder / "load.c").write_text(PROGRAM)
-        subprocess.run(["cc", "-O0", "-pthread", "-o", folder / "load", folder / "load.c"], check=True)
+        subprocess.run(["cc", "-O0", "-pthread", f"-DBUFFERS={args.buffers}", "-o", folder / "load", folder / "load.c"], check=True)
         work = "table = {}\nwhile True:\n    table = {key: str(key) for key in range(100_000)}\n"
         for _ in range(round(args.load * (os.cpu_count() or 1))):
             busy.append(subprocess.Popen([sys.executable, "-c", work]))

@@ -1,21 +1,24 @@
-// torch.nn.functional.embedding, forward, in CUDA. Tensors on the GPU are used in place; those on the host are uploaded,
-// and the output is brought back, so that the kernel can be checked wherever its arguments lie.
+// torch.nn.functional.embedding, forward, in CUDA. Tensors on the GPU are used in place, on the stream that the kernel is
+// given, and nothing waits; those on the host are uploaded, and the output is brought back, so that the kernel can be checked
+// wherever its arguments lie.
 //
 //     nvcc -O2 -shared -Xcompiler -fPIC -o embedding.so embedding.cu
-//     plimsoll check captures/embedding --kernel lib:./embedding.so
+//     plimsoll check captures/embedding --kernel lib:./embedding.so --device cuda
 #include <cuda_runtime.h>
 
 #include "plimsoll_kernel.h"
 
 namespace {
 
-// Copies `words` words a row; an index out of range leaves its row alone and is told by `bad`.
+// Copies `words` words a row. An index out of range leaves its row alone and is told by `bad`; where there is no place to tell
+// it, it ends the launch with a fault, as PyTorch's own kernel does.
 template <typename Word>
 __global__ void gather(const int64_t *index, const Word *table, Word *out, int64_t count, int64_t rows, int64_t words,
                        unsigned long long *bad) {
   for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
     const int64_t row = index[i];
     if (row < 0 || row >= rows) {
+      if (!bad) __trap();
       if (threadIdx.x == 0) atomicMin(bad, static_cast<unsigned long long>(i));
       continue;
     }
@@ -37,7 +40,9 @@ int cuda_error(cudaError_t error, const char *what) {
 // Memory of the device that is given back at the end of its scope.
 struct Memory {
   void *data = nullptr;
-  ~Memory() { cudaFree(data); }
+  ~Memory() {
+    if (data) cudaFree(data);
+  }
 };
 
 // Where a tensor lies on the device: where it is, or in `copy`, which is filled where it is an input.
@@ -63,6 +68,8 @@ extern "C" KERNEL(embedding) {
     return kernel_fail("ValueError", "weight is to have two dimensions, and it and input are to be contiguous");
   if (args[3].type_index != KERNEL_IS_NONE) return kernel_fail("NotImplementedError", "max_norm is not implemented");
 
+  const bool on_device = weight->device.device_type == 2;
+  auto stream = static_cast<cudaStream_t>(on_device ? TVMFFIEnvGetStream(2, weight->device.device_id) : nullptr);
   Memory input_copy, weight_copy, output_copy, bad_memory;
   void *index, *table, *out;
   if (place(input, true, input_copy, index) || place(weight, true, weight_copy, table) ||
@@ -70,8 +77,10 @@ extern "C" KERNEL(embedding) {
     return -1;
   const unsigned long long none = ~0ull;
   unsigned long long bad = none;
-  CHECK(cudaMalloc(&bad_memory.data, sizeof bad));
-  CHECK(cudaMemcpy(bad_memory.data, &none, sizeof bad, cudaMemcpyHostToDevice));
+  if (!on_device) {
+    CHECK(cudaMalloc(&bad_memory.data, sizeof bad));
+    CHECK(cudaMemcpy(bad_memory.data, &none, sizeof bad, cudaMemcpyHostToDevice));
+  }
 
   const int64_t count = kernel_numel(input), rows = weight->shape[0];
   const int64_t row = weight->shape[1] * weight->dtype.bits / 8;
@@ -80,13 +89,14 @@ extern "C" KERNEL(embedding) {
   if (blocks > 0 && row > 0) {
     // Rows of a whole number of 16-byte words are copied by those.
     if (row % sizeof(int4) == 0 && reinterpret_cast<uintptr_t>(table) % sizeof(int4) == 0)
-      gather<<<blocks, 256>>>(static_cast<int64_t *>(index), static_cast<int4 *>(table), static_cast<int4 *>(out), count,
+      gather<<<blocks, 256, 0, stream>>>(static_cast<int64_t *>(index), static_cast<int4 *>(table), static_cast<int4 *>(out), count,
                               rows, row / static_cast<int64_t>(sizeof(int4)), flag);
     else
-      gather<<<blocks, 256>>>(static_cast<int64_t *>(index), static_cast<char *>(table), static_cast<char *>(out), count,
+      gather<<<blocks, 256, 0, stream>>>(static_cast<int64_t *>(index), static_cast<char *>(table), static_cast<char *>(out), count,
                               rows, row, flag);
     CHECK(cudaGetLastError());
   }
+  if (on_device) return 0;
   CHECK(cudaMemcpy(&bad, bad_memory.data, sizeof bad, cudaMemcpyDeviceToHost));
   if (bad != none) return kernel_fail("IndexError", "the index at %llu is out of range", bad);
   if (output_copy.data)

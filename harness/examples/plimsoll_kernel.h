@@ -66,6 +66,10 @@ void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 
 #endif
 
+/* The stream that a kernel is to launch on, for a device of type 2 (CUDA); NULL is the default stream. A kernel that asks need
+ * not wait for its work. */
+void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
+
 enum { KERNEL_INT = 0, KERNEL_UINT = 1, KERNEL_FLOAT = 2, KERNEL_BFLOAT = 4, KERNEL_COMPLEX = 5, KERNEL_BOOL = 6 };
 
 enum {

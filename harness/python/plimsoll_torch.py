@@ -19,9 +19,13 @@ import torch
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_memory.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_cuda.py", "plimsoll_memory.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory")
+# After these nothing more can be done with the device in this process.
+DEVICE_FAULTS = ("illegal memory access", "device-side assert", "unspecified launch failure", "misaligned address",
+                 "illegal instruction", "invalid program counter", "hardware stack error", "uncorrectable ECC error",
+                 "launch timed out")
 
 
 class Refusal(Exception):
@@ -67,6 +71,8 @@ def kind_of(error):
             return "host-oom"
         if any(phrase in text for phrase in OUT_OF_DEVICE_MEMORY):
             return "device-oom"
+        if "CUDA error" in text and any(phrase in text for phrase in DEVICE_FAULTS):
+            return "device-fault"
     return "exception"
 
 
@@ -112,6 +118,8 @@ class Maps:
 class Inputs:
     """Values of one call, over files that are mapped. Calls of a batch share `maps`; without, the call is alone in `arena`."""
 
+    device = "cpu"
+
     def __init__(self, call, maps=None, arena=None):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
@@ -156,7 +164,7 @@ class Inputs:
         dtype = dtype_named(layout["dtype"])
         storage = self.storage(content["storage"])
         try:
-            empty = torch.empty(0, dtype=dtype, device="cpu")
+            empty = torch.empty(0, dtype=dtype, device=self.device)
             tensor = empty.set_(storage, layout["offset"], layout["shape"], layout["strides"])
         except (RuntimeError, TypeError, NotImplementedError) as error:
             raise Refusal("unsupported", f"torch {torch.__version__} makes no {layout['dtype']} tensor of shape "

@@ -10,6 +10,8 @@ Standard input, output and error are the kernel's own.
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
     {"type":"launch","id":7,"call":CALL}
+                            or {..,"device":0}: launch on that GPU; outcomes then have "device":{"inputs":N,"outputs":N,
+                            "growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N}}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call
@@ -24,7 +26,7 @@ worker -> supervisor
     {"type":"profiled","id":9}
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
-KIND is exception, host-oom, device-oom, unsupported or input (a file could not be mapped). An error without `id` is one
+KIND is exception, host-oom, device-oom, device-fault, late-write, unsupported or input (a file could not be mapped). An error without `id` is one
 of the worker itself, such as a kernel that cannot be loaded; the worker then exits with 1.
 CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..],
        "outputs":[{"path":"","dtype":"bfloat16","shape":[..]},..]}       outputs of the captured call, which Python need not know
@@ -150,7 +152,7 @@ class Channel:
 class Worker:
     """The kernel, and what it has been asked for."""
 
-    def __init__(self, process, channel, messages, backend, launch):
+    def __init__(self, process, channel, messages, backend, launch, cuda=None, device=None):
         self.process = process
         self.channel = channel
         self.messages = messages
@@ -158,7 +160,8 @@ class Worker:
         self.backend = backend
         self.kernel = launch
         self.outputs = backend.Outputs(process.outputs)
-        self.timing = backend.timing.Timing(process)
+        self.cuda, self.device = cuda, device
+        self.timing = cuda.Timing(process, device) if device else backend.timing.Timing(process)
 
     def answer(self, message):
         """Does what a message asks for."""
@@ -192,6 +195,12 @@ class Worker:
 
     def outcome(self, call):
         """What one launch gives, its arguments where those of the call before were."""
+        if self.device:
+            inputs = self.cuda.Inputs(call, self.device)
+            output, elapsed, taken = self.cuda.launched(self.kernel, inputs, self.device)
+            self.process.check()
+            return {"elapsed_ns": elapsed, "outputs": self.outputs.write(output), "mutated": inputs.mutated(),
+                    "device": taken}
         inputs = self.backend.Inputs(call, arena=self.arena)
         start = perf_counter_ns()
         output = self.kernel(*inputs.args)
@@ -203,10 +212,11 @@ class Worker:
         """All calls are made resident, then each is timed by itself, and launched once more on other addresses."""
         if protocol["name"] not in self.backend.timing.PROTOCOLS:
             raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
-        batch, maps = [], self.backend.Maps()
+        batch, maps, rooms = [], self.backend.Maps(), {}
         for call in calls:
             try:
-                batch.append(self.backend.Inputs(call, maps))
+                on_host = not self.device
+                batch.append(self.backend.Inputs(call, maps) if on_host else self.cuda.Inputs(call, self.device, rooms))
             except BaseException as error:
                 batch.append(error)
         for index, inputs in enumerate(batch):
@@ -224,6 +234,9 @@ class Worker:
                 again["mutated"] = sorted({*again["mutated"], *mutated})
             except BaseException as error:
                 self.error(error, id=id, index=index)
+                if self.backend.kind_of(error) == "device-fault":
+                    # The supervisor ends this process, and gives the rest to another.
+                    return
             else:
                 self.process.flush()
                 self.channel.send("timed", id=id, index=index, **samples, again=again)
@@ -244,6 +257,8 @@ class Worker:
     def release(self):
         """Gives back what the worker and PyTorch's allocators hold. What the kernel itself keeps stays."""
         self.outputs.release()
+        if self.device:
+            self.device.release()
         gc.collect()
         if self.backend.torch.cuda.is_initialized():
             self.backend.torch.cuda.empty_cache()
@@ -269,15 +284,18 @@ def main():
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             text = f"this worker speaks protocol {PROTOCOL}, and was greeted with {json.dumps(hello)[:200]}"
             raise backend.Refusal("unsupported", text)
+        cuda = device = None
         if hello.get("device") is not None:
-            raise backend.Refusal("unsupported", "functions of Python files are not launched on a GPU by this worker")
+            import plimsoll_cuda as cuda
+
+            device = cuda.Device(hello["device"])
         launch = backend.load_kernel(hello["kernel"])
     except BaseException as error:
         channel.send("error", **backend.described(error))
         process.end(1)
     versions = {"python": platform.python_version(), "torch": str(backend.torch.__version__)}
     channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions)
-    worker = Worker(process, channel, messages, backend, launch)
+    worker = Worker(process, channel, messages, backend, launch, cuda, device)
     with backend.torch.no_grad():
         for message in messages:
             worker.answer(message)

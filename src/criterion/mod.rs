@@ -48,6 +48,7 @@
 //!   `plimsoll bench-gate` takes it, and which keeps the results of two measurements in two folders.
 
 mod cpu_time;
+mod cuda_time;
 mod format;
 mod heap;
 mod iterate;
@@ -56,6 +57,7 @@ mod resident;
 mod sampled;
 
 pub use cpu_time::CpuTime;
+pub use cuda_time::CudaTime;
 pub use heap::PeakHeap;
 pub use iterate::{IterEach, Measured, group};
 pub use peak::PeakBytes;

@@ -17,4 +17,21 @@ pub struct DeviceUse {
     /// not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<ByteSize>,
+    /// What PyTorch's allocator held; absent for kernels that are not PyTorch's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorUse>,
+}
+
+/// What PyTorch's allocator of a device held after a launch, and at most during it. Exact, by its own count; inputs are in
+/// it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AllocatorUse {
+    /// In tensors, after it.
+    pub allocated: ByteSize,
+    /// In tensors, at most.
+    pub allocated_peak: ByteSize,
+    /// Taken from the device, after it.
+    pub reserved: ByteSize,
+    /// Taken from the device, at most.
+    pub reserved_peak: ByteSize,
 }

@@ -151,6 +151,11 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
+    /// The device that it lies on.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
     /// Where it begins, in the device's addresses.
     pub fn address(&self) -> u64 {
         self.address

@@ -42,6 +42,9 @@ pub struct DeviceFacts {
     /// Whether kernels can read the host's memory by the host's own page tables.
     #[serde(default)]
     pub host_page_tables: bool,
+    /// Its place on the PCI bus, by which NVML knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci: Option<String>,
     /// The newest version of CUDA that the driver runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
@@ -69,6 +72,7 @@ impl DeviceFacts {
             // GB10 and Jetson are integrated. Grace has two memories of one address space: each is a pool of its own.
             unified: is(CU_DEVICE_ATTRIBUTE_INTEGRATED),
             host_page_tables: is(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES),
+            pci: driver.pci(device),
             cuda: driver.cuda_version(),
         })
     }

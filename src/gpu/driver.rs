@@ -15,7 +15,7 @@ use super::error::GpuError;
 const LIBRARY: &str = "libcuda.so.1";
 
 /// What is called without asking whether it is there.
-const REQUIRED: [&str; 35] = [
+const REQUIRED: [&str; 36] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGetCount",
@@ -23,6 +23,7 @@ const REQUIRED: [&str; 35] = [
     "cuDeviceGetName",
     "cuDeviceTotalMem_v2",
     "cuDeviceGetAttribute",
+    "cuDeviceGetPCIBusId",
     "cuGetErrorName",
     "cuGetErrorString",
     "cuDevicePrimaryCtxRetain",
@@ -129,6 +130,16 @@ impl Driver {
         self.check("cuDeviceGetName", unsafe { sys::cuDeviceGetName(text.as_mut_ptr(), room, device) })?;
         // SAFETY: the array ends in zero.
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
+    }
+
+    /// Its place on the PCI bus; `None` where the driver does not tell.
+    pub(super) fn pci(self, device: sys::CUdevice) -> Option<String> {
+        let mut text = [0 as c_char; 32];
+        let room = text.len() as c_int - 1;
+        // SAFETY: the function writes at most so many bytes, and the last of the array stays zero.
+        let told = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), room, device) } == CUresult::CUDA_SUCCESS;
+        // SAFETY: the array ends in zero.
+        told.then(|| unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
     pub(super) fn total_memory(self, device: sys::CUdevice) -> Result<u64, GpuError> {

@@ -14,19 +14,23 @@ mod context;
 mod device;
 mod driver;
 mod error;
+mod graph;
 mod name;
 mod ring;
+mod state;
 mod stream;
 
-pub use accounting::DeviceUse;
+pub use accounting::{AllocatorUse, DeviceUse};
 pub use cache::CudaCache;
 pub use clock::CudaClock;
 pub use context::{DeviceMemory, Gpu, MemoryInfo};
 pub use device::{DeviceFacts, Devices, schema};
 pub use driver::Driver;
 pub use error::GpuError;
+pub use graph::Graph;
 pub use name::{ParsePlaceError, Place, PlaceKind};
 pub use ring::{ReadAt, Ring, TransferError, same};
+pub use state::{GpuState, Span, StateSampler};
 pub use stream::{Event, IdleCheck, Stream};
 
 #[cfg(test)]

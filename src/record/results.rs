@@ -8,7 +8,7 @@ use super::semantics::Aggregation;
 use super::versus::Versus;
 use crate::bytes::ByteSize;
 use crate::compare::{Blindness, LeafOutcome};
-use crate::gpu::DeviceUse;
+use crate::gpu::{DeviceUse, GpuState};
 use crate::meter::Reading;
 use crate::timing::{Flush, Samples, Statistics, Stop};
 
@@ -197,6 +197,9 @@ pub struct Profile {
     /// What the launch after the timed ones took of the memory of the GPU; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
+    /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<GpuState>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -239,6 +242,7 @@ impl Profile {
             stop: None,
             batch: None,
             device: None,
+            state: None,
             error: None,
             not_run: None,
         }

@@ -62,6 +62,7 @@ pub(crate) fn semantics() -> Semantics {
         comparison: Some(Comparison::exact()),
         reference: None,
         device: PlaceKind::Cpu,
+        graph: false,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
         aggregation: Some(Aggregation::EntryMeans),

@@ -59,6 +59,9 @@ pub struct CaptureSemantics {
     /// Where it was launched; absent where that is the CPU.
     #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
     pub device: PlaceKind,
+    /// Whether timed launches were replays of a CUDA graph of one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,

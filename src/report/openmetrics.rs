@@ -1,6 +1,6 @@
 //! OpenMetrics text: for GitLab's metrics report, and whatever reads Prometheus' format.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::outcome::{Judged, findings, names};
@@ -14,6 +14,8 @@ struct Family {
     unit: &'static str,
     help: &'static str,
     samples: String,
+    /// The labels that have a sample: none may come again.
+    labels: BTreeSet<String>,
 }
 
 /// The families under their names.
@@ -22,8 +24,16 @@ struct Families(BTreeMap<String, Family>);
 
 impl Families {
     fn sample(&mut self, name: &str, unit: &'static str, help: &'static str, labels: &str, value: f64) {
-        let family = self.0.entry(name.to_owned()).or_insert(Family { unit, help, samples: String::new() });
-        let _ = writeln!(family.samples, "{name}{{{labels}}} {value}");
+        let empty = || Family { unit, help, samples: String::new(), labels: BTreeSet::new() };
+        let family = self.0.entry(name.to_owned()).or_insert_with(empty);
+        // Names that differ only in characters that nobody sees are written alike.
+        let mut unique = labels.to_owned();
+        let mut nth = 1;
+        while !family.labels.insert(unique.clone()) {
+            nth += 1;
+            unique = format!("{labels},nth=\"{nth}\"");
+        }
+        let _ = writeln!(family.samples, "{name}{{{unique}}} {value}");
     }
 
     fn text(self) -> String {

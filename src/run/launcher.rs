@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::bytes::ByteSize;
 use crate::capture::{Argument, Bound, Entry, TensorSpec};
-use crate::gpu::{DeviceUse, PlaceKind};
+use crate::gpu::{DeviceUse, GpuState, PlaceKind};
 use crate::kernel::KernelIdentity;
 use crate::record::{Failure, Gpu, Release, ReleaseReason};
 use crate::timing::{Protocol, Samples};
@@ -56,6 +56,8 @@ pub struct Timed {
     pub samples: Samples,
     /// One more launch after the last that was timed, on arguments and outputs that lie elsewhere.
     pub again: Launched,
+    /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
+    pub state: Option<GpuState>,
 }
 
 /// The launchers of a run.
@@ -79,6 +81,11 @@ pub trait Launcher {
     /// Where the kernel is launched.
     fn place(&self) -> PlaceKind {
         PlaceKind::Cpu
+    }
+
+    /// Whether timed launches are replays of a CUDA graph of one.
+    fn replays(&self) -> bool {
+        false
     }
 
     /// The GPUs that it is launched on.

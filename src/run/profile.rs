@@ -3,7 +3,7 @@
 use crate::capture::batch::Batch;
 use crate::capture::{Bound, Entry};
 use crate::compare::Comparison;
-use crate::gpu::DeviceUse;
+use crate::gpu::{DeviceUse, GpuState};
 use crate::record::{EntryResult, Failure, FailureKind, Profile};
 use crate::timing::Samples;
 
@@ -56,8 +56,9 @@ pub(super) fn profile(
         launcher.profile(&jobs, options.protocol, &mut |at, timed| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
-            results[index].profile =
-                Some(timed.map_or_else(Profile::failed, |timed| profiled(timed.samples, timed.again.device, number)));
+            results[index].profile = Some(timed.map_or_else(Profile::failed, |timed| {
+                profiled(timed.samples, timed.again.device, timed.state, number)
+            }));
             observer.entry(Phase::Profile, &results[index]);
         });
         launcher.release();
@@ -100,9 +101,9 @@ pub(super) fn rechecked(
 }
 
 /// The profile of an entry that was resident in the batch of this number.
-pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, batch: usize) -> Profile {
+pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, state: Option<GpuState>, batch: usize) -> Profile {
     match samples.statistics() {
-        Some(statistics) => Profile { device, ..Profile::timed(statistics, samples, batch) },
+        Some(statistics) => Profile { device, state, ..Profile::timed(statistics, samples, batch) },
         None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
     }
 }

@@ -229,6 +229,7 @@ pub(super) fn semantics(
         entries: planned.iter().map(|p| p.semantics.clone()).collect(),
         kernel: launcher.kernel(),
         device: launcher.place(),
+        graph: options.profile && launcher.replays(),
         reference: None,
         mutates: options.mutates.clone(),
         timing: options.profile.then_some(options.protocol),

@@ -29,7 +29,13 @@ pub(super) fn profile(subject: &str, results: &[EntryResult]) -> Verdict {
     let count = |wanted| results.iter().filter_map(|r| r.profile.as_ref()).filter(|p| p.status == wanted).count();
     let [timed, failed, not_run] = [ProfileStatus::Timed, ProfileStatus::Error, ProfileStatus::NotRun].map(count);
     let mut message = format!("{timed} of {} entries timed", results.len());
-    for (count, what) in [(failed, "failed"), (not_run, "were not run")] {
+    let states = results.iter().filter_map(|r| r.profile.as_ref()?.state.as_ref());
+    let throttled = states.filter(|state| !state.throttled.is_empty()).count();
+    for (count, what) in [
+        (failed, "failed"),
+        (not_run, "were not run"),
+        (throttled, "while the GPU's clocks were held back: their times are of a slower device"),
+    ] {
         if count > 0 {
             message.push_str(&format!(", {count} {what}"));
         }

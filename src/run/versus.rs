@@ -5,7 +5,7 @@ use crate::capture::batch::Batch;
 use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
-use crate::gpu::DeviceUse;
+use crate::gpu::{DeviceUse, GpuState};
 use crate::meter::Meter;
 use crate::record::{
     Aggregation, EntryResult, Failure, FailureKind, Pairs, Profile, Record, ReleaseReason, Results, Speedup, Versus,
@@ -143,6 +143,8 @@ struct Side {
     times_ns: Vec<f64>,
     /// What the last launch used of a device.
     device: Option<DeviceUse>,
+    /// What the GPU was like in all of its turns.
+    state: Option<GpuState>,
 }
 
 /// What both kernels gave on one entry so far.
@@ -263,6 +265,9 @@ impl Side {
     fn add(&mut self, timed: Timed, aggregation: Aggregation) -> Result<(), Failure> {
         let samples = timed.samples;
         self.device = timed.again.device;
+        if let Some(state) = &timed.state {
+            self.state.get_or_insert_default().add(state);
+        }
         let none = || Failure::new(FailureKind::ChannelClosed, "the worker gave no samples");
         let statistics = samples.statistics().ok_or_else(none)?;
         self.times_ns.push(aggregation.time_ns(&statistics));
@@ -279,7 +284,7 @@ fn profiles(sides: [Result<Side, Failure>; 2], index: usize) -> [Profile; 2] {
     let both = sides.iter().all(Result::is_ok);
     sides.map(|side| match side {
         Err(failure) => Profile::failed(failure),
-        Ok(Side { samples: Some(samples), device, .. }) if both => profiled(samples, device, index),
+        Ok(Side { samples: Some(samples), device, state, .. }) if both => profiled(samples, device, state, index),
         Ok(_) => Profile::not_run("the other kernel failed on it"),
     })
 }

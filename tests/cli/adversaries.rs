@@ -74,6 +74,41 @@ fn a_kernel_that_stops_working_while_it_is_timed_is_not_timed() {
 }
 
 #[test]
+fn no_protocol_times_what_was_not_computed() {
+    let scene = Scene::new(1);
+    for protocol in ["samples", "cold", "until"] {
+        for name in ["idles", "tires"] {
+            let mut check = command(&scene, "check", name);
+            let (code, record) = scene.run(check.args(["--protocol", protocol, "--max-time", "10ms"]));
+            assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED), "{protocol} {name}");
+            assert_eq!(profile_failure(&record, 0).kind, FailureKind::StaleOutput, "{protocol} {name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_done_when_it_is_validated_is_told_all_the_same() {
+    let scene = Scene::new(1);
+    for (name, kind) in
+        [("writes_late_once_timed", FailureKind::LateWrite), ("mutates_when_timed", FailureKind::MutatedInput)]
+    {
+        let (code, record) = scene.run(&mut command(&scene, "check", name));
+        assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED), "{name}");
+        assert_eq!(profile_failure(&record, 0).kind, kind, "{name}");
+    }
+}
+
+#[test]
+fn beside_another_kernel_an_adversary_fails_as_it_does_alone() {
+    let scene = Scene::new(1);
+    let mut check = command(&scene, "check", "tires");
+    let (code, record) = scene.run(check.args(["--vs", "builtin:embedding"]));
+    assert_eq!(code, 1);
+    assert_eq!(profile_failure(&record, 0).kind, FailureKind::StaleOutput);
+    assert_eq!(record.results.versus.unwrap().speedup, None, "the time of what was not computed is none");
+}
+
+#[test]
 fn an_output_that_changes_after_the_launch_is_a_late_write() {
     let scene = Scene::new(1);
     let (code, record) = scene.run(&mut command(&scene, "validate", "writes_late"));
@@ -114,6 +149,18 @@ fn what_is_printed_is_no_answer_and_a_destructor_that_sleeps_is_not_waited_for()
     assert_eq!(code, 0, "{:#?}", record.verdicts);
     // The destructor sleeps for an hour; a worker that does not end by itself is killed, and its release says so.
     assert!(record.releases.iter().all(|release| release.proof.gone));
+}
+
+#[test]
+fn a_leak_in_python_ends_at_the_ceiling() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    let mut check = scene.command("check");
+    check.arg("--kernel").arg(kernel("leaks")).arg("--python").arg(python);
+    // What PyTorch itself takes differs from build to build; 100 launches leak 1000 MiB beside it.
+    let (code, record) = scene.run(check.args(["--launches", "100", "--warmup", "1", "--peak-anon", "600MiB"]));
+    assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED));
+    assert_eq!(profile_failure(&record, 0).kind, FailureKind::Ceiling);
 }
 
 #[test]

@@ -1,40 +1,13 @@
-//! The emulated driver of `tests/emulation`: built once, and put before the loader's own.
+//! The emulated driver of `tests/emulation`, put before the loader's own, and what it keeps a log of.
+
+#[path = "../emulation/mod.rs"]
+mod build;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::support::Scene;
-
-/// The folder with the emulated libraries, under every name that they are looked for.
-fn libraries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emulation-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        for (source, soname) in [("cuda", "libcuda.so.1"), ("nvml", "libnvidia-ml.so.1")] {
-            let mut compiler = Command::new("cc");
-            compiler.args([
-                "-O1",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-shared",
-                "-fPIC",
-                "-pthread",
-                "-fvisibility=hidden",
-            ]);
-            compiler.arg(format!("-Wl,-soname,{soname}")).arg("-o").arg(folder.join(soname));
-            compiler.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/emulation/{source}.c")));
-            let output = compiler.output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        }
-        let link = folder.join("libcuda.so");
-        let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink("libcuda.so.1", link).unwrap();
-        folder
-    })
-}
+use build::libraries;
 
 /// Has `command` find the emulated driver, and keep a log of what is asked of it.
 pub fn on_emulation<'a>(scene: &Scene, command: &'a mut Command) -> &'a mut Command {

@@ -187,3 +187,46 @@ fn the_peak_on_the_device_is_held_to_its_ceiling() {
         assert_eq!(verdict.status, status, "{verdict:?}");
     }
 }
+
+#[test]
+fn a_graph_of_one_launch_is_replayed() {
+    let scene = Scene::new(1);
+    let library = device_kernels(&scene);
+    let mut profile = command(&scene, "profile", &library, "embedding");
+    let (code, record) = scene.run(profile.arg("--graph"));
+    assert_eq!(code, 0, "{:#?}", record.results);
+    assert!(record.semantics.capture().unwrap().graph);
+    // One before, three timed, one to see that it writes its output.
+    assert_eq!((log(&scene, "captured"), log(&scene, "graph_launch").len()), (vec![1], 5));
+    // A kernel that launches elsewhere than it was told.
+    let (code, record) = scene.run(command(&scene, "profile", &library, "default_stream").arg("--graph"));
+    assert_eq!((code, first_failure(&record).kind), (1, FailureKind::Exception));
+    let adversaries = built(&scene, "tests/kernels/library/adversaries.c");
+    let (code, record) = scene.run(command(&scene, "profile", &adversaries, "zeros").arg("--graph"));
+    let failure = first_failure(&record);
+    assert_eq!((code, failure.kind), (1, FailureKind::Unsupported));
+    assert!(
+        failure.message.ends_with("it put nothing into the stream that TVMFFIEnvGetStream gives"),
+        "{}",
+        failure.message
+    );
+    let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--graph"]));
+    assert_eq!((code, err.as_str()), (2, "error: --graph is for kernels on a GPU: add --device cuda\n"));
+}
+
+#[test]
+fn a_run_on_clocks_that_were_held_back_says_so() {
+    let scene = Scene::new(1);
+    let library = device_kernels(&scene);
+    for (reasons, throttled) in [("0x1", &[][..]), ("0x4", &["software power cap"][..])] {
+        let mut profile = command(&scene, "profile", &library, "embedding");
+        let (code, record) = scene.run(profile.env("EMULATED_NVML_THROTTLE", reasons));
+        assert_eq!(code, 0);
+        let state = record.results.entries[0].profile.as_ref().unwrap().state.clone().unwrap();
+        assert_eq!(state.throttled, throttled);
+        assert_eq!((state.sm_clock_mhz.unwrap().most, state.memory_clock_mhz.unwrap().most), (1755, 3201));
+        assert_eq!((state.temperature_c.unwrap().most, state.power_mw.unwrap().most), (61, 412_345));
+        let said = record.verdicts.iter().any(|verdict| verdict.message.contains("clocks were held back"));
+        assert_eq!(said, !throttled.is_empty(), "{:#?}", record.verdicts);
+    }
+}

@@ -164,3 +164,35 @@ fn a_kernel_that_tvm_ffi_built_passes_and_its_errors_are_told() {
     let error = failure(&scene, command(&scene, "validate", &kernel(&library, "refuses")).arg("--python").arg(&python));
     assert_eq!((error.kind, error.message.as_str()), (FailureKind::Exception, "ValueError: not today"));
 }
+
+/// Builds `tests/kernels/library/embedded.c`.
+fn embedded(scene: &Scene, name: &str, flags: &[&str]) -> PathBuf {
+    let library = scene.path(name);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]).arg(source("harness/examples"));
+    compile(compiler.args(flags).arg("-o").arg(&library).arg(source("tests/kernels/library/embedded.c")));
+    library
+}
+
+#[test]
+fn modules_embedded_in_a_library_are_unpacked_by_the_abis_own_loader() {
+    let scene = Scene::new(2);
+    let library = embedded(&scene, "exported.so", &[]);
+    let with_context = kernel(&library, "with_context");
+    // It needs no symbol of the runtime: without it nobody would fill in its context.
+    let error = failure(&scene, command(&scene, "validate", &with_context).args(["--python", "/bin/false"]));
+    assert_eq!(error.kind, FailureKind::Unsupported);
+    assert!(error.message.contains("for the modules embedded in it"), "{}", error.message);
+
+    let Some(python) = torch_python() else { return };
+    let (code, record) = scene.run(command(&scene, "check", &with_context).arg("--python").arg(&python));
+    assert_eq!(code, 0, "{:#?}", record.verdicts);
+
+    let unknown = embedded(&scene, "unknown.so", &["-DMODULE"]);
+    let kernel = kernel(&unknown, "with_context");
+    let error = failure(&scene, command(&scene, "validate", &kernel).arg("--python").arg(&python));
+    assert_eq!(error.kind, FailureKind::Unsupported);
+    for words in ["unknown.so", "ffi.Module.load_from_bytes.none"] {
+        assert!(error.message.contains(words), "{}", error.message);
+    }
+}

@@ -196,7 +196,7 @@ fn a_signal_that_is_ignored_stays_ignored_and_others_are_handed_on() {
 
 /// A command in a name space of mounts of its own, in which `setup` was done; `None` where that takes a right that this
 /// process lacks.
-fn elsewhere(setup: &str, command: &Command) -> Option<(i32, String)> {
+pub fn elsewhere(setup: &str, command: &Command) -> Option<(i32, String)> {
     let mut unshared = Command::new("unshare");
     unshared.args(["-m", "sh", "-c", &format!("({setup}) >/dev/null 2>&1 || exit 99; exec \"$@\""), "sh"]);
     unshared.arg(command.get_program()).args(command.get_args()).env("NO_COLOR", "1");

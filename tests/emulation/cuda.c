@@ -208,6 +208,9 @@ EXPORT int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, SUC
 EXPORT int cuDeviceGetName(char *name, int length, int device) {
   return snprintf(name, length, "Emulated device %d (host memory)", device), SUCCESS;
 }
+EXPORT int cuDeviceGetPCIBusId(char *id, int length, int device) {
+  return snprintf(id, length, "0000:%02x:00.0", device), SUCCESS;
+}
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
   return (void)device, *bytes = number("EMULATED_CUDA_MEMORY", 1u << 30), SUCCESS;
 }

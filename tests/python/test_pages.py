@@ -156,7 +156,7 @@ class Pages(unittest.TestCase):
         self.assertIn("run 8", last)
         self.assertEqual(under, first)
         self.readable(self.page(one, other), ".strips.two .dots")
-        self.assertGreater(self.browser.value("document.querySelector('.interval').getBoundingClientRect().width"), 1)
+        self.assertGreater(self.browser.value("document.querySelector('.likely').getBoundingClientRect().width"), 1)
 
     def test_a_history(self):
         history, page = self.path("history.sqlite"), self.path("history.html")

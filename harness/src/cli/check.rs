@@ -21,7 +21,7 @@ use super::args::{
 use super::{Failed, devices, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
-use crate::supervisor::{Crew, WorkerLauncher};
+use crate::supervisor::{Crew, OnGpu, WorkerLauncher};
 
 /// The record's name where none is given.
 const DEFAULT_RECORD: &str = "plimsoll-record.json";
@@ -44,22 +44,11 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     // Daemons and orphans of workers stay below this process, where they are metered and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
-    let gpu = match check.device {
-        Place::Cpu => None,
-        Place::Cuda(index) => {
-            let runs_on_cpu = |kernel: &&KernelSpec| matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_));
-            let kernels = [Some(&check.kernel), check.versus.vs.as_ref()];
-            if let Some(kernel) = kernels.into_iter().flatten().find(runs_on_cpu) {
-                let device = check.device;
-                return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
-            }
-            match devices::find(index) {
-                Ok(facts) => Some(facts),
-                Err(reason) => {
-                    super::report_message(&reason);
-                    return Ok(super::NOT_MEASURABLE);
-                }
-            }
+    let gpu = match gpu(&check)? {
+        Ok(gpu) => gpu,
+        Err(reason) => {
+            super::report_message(&reason);
+            return Ok(super::NOT_MEASURABLE);
         }
     };
     let capture = Capture::open(&check.capture)?;
@@ -113,6 +102,27 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         (RunState::Interrupted, Some(signal)) => 128 + signal,
         _ => record.exit_code,
     })
+}
+
+/// The GPU that the kernel is to be launched on; the reason where there is none.
+fn gpu(check: &Check) -> Result<Result<Option<OnGpu>, String>, Failed> {
+    let Place::Cuda(index) = check.device else {
+        return if check.graph {
+            Err("--graph is for kernels on a GPU: add --device cuda".into())
+        } else {
+            Ok(Ok(None))
+        };
+    };
+    for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
+        if matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
+            let device = check.device;
+            return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
+        }
+        if check.graph && !matches!(kernel, KernelSpec::Library { .. }) {
+            return Err(format!("--graph takes lib: kernels, and not {kernel}").into());
+        }
+    }
+    Ok(devices::find(index).map(|facts| Some(OnGpu { facts, graph: check.graph })))
 }
 
 fn record_path(check: &Check) -> Option<PathBuf> {

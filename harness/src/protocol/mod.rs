@@ -75,6 +75,9 @@ pub enum Request {
         calls: Vec<CallMessage>,
         /// How each call is timed.
         protocol: Protocol,
+        /// Whether replays of a CUDA graph of one launch are timed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        graph: bool,
     },
     /// The outputs of the call that was timed last are judged: go on.
     Next,

@@ -11,9 +11,10 @@ use tempfile::TempDir;
 use super::launcher::NoLauncher;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 4] = [
+const PYTHON_WORKER: [(&str, &str); 5] = [
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
+    ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll::ByteSize;
-use plimsoll::gpu::{DeviceFacts, PlaceKind};
+use plimsoll::gpu::{DeviceFacts, PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
 use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
@@ -27,11 +27,20 @@ const START_LIMIT: Duration = Duration::from_secs(600);
 /// Measuring an entry takes many launches: it may take this many times the limit of one.
 const PROFILE_FACTOR: u32 = 10;
 
+/// The GPU that a kernel is launched on.
+#[derive(Clone)]
+pub struct OnGpu {
+    /// What it is.
+    pub facts: DeviceFacts,
+    /// Whether replays of a CUDA graph are timed.
+    pub graph: bool,
+}
+
 /// Runs a kernel in one worker after the other.
 pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
     /// What kernels are launched on; absent where that is the CPU.
-    gpu: Option<DeviceFacts>,
+    gpu: Option<OnGpu>,
     identity: KernelIdentity,
     /// What its workers are called in readings of memory.
     name: &'static str,
@@ -106,7 +115,7 @@ impl<'a> WorkerLauncher<'a> {
     pub fn new(
         spec: KernelSpec,
         python: Option<std::path::PathBuf>,
-        gpu: Option<DeviceFacts>,
+        gpu: Option<OnGpu>,
         timeout: Duration,
         cancel: &'a Cancel,
         meter: &'a Meter,
@@ -167,7 +176,7 @@ impl<'a> WorkerLauncher<'a> {
         self.meter.name_process(process.pid(), &format!("{} {number}", self.name));
         let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
-        let device = self.gpu.as_ref().map(|gpu| gpu.index);
+        let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device };
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
@@ -240,7 +249,11 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn gpus(&self) -> Vec<Gpu> {
-        self.gpu.iter().map(Gpu::from).collect()
+        self.gpu.iter().map(|gpu| Gpu::from(&gpu.facts)).collect()
+    }
+
+    fn replays(&self) -> bool {
+        self.gpu.as_ref().is_some_and(|gpu| gpu.graph)
     }
 
     fn by_name(&self) -> bool {
@@ -277,9 +290,12 @@ impl Launcher for WorkerLauncher<'_> {
                 Err(failure) => each(index, Err(failure)),
             }
         }
+        // Where the state cannot be read the record has none.
+        let pci = self.gpu.as_ref().and_then(|gpu| gpu.facts.pci.as_deref());
+        let sampler = pci.and_then(|pci| StateSampler::start(pci).ok());
         let mut rest = calls.as_slice();
         while !rest.is_empty() {
-            let (done, failure) = self.profile_some(rest, protocol, each);
+            let (done, failure) = self.profile_some(rest, protocol, sampler.as_ref(), each);
             rest = &rest[done..];
             if let (Some(failure), [(index, call), after @ ..]) = (failure, rest) {
                 let cancelled = failure.kind == FailureKind::Cancelled;
@@ -330,12 +346,14 @@ impl WorkerLauncher<'_> {
         &mut self,
         calls: &[(usize, CallBuilder)],
         protocol: Protocol,
+        sampler: Option<&StateSampler>,
         each: &mut dyn FnMut(usize, Result<Timed, Failure>),
     ) -> (usize, Option<Failure>) {
         let id = self.next_id();
         let watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
         let messages = calls.iter().map(|(_, call)| call.message()).collect();
-        let request = Request::Profile { id, calls: messages, protocol };
+        let graph = self.replays();
+        let request = Request::Profile { id, calls: messages, protocol, graph };
         let running = match self.running() {
             Ok(running) => running,
             Err(failure) => return (0, Some(failure)),
@@ -345,7 +363,10 @@ impl WorkerLauncher<'_> {
             match reply {
                 Ok(Reply::Timed { id: of, index: at, samples, again }) if (of, at) == (id, done) => {
                     match outputs::collect(running.process.memory(), again) {
-                        Ok(again) => each(*index, Ok(Timed { samples, again })),
+                        Ok(again) => {
+                            let state = sampler.map(StateSampler::take);
+                            each(*index, Ok(Timed { samples, again, state }));
+                        }
                         Err(what) => return (done, Some(self.lost(Cause::Protocol(what)))),
                     }
                     if let Err(cause) = running.process.send(&Request::Next, &watch) {

@@ -11,4 +11,4 @@ mod outputs;
 mod process;
 mod reclaim;
 
-pub use launcher::{Crew, NoLauncher, WorkerLauncher};
+pub use launcher::{Crew, NoLauncher, OnGpu, WorkerLauncher};

@@ -35,6 +35,8 @@ pub enum CallError {
          nothing waits for that", humantime::format_duration(*.0)
     )]
     Late(Duration),
+    #[error("a launch of the kernel cannot be made a CUDA graph: {0}")]
+    NoGraph(String),
     #[error(
         "launched once more on the buffers that were timed, the kernel wrote nothing to its output, and on others it did"
     )]
@@ -63,7 +65,7 @@ impl CallError {
                 _ => ErrorKind::Exception,
             },
             Self::Outputs { .. } | Self::Addresses(_) => ErrorKind::HostOom,
-            Self::Clock(_) => ErrorKind::Unsupported,
+            Self::Clock(_) | Self::NoGraph(_) => ErrorKind::Unsupported,
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,

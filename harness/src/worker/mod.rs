@@ -16,7 +16,7 @@ use plimsoll::kernel::KernelSpec;
 
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 
-use device::DeviceLaunches;
+use device::{DeviceLaunches, Timing};
 use launch::Launches;
 use outputs::Outputs;
 
@@ -102,7 +102,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 say(&mut writer, &reply)?;
                 drop(inputs);
             }
-            Request::Profile { id, calls, protocol } => {
+            Request::Profile { id, calls, protocol, graph } => {
                 let mut say = |reply| say(&mut writer, &reply);
                 let mut next = || await_next(&mut lines);
                 match &mut kernel {
@@ -110,7 +110,7 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                         kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
                     }
                     Some(Served::Device(kernel)) => {
-                        kernel.profile(id, &calls, protocol, &mut outputs, &mut say, &mut next)?;
+                        kernel.profile(id, &calls, Timing { protocol, graph }, &mut outputs, &mut say, &mut next)?;
                     }
                     None => say(no_kernel(Some(id)))?,
                 }

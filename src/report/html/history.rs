@@ -264,7 +264,11 @@ fn steps(out: &mut Body, series: &Series) {
                 escaped(&point.commit),
                 escaped(&short(&point.commit))
             ),
-            format!("{} → {}", amount(step.before, series.unit), amount(step.after, series.unit)),
+            format!(
+                "<span class=\"nowrap\">{} → {}</span>",
+                amount(step.before, series.unit),
+                amount(step.after, series.unit)
+            ),
             format!("<span class=\"nowrap\">p {:.3}</span>", step.p),
             escaped(&point.title),
         ]

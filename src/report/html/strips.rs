@@ -113,7 +113,7 @@ fn strip(out: &mut Body, rows: &[Row<'_>], ceiling: Option<&CeilingVerdict>, com
         let [low, high] = [interval.low, interval.high].map(|end| scale.share(summaries[0].value + end) * 100.0);
         let _ = write!(
             out,
-            "<rect class=\"interval\" x=\"{low:.2}%\" width=\"{:.2}%\" y=\"50%\" height=\"50%\"/>",
+            "<rect class=\"likely\" x=\"{low:.2}%\" width=\"{:.2}%\" y=\"50%\" height=\"50%\"/>",
             (high - low).max(0.2)
         );
     }

@@ -53,7 +53,7 @@ fn every_run_has_a_dot_on_a_strip_and_two_records_share_one() {
     let strips = two.split_once("<section class=\"panel strips two\">").unwrap().1.split_once("</section>").unwrap().0;
     assert_eq!(strips.matches("<circle class=\"before\"").count() % 8, 0);
     assert_eq!(strips.matches("<circle class=\"after\"").count() % 9, 0);
-    assert!(strips.contains("<rect class=\"interval\"") && strips.contains("Hodges-Lehmann"), "{strips}");
+    assert!(strips.contains("<rect class=\"likely\"") && strips.contains("Hodges-Lehmann"), "{strips}");
     let few = html(&[sample::repeated(), sample::repeated()]);
     assert!(few.contains("too few runs for an interval"));
     assert!(!html(&[sample::command()]).contains("class=\"dots"), "one run is no spread");

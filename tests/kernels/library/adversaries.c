@@ -85,6 +85,13 @@ KERNEL(writes_late) {
   return code;
 }
 
+/* Is right through a warm-up launch, 20 that are timed and one more on their buffers, and then as the one before: the
+ * thread may write for longer than buffers that are timed live. */
+KERNEL(writes_late_once_timed) {
+  static int launches;
+  return ++launches > 22 ? __tvm_ffi_writes_late(self, args, num_args, result) : LAUNCH;
+}
+
 KERNEL(leaks) {
   const size_t size = 10 << 20;
   char *memory = malloc(size);
@@ -97,6 +104,11 @@ KERNEL(mutates) {
   const DLTensor *weight = kernel_tensor(&args[1]);
   ((char *)kernel_data(weight))[bytes_of(weight) - 1] ^= 1;
   return code;
+}
+
+KERNEL(mutates_when_timed) {
+  static int launches;
+  return ++launches > 4 ? __tvm_ffi_mutates(self, args, num_args, result) : LAUNCH;
 }
 
 /* Takes a millisecond more than it needs. */

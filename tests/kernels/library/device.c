@@ -9,7 +9,6 @@ int emulated_launch(void *stream, void (*function)(void *), const void *argument
 void emulated_fault(void);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
-void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id);
 
 typedef struct {
   const int64_t *index;

@@ -30,6 +30,10 @@ pub struct Check {
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
     pub device: Place,
 
+    /// Time replays of a CUDA graph of one launch: of a small kernel, the work without the launching
+    #[arg(long, env = "PLIMSOLL_GRAPH")]
+    pub graph: bool,
+
     /// Whose outputs are expected (validate): `captured`, `torch` (what torch:FUNCTION gives for the captured function), or
     /// a kernel
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE", default_value = "captured")]

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, TensorSpec};
-use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gpu, GpuError, IdleCheck, Ring, Stream};
+use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
 use plimsoll::kernel::library::Library;
-use plimsoll::kernel::{DeviceCall, DeviceRange, KernelError, Launch, OutputBuffer};
+use plimsoll::kernel::{DeviceCall, DeviceRange, KernelError, OutputBuffer};
 use plimsoll::run::Placement;
-use plimsoll::timing::{Protocol, Samples, measure};
+use plimsoll::timing::{MeasureError, Protocol, Samples, measure};
 
 use super::resident::{Arena, Home, Resident, changed, reached, upload};
 use crate::protocol::{CallMessage, Leaf, LeafTensor, Outcome, Reply};
@@ -27,6 +27,14 @@ pub struct DeviceLaunches {
     ring: Ring,
     stream: Stream,
     arena: Arena,
+}
+
+/// How the calls of a batch are timed.
+#[derive(Clone, Copy)]
+pub struct Timing {
+    pub protocol: Protocol,
+    /// Whether replays of a CUDA graph of one launch are timed.
+    pub graph: bool,
 }
 
 /// A call on the device, ready to be launched.
@@ -87,7 +95,7 @@ impl DeviceLaunches {
     /// One launch, its outputs brought to the shared memory.
     fn launched(&mut self, call: &CallMessage, on: &OnDevice, outputs: &mut Outputs) -> Result<Outcome, CallError> {
         let before = self.gpu.memory()?.used();
-        self.poison(on)?;
+        poison(&self.stream, on)?;
         let bound = on.call(call, self.index, &self.stream);
         let idle = IdleCheck::new(&self.gpu)?;
         let start = Instant::now();
@@ -116,13 +124,9 @@ impl DeviceLaunches {
                 inputs: on.homes.iter().flatten().map(|home| ByteSize::new(home.bytes)).sum(),
                 outputs: ByteSize::new(on.room.bytes),
                 growth: Some(growth),
+                allocator: None,
             }),
         })
-    }
-
-    fn poison(&self, on: &OnDevice) -> Result<(), GpuError> {
-        self.stream.fill(&on.room.memory, on.room.at, on.room.bytes, OutputBuffer::POISON)?;
-        self.stream.synchronize()
     }
 
     /// Copies the outputs to the shared memory. What the kernel does to them later changes nothing there.
@@ -147,7 +151,7 @@ impl DeviceLaunches {
         &mut self,
         id: u64,
         calls: &[CallMessage],
-        protocol: Protocol,
+        timing: Timing,
         outputs: &mut Outputs,
         say: &mut dyn FnMut(Reply) -> io::Result<()>,
         next: &mut dyn FnMut() -> io::Result<()>,
@@ -163,7 +167,7 @@ impl DeviceLaunches {
             })
             .collect();
         for (index, (call, homes)) in calls.iter().zip(batch).enumerate() {
-            match homes.and_then(|_| self.profiled(call, &mut resident, protocol, outputs)) {
+            match homes.and_then(|_| self.profiled(call, &mut resident, timing, outputs)) {
                 Ok((samples, again)) => {
                     say(Reply::Timed { id, index, samples, again })?;
                     next()?;
@@ -184,19 +188,18 @@ impl DeviceLaunches {
         &mut self,
         call: &CallMessage,
         resident: &mut Resident,
-        protocol: Protocol,
+        timing: Timing,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
         let on = self.on_device(call, resident)?;
-        let timed = self.timed(call, &on, protocol);
+        let timed = self.timed(call, &on, timing);
         // A fault of the kernel is told at whatever comes after it.
         if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
             return Err(error.into());
         }
-        let samples = timed?;
+        let (samples, idles) = timed?;
         let changed = changed(&mut self.ring, call, &on.homes)?;
         let mutated = touching(&call.params, &on.args, &changed);
-        let idles = self.idles(call, &on)?;
         drop(on);
         resident.relocate(&mut self.ring, call)?;
         let on = self.on_device(call, resident)?;
@@ -220,34 +223,71 @@ impl DeviceLaunches {
         Ok(OnDevice::new(call, homes, placement, room))
     }
 
-    fn timed(&self, call: &CallMessage, on: &OnDevice, protocol: Protocol) -> Result<Samples, CallError> {
-        self.poison(on)?;
-        let bound = on.call(call, self.index, &self.stream);
-        let mut launch = self.library.bind_on_device(&bound)?;
-        let (mut clock, mut cache) = (CudaClock::new(&self.stream)?, CudaCache::new(&self.stream));
-        let samples = measure(protocol, &mut clock, &mut cache, &mut launch);
-        if let Some(late) = clock.late() {
-            return Err(CallError::Late(late));
+    fn timed(&mut self, call: &CallMessage, on: &OnDevice, timing: Timing) -> Result<(Samples, bool), CallError> {
+        poison(&self.stream, on)?;
+        if !timing.graph {
+            let bound = on.call(call, self.index, &self.stream);
+            let mut launch = self.library.bind_on_device(&bound)?;
+            let mut launch = || Ok(launch()?);
+            let samples = measured(&self.stream, timing.protocol, &mut launch)?;
+            return Ok((samples, idles(&mut self.ring, &self.stream, on, &mut launch)?));
         }
-        cache.intact()?;
-        Ok(samples?)
-    }
-
-    /// Whether the kernel, launched once more on buffers that it has seen, writes nothing to its outputs.
-    fn idles(&mut self, call: &CallMessage, on: &OnDevice) -> Result<bool, CallError> {
-        self.poison(on)?;
-        let bound = on.call(call, self.index, &self.stream);
-        let mut launch: Launch<'_> = self.library.bind_on_device(&bound)?;
-        launch()?;
-        drop(launch);
-        self.gpu.synchronize()?;
-        let mut written = on.room.bytes == 0;
-        self.ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |_, part| {
-            written |= part.iter().any(|&byte| byte != OutputBuffer::POISON);
-            Ok::<_, CallError>(())
+        let stream = Stream::new(&self.gpu)?;
+        let bound = on.call(call, self.index, &stream);
+        let mut launch = self.library.bind_on_device(&bound)?;
+        Graph::begin(&stream)?;
+        let launched = launch();
+        let captured = Graph::end(&stream);
+        launched?;
+        let graph = captured.map_err(|error| CallError::NoGraph(error.to_string()))?;
+        let graph = graph.ok_or_else(|| {
+            CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream gives".to_owned())
         })?;
-        Ok(!written)
+        let mut replay = || Ok(graph.launch(&stream)?);
+        let samples = measured(&stream, timing.protocol, &mut replay)?;
+        Ok((samples, idles(&mut self.ring, &stream, on, &mut replay)?))
     }
+}
+
+/// Launches as the protocol asks, timed by events in `stream`.
+fn measured(
+    stream: &Stream,
+    protocol: Protocol,
+    launch: &mut dyn FnMut() -> Result<(), CallError>,
+) -> Result<Samples, CallError> {
+    let (mut clock, mut cache) = (CudaClock::new(stream)?, CudaCache::new(stream));
+    let samples = measure(protocol, &mut clock, &mut cache, launch);
+    if let Some(late) = clock.late() {
+        return Err(CallError::Late(late));
+    }
+    cache.intact()?;
+    samples.map_err(|error| match error {
+        MeasureError::Launch(error) => error,
+        MeasureError::Clock(error) => error.into(),
+    })
+}
+
+/// Whether the kernel, launched once more on buffers that it has seen, writes nothing to its outputs.
+fn idles(
+    ring: &mut Ring,
+    stream: &Stream,
+    on: &OnDevice,
+    launch: &mut dyn FnMut() -> Result<(), CallError>,
+) -> Result<bool, CallError> {
+    poison(stream, on)?;
+    launch()?;
+    stream.gpu().synchronize()?;
+    let mut written = on.room.bytes == 0;
+    ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |_, part| {
+        written |= part.iter().any(|&byte| byte != OutputBuffer::POISON);
+        Ok::<_, CallError>(())
+    })?;
+    Ok(!written)
+}
+
+fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {
+    stream.fill(&on.room.memory, on.room.at, on.room.bytes, OutputBuffer::POISON)?;
+    stream.synchronize()
 }
 
 /// Where the outputs of a call lie: a library is given those that were captured.

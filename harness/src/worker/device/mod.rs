@@ -7,4 +7,4 @@
 mod launch;
 mod resident;
 
-pub use launch::DeviceLaunches;
+pub use launch::{DeviceLaunches, Timing};

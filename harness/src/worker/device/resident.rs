@@ -154,7 +154,13 @@ pub fn upload(ring: &mut Ring, storage: &StorageRange, home: &Home) -> Result<()
     ring.upload(&reader(&file, storage), storage.bytes, &home.memory, home.at).map_err(|error| match error {
         TransferError::Read(source) => CallError::unreadable(&storage.path, source),
         TransferError::Gpu(error) => error.into(),
-    })
+    })?;
+    if home.memory.gpu().facts().unified {
+        // One memory would hold the storage twice. That it stays in the cache costs a program that wants it more than this.
+        let length = std::num::NonZeroU64::new(storage.bytes);
+        let _ = rustix::fs::fadvise(&file, storage.offset, length, rustix::fs::Advice::DontNeed);
+    }
+    Ok(())
 }
 
 /// Whether each storage of the call is no longer what its file holds.

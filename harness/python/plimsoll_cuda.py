@@ -1,0 +1,227 @@
+"""What the Python worker of Plimsoll does on a GPU: arguments uploaded in parts, launches timed by CUDA events.
+
+No part of this has run on a device yet; `harness/gpu-check.sh` runs it on one.
+"""
+
+import ctypes
+import os
+from time import perf_counter_ns
+
+import plimsoll_timing as timing
+import plimsoll_torch as backend
+import torch
+
+PART = 16 << 20
+# To ask whether the device is idle takes the host some time by itself.
+LATE_NS = 200_000
+UNKNOWN_FLUSH = 256 << 20
+
+
+class Device:
+    """A GPU, and what the worker keeps on it."""
+
+    def __init__(self, index):
+        if not torch.cuda.is_available():
+            raise backend.Refusal("unsupported", f"torch {torch.__version__} sees no GPU, and cuda:{index} was asked for")
+        if index >= torch.cuda.device_count():
+            count = torch.cuda.device_count()
+            raise backend.Refusal("unsupported", f"there is no device cuda:{index}: torch knows {count}, counted from 0")
+        self.index = index
+        self.name = torch.device("cuda", index)
+        torch.cuda.set_device(self.name)
+        self.ring = [torch.empty(PART, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        self.copied = [torch.cuda.Event() for _ in self.ring]
+        # The memory of the storages of the call before, by their numbers: those of the next lie where they did.
+        self.kept = {}
+
+    def room(self, key, size):
+        """Memory for a storage, where one of this key and size was before."""
+        room = self.kept.get(key)
+        if room is None or room.numel() != size:
+            self.kept.pop(key, None)
+            room = self.kept[key] = torch.empty(size, dtype=torch.uint8, device=self.name)
+        return room
+
+    def release(self):
+        self.kept.clear()
+
+    def upload(self, place, room):
+        """Copies a storage from its file: while the device copies from one buffer, the next is read into the other."""
+        with opened(place) as file:
+            for turn, at in enumerate(range(0, place["bytes"], PART)):
+                size = min(PART, place["bytes"] - at)
+                buffer, copied = self.ring[turn % 2], self.copied[turn % 2]
+                copied.synchronize()
+                read_into(file, place, at, buffer, size)
+                room[at:at + size].copy_(buffer[:size], non_blocking=True)
+                copied.record()
+        torch.cuda.synchronize()
+
+    def changed(self, place, room):
+        """Whether a storage is no longer what its file holds."""
+        buffer = self.ring[0]
+        with opened(place) as file:
+            for at in range(0, place["bytes"], PART):
+                size = min(PART, place["bytes"] - at)
+                buffer[:size].copy_(room[at:at + size])
+                if ctypes.string_at(buffer.data_ptr(), size) != os.pread(file.fileno(), size, place["offset"] + at):
+                    return True
+        return False
+
+    def settle(self, end):
+        """Waits for the end of the stream, and for everything else that the device does, which is to have ended too."""
+        end.synchronize()
+        start = perf_counter_ns()
+        torch.cuda.synchronize()
+        late = perf_counter_ns() - start
+        if late > LATE_NS:
+            text = f"the device went on for {late / 1e6:.3f} ms after the stream of the kernel had ended: the kernel works " \
+                   "on a stream of its own, and nothing waits for that"
+            raise backend.Refusal("late-write", text)
+
+    def memory(self):
+        """The allocator's bytes, and all that is in use on the device."""
+        free, total = torch.cuda.mem_get_info(self.index)
+        return total - free
+
+
+def opened(place):
+    """The file of a storage, which is to hold all of it."""
+    path, end = place["path"], place["offset"] + place["bytes"]
+    try:
+        file = open(path, "rb", buffering=0)
+    except OSError as error:
+        raise backend.Refusal("input", f"{path} cannot be read: {error}") from None
+    size = os.fstat(file.fileno()).st_size
+    if size < end:
+        file.close()
+        text = f"{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short"
+        raise backend.Refusal("input", text)
+    return file
+
+
+def read_into(file, place, at, buffer, size):
+    """Reads a part of a storage into a buffer of the host."""
+    view = memoryview((ctypes.c_ubyte * size).from_address(buffer.data_ptr()))
+    done = 0
+    while done < size:
+        count = os.preadv(file.fileno(), [view[done:]], place["offset"] + at + done)
+        if count == 0:
+            raise backend.Refusal("input", f"{place['path']} shrank while it was read")
+        done += count
+
+
+class Inputs(backend.Inputs):
+    """Values of one call on the device. Calls of a batch share `rooms`; without, they lie where those of the call before did."""
+
+    def __init__(self, call, device, rooms=None):
+        self.device = device.name
+        self.gpu = device
+        self.storages = [None] * len(call["storages"])
+        self.places = call["storages"]
+        self.call = call
+        self.rooms = [None] * len(call["storages"])
+        self.shared = rooms
+        self.args = [self.value(value) for value in call["args"]]
+
+    def storage(self, index):
+        if self.storages[index] is None:
+            place = self.places[index]
+            key = place["path"], place["offset"], place["bytes"]
+            room = self.shared.get(key) if self.shared is not None else None
+            if room is None:
+                size = place["bytes"]
+                if self.shared is None:
+                    room = self.gpu.room(index, size)
+                else:
+                    room = self.shared[key] = torch.empty(size, dtype=torch.uint8, device=self.device)
+                self.gpu.upload(place, room)
+            self.rooms[index] = room
+            self.storages[index] = room.untyped_storage()
+        return self.storages[index]
+
+    def bytes(self):
+        """Of the storages of the call."""
+        return sum(room.numel() for room in self.rooms if room is not None)
+
+    def mutated(self):
+        """The names of the arguments whose bytes the kernel has changed."""
+        changed = {index for index, room in enumerate(self.rooms)
+                   if room is not None and self.gpu.changed(self.places[index], room)}
+        named = zip(self.call["params"], self.call["args"])
+        return [name for name, value in named if changed.intersection(backend.storages_of(value))]
+
+    def drop(self):
+        """Rooms of a batch are given back with it."""
+
+
+def launched(kernel, inputs, device):
+    """One launch, to its end on the device: its output, its nanoseconds, and what it took of the device's memory."""
+    torch.cuda.synchronize()
+    before = device.memory()
+    torch.cuda.reset_peak_memory_stats(device.index)
+    start = perf_counter_ns()
+    output = kernel(*inputs.args)
+    end = torch.cuda.Event()
+    end.record()
+    device.settle(end)
+    elapsed = perf_counter_ns() - start
+    tensors = [leaf for _, leaf in backend.flattened(output, "") if isinstance(leaf, torch.Tensor)]
+    stats = torch.cuda.memory_stats(device.index)
+    names = {"allocated": "allocated_bytes.all.current", "allocated_peak": "allocated_bytes.all.peak",
+             "reserved": "reserved_bytes.all.current", "reserved_peak": "reserved_bytes.all.peak"}
+    return output, elapsed, {
+        "inputs": inputs.bytes(),
+        "outputs": sum(tensor.numel() * tensor.element_size() for tensor in tensors),
+        "growth": max(0, device.memory() - before),
+        "allocator": {name: stats.get(key, 0) for name, key in names.items()},
+    }
+
+
+class Timing(timing.Timing):
+    """Marks are events in the current stream, and times are the device's own."""
+
+    def __init__(self, process, device):
+        super().__init__(process)
+        self.device = device
+
+    def marks(self, count):
+        torch.cuda.synchronize()
+        return [torch.cuda.Event(enable_timing=True) for _ in range(count)]
+
+    def kernelforge(self, kernel, args, protocol):
+        launches = protocol["launches"]
+        rounds = self.rounds([None] * launches)
+        start, end = self.marks(2)
+        start.record()
+        for _ in rounds:
+            kernel(*args)
+        end.record()
+        self.device.settle(end)
+        return timing.samples([start.elapsed_time(end) * 1e6 / launches], launches_per_sample=launches)
+
+    def one_by_one(self, kernel, args, launches):
+        marks = self.marks(launches + 1)
+        rounds = self.rounds(marks[1:])
+        marks[0].record()
+        for mark in rounds:
+            kernel(*args)
+            mark.record()
+        self.device.settle(marks[-1])
+        return [before.elapsed_time(after) * 1e6 for before, after in zip(marks, marks[1:])]
+
+    def cold(self, kernel, args, protocol):
+        launches = protocol["launches"]
+        size = torch.cuda.get_device_properties(self.device.index).L2_cache_size
+        written = 2 * size if size else UNKNOWN_FLUSH
+        cache = torch.empty(written, dtype=torch.uint8, device=self.device.name)
+        starts, ends = self.marks(launches), self.marks(launches)
+        rounds = self.rounds(list(range(launches)))
+        for index in rounds:
+            cache.zero_()
+            starts[index].record()
+            kernel(*args)
+            ends[index].record()
+        self.device.settle(ends[-1])
+        durations = [start.elapsed_time(end) * 1e6 for start, end in zip(starts, ends)]
+        return timing.samples(durations, flush={"written": written, **({"cache": size} if size else {})})

@@ -1,0 +1,67 @@
+//! [`CudaTime`]: time on a GPU.
+
+use std::rc::Rc;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+
+use crate::gpu::{Event, Gpu, GpuError, Stream};
+
+/// The time that a GPU takes for what an iteration puts into its default stream, between two CUDA events.
+///
+/// It adds up, so that all of criterion's own loops are right for it. Work that an iteration puts into other streams and
+/// does not wait for is not seen. To end a measurement waits for the device, so that each begins on an idle one.
+#[derive(Debug)]
+pub struct CudaTime {
+    stream: Stream,
+}
+
+impl CudaTime {
+    /// Of the GPU `index`, which stays current on this thread.
+    ///
+    /// # Errors
+    /// [`GpuError`] where there is no driver or no such device.
+    pub fn new(index: u32) -> Result<Self, GpuError> {
+        Ok(Self { stream: Stream::default_of(&Gpu::open(index)?) })
+    }
+
+    fn mark(&self) -> Event {
+        let mark = Event::new(self.stream.gpu()).and_then(|event| event.record(&self.stream).map(|()| event));
+        mark.unwrap_or_else(|error| panic!("CudaTime: {error}"))
+    }
+
+    /// The device, for what a benchmark allocates.
+    pub fn gpu(&self) -> &Rc<Gpu> {
+        self.stream.gpu()
+    }
+}
+
+impl Measurement for CudaTime {
+    type Intermediate = Event;
+    type Value = f64;
+
+    fn start(&self) -> Event {
+        self.mark()
+    }
+
+    fn end(&self, start: Event) -> f64 {
+        let end = self.mark();
+        let time = end.wait().and_then(|()| end.since(&start));
+        time.unwrap_or_else(|error| panic!("CudaTime: {error}"))
+    }
+
+    fn add(&self, a: &f64, b: &f64) -> f64 {
+        a + b
+    }
+
+    fn zero(&self) -> f64 {
+        0.0
+    }
+
+    fn to_f64(&self, value: &f64) -> f64 {
+        *value
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}

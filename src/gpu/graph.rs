@@ -1,0 +1,75 @@
+//! [`Graph`]: what a launch put into a stream, to be put there again at once.
+
+use std::rc::Rc;
+
+use cudarc::driver::sys;
+
+use super::context::Gpu;
+use super::error::GpuError;
+use super::stream::Stream;
+
+/// What a launch put into a stream, to be put there again with one call: of a small kernel, whose launch takes longer than
+/// its work, the time is then that of the work.
+#[derive(Debug)]
+pub struct Graph {
+    gpu: Rc<Gpu>,
+    executable: sys::CUgraphExec,
+}
+
+impl Graph {
+    /// Has everything captured that is put into `stream` from now on: nothing of it is done. The stream is not the default
+    /// one, which cannot be captured.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn begin(stream: &Stream) -> Result<(), GpuError> {
+        // A kernel that waits or allocates while this thread captures is told so.
+        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is alive.
+        stream.gpu().check("cuStreamBeginCapture", unsafe { sys::cuStreamBeginCapture_v2(stream.raw(), mode) })
+    }
+
+    /// Ends the capture, and makes what was captured ready; `None` where nothing was put into the stream.
+    ///
+    /// # Errors
+    /// [`GpuError`] where what was done meanwhile cannot be captured.
+    pub fn end(stream: &Stream) -> Result<Option<Self>, GpuError> {
+        let gpu = stream.gpu();
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: the stream captures, and the function writes one handle, or null.
+        gpu.check("cuStreamEndCapture", unsafe { sys::cuStreamEndCapture(stream.raw(), &raw mut graph) })?;
+        let made = Self::of(gpu, graph);
+        // SAFETY: the handle is the function's above and is destroyed once; what was made of it is its own.
+        unsafe { sys::cuGraphDestroy(graph) };
+        made
+    }
+
+    fn of(gpu: &Rc<Gpu>, graph: sys::CUgraph) -> Result<Option<Self>, GpuError> {
+        let mut nodes = 0usize;
+        // SAFETY: the graph is alive; without room for nodes the function writes their number.
+        gpu.check("cuGraphGetNodes", unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut nodes) })?;
+        if nodes == 0 {
+            return Ok(None);
+        }
+        let mut executable = std::ptr::null_mut();
+        // SAFETY: the graph is alive, and the function writes one handle.
+        gpu.check("cuGraphInstantiate", unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 0) })?;
+        Ok(Some(Self { gpu: Rc::clone(gpu), executable }))
+    }
+
+    /// Puts all of it into `stream`.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn launch(&self, stream: &Stream) -> Result<(), GpuError> {
+        // SAFETY: both are alive.
+        self.gpu.check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(self.executable, stream.raw()) })
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: the handle was made by this type and is destroyed once; the driver keeps what still runs.
+        let _ = unsafe { sys::cuGraphExecDestroy(self.executable) };
+    }
+}

@@ -1,0 +1,90 @@
+//! Programs that are known to hold 128 MiB at once, in ways in which a tree of processes does: the peak is theirs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use plimsoll::bytes::MIB;
+use plimsoll::meter::{Metric, PhaseReadings};
+use plimsoll::record::Record;
+
+use crate::support::{plimsoll, run};
+
+/// `hold.py NAME`: takes 64 MiB, says so by a file, and ends once the file `go` is there.
+const HOLD: &str = r"
+import os, sys, time
+data = bytearray(b'\1') * (64 << 20)
+open('ready.' + sys.argv[1], 'w').close()
+while not os.path.exists('go'):
+    time.sleep(0.005)
+";
+
+/// Begins the phase `held`, whose first sample is taken before `mark` returns, while both hold what they have.
+const MARK: &str = "while ! test -e ready.a -a -e ready.b; do sleep 0.01; done; \"$PLIMSOLL\" mark held; touch go";
+
+const POOL: &str = r"
+import multiprocessing, os, subprocess
+def hold(ready, go):
+    data = bytearray(b'\1') * (64 << 20)
+    ready.wait()
+    go.wait()
+if __name__ == '__main__':
+    processes = multiprocessing.get_context('fork')
+    ready, go = processes.Barrier(3), processes.Barrier(3)
+    workers = [processes.Process(target=hold, args=(ready, go)) for _ in range(2)]
+    [worker.start() for worker in workers]
+    ready.wait()
+    subprocess.run([os.environ['PLIMSOLL'], 'mark', 'held'], check=True)
+    go.wait()
+    [worker.join() for worker in workers]
+";
+
+/// What was read while `command` held what it holds.
+fn held(command: &[&str]) -> PhaseReadings {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("hold.py"), HOLD).unwrap();
+    fs::write(dir.path().join("pool.py"), POOL).unwrap();
+    let makefile = format!("all: a b c\na b:\n\tpython3 hold.py $@\nc:\n\t{}\n", MARK.replace('$', "$$"));
+    fs::write(dir.path().join("Makefile"), makefile).unwrap();
+    let mut metered = plimsoll();
+    metered.args(["run", "--json", "--"]).args(command).current_dir(dir.path()).stdin(Stdio::null());
+    let (code, _, json) = run(metered.env("PLIMSOLL", Path::new(env!("CARGO_BIN_EXE_plimsoll"))));
+    let record: Record =
+        serde_json::from_str(&json[json.find('{').unwrap()..]).unwrap_or_else(|e| panic!("{e}: {json}"));
+    assert_eq!(code, 0, "{json}");
+    record.phases.into_iter().find(|phase| phase.phase == "held").unwrap_or_else(|| panic!("{json}"))
+}
+
+/// Beside what they hold, each Python has some 10 MiB of its own, more of it shared than not, and this program as well.
+#[track_caller]
+fn assert_holds(phase: &PhaseReadings, processes: u64) {
+    for metric in [Metric::PeakAnon, Metric::PeakRss] {
+        let peak = phase.readings[&metric].bytes.bytes();
+        assert!(
+            (128 * MIB..(128 + 24 * processes) * MIB).contains(&peak),
+            "{metric}: {}",
+            phase.readings[&metric].bytes
+        );
+    }
+}
+
+#[test]
+fn two_at_once_below_a_shell() {
+    assert_holds(&held(&["sh", "-c", &format!("python3 hold.py a & python3 hold.py b & {MARK}; wait")]), 3);
+}
+
+#[test]
+fn two_at_once_below_make() {
+    assert_holds(&held(&["make", "-s", "-j3"]), 4);
+}
+
+#[test]
+fn two_that_a_python_has_forked() {
+    assert_holds(&held(&["python3", "pool.py"]), 3);
+}
+
+#[test]
+fn two_daemons_that_a_shell_has_left() {
+    let script = format!("(setsid python3 hold.py a & setsid python3 hold.py b &); {MARK}");
+    assert_holds(&held(&["sh", "-c", &script]), 3);
+}

@@ -1,0 +1,10 @@
+"""An embedding that keeps 10 MiB a launch."""
+
+import torch
+
+KEPT = []
+
+
+def launch(input, weight, *options):
+    KEPT.append(torch.ones(10 << 20, dtype=torch.uint8))
+    return torch.nn.functional.embedding(input, weight)

@@ -1,0 +1,55 @@
+// Kernels that are not what they look like, for a GPU: harness/gpu-check.sh has each end with its typed verdict.
+#include "embedding.cu"
+
+#define LAUNCH __tvm_ffi_embedding(self, args, num_args, result)
+
+namespace {
+
+__global__ void write_nowhere(int *at) { *at = 1; }
+
+__global__ void wait_then_zero(char *out, int64_t bytes, long long clocks) {
+  const long long start = clock64();
+  while (clock64() - start < clocks) continue;
+  for (int64_t i = threadIdx.x; i < bytes; i += blockDim.x) out[i] = 0;
+}
+
+int64_t bytes_of(const DLTensor *tensor) { return kernel_numel(tensor) * tensor->dtype.bits / 8; }
+
+}  // namespace
+
+// Writes to its output on a stream of its own, some 50 ms later, and nothing waits for it.
+extern "C" KERNEL(side_stream) {
+  static cudaStream_t stream;
+  if (const int code = LAUNCH) return code;
+  if (!stream) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const DLTensor *output = kernel_tensor(&args[7]);
+  wait_then_zero<<<1, 256, 0, stream>>>(static_cast<char *>(kernel_data(output)), bytes_of(output), 100000000ll);
+  return 0;
+}
+
+// Writes where there is no memory, at its second launch.
+extern "C" KERNEL(faults) {
+  static int launches;
+  if (++launches == 2) write_nowhere<<<1, 1>>>(reinterpret_cast<int *>(16));
+  return LAUNCH;
+}
+
+// Writes to its table.
+extern "C" KERNEL(mutates) {
+  if (const int code = LAUNCH) return code;
+  CHECK(cudaMemset(kernel_data(kernel_tensor(&args[1])), 1, 64));
+  return 0;
+}
+
+// Leaves the output as it is.
+extern "C" KERNEL(nothing) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return 0;
+}
+
+// Keeps 10 MiB at every launch.
+extern "C" KERNEL(leaks) {
+  void *kept;
+  CHECK(cudaMalloc(&kept, 10 << 20));
+  return LAUNCH;
+}
