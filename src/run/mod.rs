@@ -5,7 +5,7 @@
 //!                         -> profile: batches under the byte cap, each entry timed by itself -> verdicts -> record
 //! ```
 //!
-//! [`versus`] does so for two kernels, and times them in turns instead of batches.
+//! [`versus()`] does so for two kernels, and times them in turns instead of batches.
 //!
 //! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
 //! entry: there is a result for every entry of the capture in every record.

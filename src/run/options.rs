@@ -27,7 +27,7 @@ pub struct Options {
     pub mutates: Vec<String>,
     /// How launches are timed.
     pub protocol: Protocol,
-    /// How often two kernels are measured side by side on each entry ([`versus`](super::versus)).
+    /// How often two kernels are measured side by side on each entry ([`versus()`](super::versus())).
     pub pairs: NonZeroU32,
     /// How many times as fast as the other the kernel has to be, where that is judged.
     pub min_speedup: Option<f64>,

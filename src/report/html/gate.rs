@@ -6,7 +6,9 @@ use super::ceilings::word;
 use super::record::class;
 use super::{Body, absent, escaped, table};
 use crate::gate::{Comparison, Direction, FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use crate::meter::Source;
 use crate::report::outcome::gate_word;
+use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
 
 /// The judgement, above the records that were judged.
@@ -107,6 +109,14 @@ fn drawn(comparison: &Comparison, direction: Direction, class: &str) -> String {
     out
 }
 
+/// The mark of a figure's source, and what it means under the pointer.
+fn mark(source: Option<Source>) -> String {
+    match source.map(|source| (source_mark(source), source_words(source))) {
+        Some((mark, words)) if !mark.is_empty() => format!("<small title=\"{}\">{mark}</small>", escaped(&words)),
+        _ => String::new(),
+    }
+}
+
 fn row(judged: &FigureVerdict) -> Vec<String> {
     let say = |value| escaped(&amount(value, judged.unit));
     let comparison = judged.comparison.as_ref();
@@ -122,7 +132,7 @@ fn row(judged: &FigureVerdict) -> Vec<String> {
         escaped(&judged.name),
         comparison.map_or_else(absent, |comparison| drawn(comparison, judged.direction, class(tone))),
         before.map_or_else(absent, say),
-        judged.current.map_or_else(absent, |current| say(current.median)),
+        judged.current.map_or_else(absent, |current| say(current.median) + &mark(judged.source)),
         shift,
         interval.map_or_else(absent, |interval| escaped(&range(interval, at, judged.unit))),
         comparison.map_or_else(absent, |comparison| escaped(&comparison.allowance.to_string())),

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use super::escape::{code, text};
-use super::tables::{ROWS, mark, more, row, titles};
+use super::tables::{MARKS, ROWS, mark, more, row, titles};
 use super::{RECORDS, sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::record::VerdictStatus;
 use crate::report::outcome::{Tone, gate_word};
+use crate::report::summary::source_mark;
 use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
 
 /// More subjects that hold than this are folded, and any where another does not hold.
@@ -32,8 +33,11 @@ pub fn gate(gate: &GateReport) -> String {
     if fold {
         out.push_str("</details>\n\n");
     }
-    let comparisons = gate.subjects.iter().flat_map(|subject| &subject.figures);
-    for method in methods(comparisons.filter_map(|figure| figure.comparison.as_ref())) {
+    let figures = || gate.subjects.iter().flat_map(|subject| &subject.figures);
+    if figures().any(|figure| figure.source.is_some_and(|source| !source_mark(source).is_empty())) {
+        out.push_str(MARKS);
+    }
+    for method in methods(figures().filter_map(|figure| figure.comparison.as_ref())) {
         let _ = writeln!(out, "<sub>interval: {}</sub>\n", text(&method));
     }
     out
@@ -98,7 +102,9 @@ fn of_figure(out: &mut String, judged: &FigureVerdict) {
             mark(judged.outcome.status()).to_owned(),
             code(&judged.name),
             before.map_or_else(none, say),
-            judged.current.map_or_else(none, |current| say(current.median)),
+            judged
+                .current
+                .map_or_else(none, |current| say(current.median) + &text(judged.source.map_or("", source_mark))),
             if judged.outcome == Outcome::Fail { format!("**{shift}**") } else { shift },
             interval.map_or_else(none, |interval| text(&range(interval, at, judged.unit))),
             comparison.map_or_else(none, |comparison| text(&comparison.allowance.to_string())),

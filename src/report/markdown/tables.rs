@@ -13,6 +13,8 @@ use crate::report::terminal::{duration, percent};
 
 /// So many rows of a table are shown.
 pub(super) const ROWS: usize = 40;
+/// What the marks behind figures mean.
+pub(super) const MARKS: &str = "\\~ sampled, ≥ at least, no mark: the kernel's own counter\n\n";
 /// So many processes.
 const PROCESSES: usize = 8;
 
@@ -140,7 +142,7 @@ pub(super) fn phases(out: &mut String, record: &Record) {
         row(out, &cells);
     }
     more(out, record.phases.len(), ", in the record");
-    out.push_str("\\~ sampled, ≥ at least, no mark: the kernel's own counter\n\n");
+    out.push_str(MARKS);
 }
 
 /// The largest processes of the phase with the largest peak.

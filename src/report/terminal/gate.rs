@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::judged::{
     change, columns, condition_words, figure, figure_words, methods, outcome_mark, outcome_word, range, verdict_mark,
 };
+use super::memory::{marks, source_sign};
 use super::style::{Palette, Screen};
 use super::table::{Cell, fitted};
 use super::text::{clean, counted, cut, labelled, styled};
@@ -55,6 +56,8 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
     if !subject.figures.is_empty() {
         let rows: Vec<Vec<Cell>> = subject.figures.iter().map(|figure| row(figure, palette)).collect();
         text.push_str(&fitted(columns("figure"), &rows, screen));
+        let sources: Vec<_> = subject.figures.iter().filter_map(|figure| figure.source).collect();
+        text.extend(marks(&sources).map(|notes| labelled("", palette.dim, &notes, 0, screen)));
     }
     for verdict in &subject.verdicts {
         let (mark, style) = verdict_mark(verdict.status, palette);
@@ -77,7 +80,7 @@ fn row(judged: &FigureVerdict, palette: &Palette) -> Vec<Cell> {
     let say = |amount| figure(amount, judged.unit);
     let none = || Cell::new("-", palette.dim);
     let name = Cell::plain(clean(&judged.name));
-    let now = judged.current.map_or_else(none, |current| Cell::plain(say(current.median)));
+    let now = judged.current.map_or_else(none, |current| Cell::plain(say(current.median) + source_sign(judged.source)));
     let Some(comparison) = &judged.comparison else {
         return vec![name, none(), now, none(), none(), none(), verdict];
     };

@@ -6,6 +6,7 @@ use super::style::Screen;
 use super::table::{Align, Cell, Column, fitted};
 use super::text::{clean, duration, interval as interval_words, labelled};
 use crate::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
+use crate::report::summary::source_mark;
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.
 const FIGURES: [(Metric, &str, u8); 6] = [
@@ -60,22 +61,20 @@ fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
 
 /// The figure and the mark of its source.
 pub(super) fn marked(reading: &Reading) -> String {
-    let mark = match reading.source {
-        Source::Exact => ' ',
-        Source::Sampled { .. } => '~',
-        Source::LowerBound => '≥',
-    };
-    // The mark stands behind, so that figures of different sources stay aligned; an exact one has a blank in its place.
-    format!("{}{mark}", reading.bytes)
+    format!("{}{}", reading.bytes, source_sign(Some(reading.source)))
 }
 
-/// What the marks that occur mean, and why figures are missing.
-fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
-    let palette = &screen.palette;
-    let sources_of = |phase: &PhaseReadings| -> Vec<Source> {
-        FIGURES.iter().filter_map(|(metric, ..)| Some(phase.readings.get(metric)?.source)).collect()
-    };
-    let sources: Vec<Source> = phases.iter().flat_map(sources_of).collect();
+/// The mark of a source. It stands behind the figure, so that figures of different sources stay aligned: an exact one,
+/// and one that has no source, has a blank in its place.
+pub(super) fn source_sign(source: Option<Source>) -> &'static str {
+    source.map_or(" ", |source| match source_mark(source) {
+        "" => " ",
+        mark => mark,
+    })
+}
+
+/// What the marks of these sources mean; nothing where there is none.
+pub(super) fn marks(sources: &[Source]) -> Option<String> {
     let mut notes = Vec::new();
     let interval = sources.iter().find_map(|source| match source {
         Source::Sampled { interval_ns } => Some(*interval_ns),
@@ -90,10 +89,18 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     if sources.contains(&Source::Exact) {
         notes.push("no mark: the kernel's own counter".to_owned());
     }
+    (!notes.is_empty()).then(|| notes.join(" · "))
+}
+
+/// What the marks that occur mean, and why figures are missing.
+fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let sources_of = |phase: &PhaseReadings| -> Vec<Source> {
+        FIGURES.iter().filter_map(|(metric, ..)| Some(phase.readings.get(metric)?.source)).collect()
+    };
+    let sources: Vec<Source> = phases.iter().flat_map(sources_of).collect();
     let mut text = String::new();
-    if !notes.is_empty() {
-        text.push_str(&labelled("", palette.dim, &notes.join(" · "), 0, screen));
-    }
+    text.extend(marks(&sources).map(|notes| labelled("", palette.dim, &notes, 0, screen)));
     for (metric, title, _) in shown(phases) {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for phase in phases {
