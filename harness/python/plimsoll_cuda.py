@@ -12,8 +12,8 @@ import plimsoll_torch as backend
 import torch
 
 PART = 16 << 20
-# To ask whether the device is idle takes the host some time by itself.
-LATE_NS = 200_000
+# The host may be kept from looking whether the device is idle.
+LATE_NS = 2_000_000
 UNKNOWN_FLUSH = 256 << 20
 
 

@@ -15,6 +15,7 @@ use crate::timing::Protocol;
 /// What a run measured, apart from how its memory was managed and where it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a record has one")]
 pub enum Semantics {
     /// A kernel on the entries of a capture.
     Capture(CaptureSemantics),

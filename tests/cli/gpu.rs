@@ -1,5 +1,8 @@
 //! GPUs: what is said where there is none.
 
+use std::path::Path;
+use std::process::Command;
+
 use crate::support::{Scene, plimsoll, run};
 
 /// Whether a GPU can be used here; what is said is left to the tests that look at it.
@@ -37,4 +40,32 @@ fn devices_that_cannot_be_are_refused() {
     assert!(err.contains("`tpu` is no device: write cpu, cuda, or cuda:N with the number of a GPU"), "{err}");
     let (code, _, err) = run(plimsoll().args(["devices", "--device", "cpu"]));
     assert_eq!((code, err.as_str()), (2, "error: --device cpu names no GPU: write cuda or cuda:N\n"));
+}
+
+#[test]
+fn the_check_of_a_device_ends_where_there_is_none() {
+    let Some(said) = without_gpu() else {
+        eprintln!("not run: there is a GPU");
+        return;
+    };
+    let scene = Scene::new(1);
+    let report = scene.path("report");
+    let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("gpu-check.sh"));
+    script.arg(&report).env("PLIMSOLL_BIN", env!("CARGO_BIN_EXE_plimsoll")).env("NO_COLOR", "1");
+    assert_eq!(run(&mut script), (3, String::new(), said));
+    assert!(!report.exists(), "nothing was run");
+}
+
+#[test]
+fn a_ceiling_on_what_cannot_be_measured_is_inconclusive() {
+    if without_gpu().is_none() || Path::new("/dev/nvidiactl").exists() {
+        eprintln!("not run: there is a GPU");
+        return;
+    }
+    let scene = Scene::new(1);
+    let (code, record) =
+        scene.run(scene.command("validate").args(["--kernel", "builtin:embedding", "--gpu-peak", "1GiB"]));
+    let verdict = record.verdicts.iter().find(|verdict| verdict.subject.contains("gpu_peak")).unwrap();
+    assert_eq!(code, 3, "{verdict:?}");
+    assert!(verdict.message.contains("no NVIDIA driver found"), "{}", verdict.message);
 }

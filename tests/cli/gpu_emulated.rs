@@ -9,7 +9,7 @@ use plimsoll::record::{Failure, FailureKind, Record, VerdictStatus};
 
 use crate::emulation::{device_kernels, log, on_emulation};
 use crate::library::built;
-use crate::support::{Scene, plimsoll, run};
+use crate::support::{Scene, kernel, plimsoll, run, torch_python};
 
 /// The bytes of an entry's table and of its indices.
 const TABLE: u64 = 512 * 64 * 2;
@@ -229,4 +229,16 @@ fn a_run_on_clocks_that_were_held_back_says_so() {
         let said = record.verdicts.iter().any(|verdict| verdict.message.contains("clocks were held back"));
         assert_eq!(said, !throttled.is_empty(), "{:#?}", record.verdicts);
     }
+}
+
+#[test]
+fn a_torch_that_sees_no_gpu_is_told_so() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    let mut validate = scene.command("validate");
+    validate.args(["--kernel", &kernel("torch_embedding"), "--device", "cuda", "--python"]).arg(python);
+    let (code, record) = scene.run(on_emulation(&scene, &mut validate));
+    let failure = first_failure(&record);
+    assert_eq!((code, failure.kind), (1, FailureKind::Unsupported));
+    assert!(failure.message.contains("sees no GPU, and cuda:0 was asked for"), "{}", failure.message);
 }
