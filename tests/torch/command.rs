@@ -104,3 +104,37 @@ fn without_its_worker_a_demanded_operator_cannot_be_had() {
         insta::assert_snapshot!("torch_not_installed", err);
     });
 }
+
+#[test]
+fn captures_of_operators_are_made_and_hold_what_they_compute() {
+    let dir = tempfile::tempdir().unwrap();
+    let generate = |name: &str, flags: &[&str]| {
+        let capture = dir.path().join(name);
+        let mut command = plimsoll();
+        let made = run(command.arg("generate").arg(&capture).args(flags));
+        (capture, made)
+    };
+    let pool = ["--op", "adaptive_max_pool2d", "--entries", "2", "--arg", "return_indices=true", "--seed", "7"];
+    let (capture, (code, out, err)) = generate("pool", &pool);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("2 entries of torch.nn.functional.adaptive_max_pool2d"), "{out}");
+    let (code, record) = record("validate", &capture, "torch:adaptive_max_pool2d", &["--compare", "exact"]);
+    assert_eq!(code, 0, "{:#?}", record.verdicts);
+    assert_eq!(record.results.entries[0].validation.as_ref().unwrap().leaves.len(), 2, "values and indices");
+    let (again, _) = generate("again", &pool);
+    let bytes = |capture: &Path| std::fs::read(capture.join("entry_000001.pt")).unwrap();
+    assert_eq!(bytes(&capture), bytes(&again));
+
+    let mm = ["--op", "aten::mm", "--entries", "1", "--arg", "self=float64[2,3]", "--arg", "mat2=float64[3,4]"];
+    assert_eq!(generate("mm", &mm).1.0, 0);
+    for (flags, message) in [
+        (&["--op", "mm"][..], "give its arguments, each with --arg"),
+        (&["--op", "linear", "--arg", "weight=float32[3,3]"], "its output could not be computed: "),
+        (&["--op", "linear", "--arg", "weight=many things"], "is no argument"),
+        (&["--op", "linear", "--preset", "embedding"], "cannot be used with"),
+    ] {
+        let (capture, (code, out, err)) = generate("wrong", flags);
+        assert_eq!((code, out.as_str(), capture.exists()), (2, "", false), "{err}");
+        assert!(err.contains(message), "{err}");
+    }
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use plimsoll::capture::{Argument, Capture, Dtype, Layout, TensorRef, TensorView};
+use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall, Options};
+use plimsoll::capture::{Argument, Capture, Dtype, Entry, Layout, ParameterOrder, TensorRef, TensorView};
 use plimsoll::compare::{Comparison, Leaf, compare_leaves};
 use plimsoll::kernel::{Call, GivenValue, KernelError, Operator};
 use plimsoll_torch::TorchOperator;
@@ -151,5 +152,33 @@ fn errors_of_libtorch_are_typed_and_without_its_stack() {
     {
         let refused = called(name, &[("self", bytes(&[2]))], &[0; 12]).unwrap_err();
         assert!(matches!(&refused, KernelError::NotReachable { message: said } if said.contains(message)), "{refused}");
+    }
+}
+
+#[test]
+fn every_example_of_generate_is_a_call_that_the_operator_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in OperatorCall::examples() {
+        let mut compute = |entry: &Entry| -> Result<Vec<Computed>, String> {
+            let bound = entry.bind_by_name(&ParameterOrder::of([entry])).unwrap();
+            let mapped = entry.map().unwrap();
+            let storages: Vec<&[u8]> = (0..entry.storages().len()).map(|i| mapped.storage(i).unwrap()).collect();
+            let call = Call { params: &bound.params, args: &bound.args, storages: &storages, outputs: &[] };
+            let operator = TorchOperator::named(name).map_err(|error| error.to_string())?;
+            let mut evaluation = operator.bind(&call).map_err(|error| error.to_string())?;
+            evaluation.launch().map_err(|error| error.to_string())?;
+            let given = evaluation.given().map_err(|error| error.to_string())?;
+            let computed = given.into_iter().map(|given| match given.value {
+                GivenValue::Tensor { spec, bytes } => {
+                    // No example is one whose outputs would tell nothing.
+                    assert!(bytes.iter().any(|&byte| byte != bytes[0]), "{name}");
+                    Computed { path: given.path, value: ComputedValue::Tensor(spec, bytes.to_vec()) }
+                }
+                GivenValue::Value(value) => panic!("{name} gives {value}"),
+            });
+            Ok(computed.collect())
+        };
+        let written = OperatorCall::named(name).write(&dir.path().join(name), 1, 0, &Options::default(), &mut compute);
+        written.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }

@@ -6,7 +6,7 @@ use plimsoll::capture::write::Options;
 use serde_json::json;
 
 use super::args::{Generate, PresetName};
-use super::{Failed, output};
+use super::{Failed, generate_op, output};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -15,8 +15,13 @@ const EMBEDDING_ENTRIES: u64 = 8;
 
 /// Writes the capture; the signal's code where it was interrupted.
 pub fn run(generate: &Generate) -> Result<u8, Failed> {
+    let name = match (&generate.op, generate.preset) {
+        (None, Some(name)) => name,
+        (Some(operator), _) => return generate_op::run(generate, operator),
+        (None, None) => return Err("name what to make: --preset or --op".into()),
+    };
     let cancel = Cancel::install()?;
-    let plan = preset(generate).plan()?;
+    let plan = preset(name, generate).plan()?;
     let bar = progress::bytes("generate", plan.total());
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = Options { threads: generate.threads, cancel: cancel.flag(), progress: &progress };
@@ -36,8 +41,8 @@ pub fn run(generate: &Generate) -> Result<u8, Failed> {
     }
 }
 
-fn preset(generate: &Generate) -> Preset {
-    let preset = match generate.preset {
+fn preset(name: PresetName, generate: &Generate) -> Preset {
+    let preset = match name {
         PresetName::Gemma4E2bGb10 => synthesize::gemma4_e2b_gb10(),
         PresetName::Embedding => {
             let Generate { vocab, dim, seq, dtype, .. } = *generate;

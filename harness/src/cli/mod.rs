@@ -13,6 +13,7 @@ mod diagnose;
 mod estimate;
 mod gate;
 mod generate;
+mod generate_op;
 mod history;
 mod init;
 mod inspect;

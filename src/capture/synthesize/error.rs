@@ -76,6 +76,14 @@ pub enum SynthesizeError {
         /// What went wrong.
         source: io::Error,
     },
+    /// The output of an entry could not be computed.
+    #[error("{entry}: its output could not be computed: {reason}")]
+    Compute {
+        /// The entry.
+        entry: String,
+        /// What the kernel said.
+        reason: String,
+    },
     /// An entry could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),

@@ -6,6 +6,8 @@
 //! from the seed, the table and the element's position alone, so that a capture is the same, byte for byte, on every
 //! machine and with any number of threads, and a call's output is made from its indices without reading the table.
 //!
+//! An [`OperatorCall`] is of any other operator: its outputs are what a kernel gives.
+//!
 //! ```
 //! use plimsoll::capture::synthesize;
 //!
@@ -19,6 +21,8 @@
 mod call;
 mod content;
 mod error;
+mod examples;
+mod operator;
 mod plan;
 mod planned;
 mod preset;
@@ -27,6 +31,7 @@ mod stream;
 
 pub use crate::capture::write::Options;
 pub use error::SynthesizeError;
+pub use operator::{Compute, Computed, ComputedValue, OperatorCall, ParseArgumentError};
 pub use plan::Plan;
 pub use planned::PlannedEntry;
 pub use preset::{Preset, TableShape, embedding, gemma4_e2b_gb10};

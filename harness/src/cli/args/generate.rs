@@ -12,8 +12,18 @@ pub struct Generate {
     pub dir: PathBuf,
 
     /// What to make: `gemma4-e2b-gb10` (twenty calls of two embedding tables, 51.25 GiB) or `embedding` (one table)
-    #[arg(long, value_name = "PRESET", env = "PLIMSOLL_PRESET")]
-    pub preset: PresetName,
+    #[arg(long, value_name = "PRESET", env = "PLIMSOLL_PRESET", required_unless_present = "op")]
+    pub preset: Option<PresetName>,
+
+    /// Or calls of a function of torch.nn.functional, by an example of it (`linear`, `conv2d`, `softmax` ...), or of any
+    /// operator with --arg; PyTorch computes the outputs
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_OP", conflicts_with_all = ["preset", "scale", "total"])]
+    pub op: Option<String>,
+
+    /// An argument of the operator, in place of the example's: input=float32[8,64], target=int64[8]<10 (below 10),
+    /// stride=(2,1), mode=bilinear, bias=none
+    #[arg(long = "arg", value_name = "NAME=VALUE", env = "PLIMSOLL_ARG", requires = "op")]
+    pub args: Vec<String>,
 
     /// Divide the width of the tables: `1/8`
     #[arg(long, value_name = "N/D", env = "PLIMSOLL_SCALE", conflicts_with = "total", value_parser = scale)]

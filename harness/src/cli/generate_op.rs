@@ -1,0 +1,90 @@
+//! `generate --op`: a synthetic capture of an operator of PyTorch, which computes the outputs.
+
+use std::time::Duration;
+
+use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall};
+use plimsoll::capture::write::Options;
+use plimsoll::capture::{Entry, ParameterOrder};
+use plimsoll::kernel::KernelSpec;
+use plimsoll::meter::Meter;
+use plimsoll::record::ReleaseReason;
+use plimsoll::run::{Job, Launched, Launcher, OutputValue};
+use serde_json::json;
+
+use super::args::Generate;
+use super::{Failed, output};
+use crate::signals::Cancel;
+use crate::supervisor::{Crew, WorkerLauncher};
+
+/// Entries where none are asked for.
+const ENTRIES: u64 = 4;
+/// The longest that one call may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Writes the capture; the signal's code where it was interrupted.
+pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
+    let mut call = OperatorCall::named(name);
+    for argument in &generate.args {
+        call.set(argument)?;
+    }
+    if call.is_empty() {
+        let known: Vec<&str> = OperatorCall::examples().collect();
+        let known = known.join(", ");
+        return Err(
+            format!("{name}: give its arguments, each with --arg NAME=VALUE; examples are known of {known}").into()
+        );
+    }
+    let spec: KernelSpec = format!("torch:{name}").parse()?;
+    let cancel = Cancel::install()?;
+    // What a worker leaves behind stays below this process, and is ended.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
+    let (meter, crew) = (Meter::start()?, Crew::default());
+    let mut launcher = WorkerLauncher::new(spec, None, None, PATIENCE, &cancel, &meter, &crew)?;
+    let options = Options { threads: generate.threads, cancel: cancel.flag(), ..Options::default() };
+    let entries = generate.entries.unwrap_or(ENTRIES);
+    let written =
+        call.write(&generate.dir, entries, generate.seed, &options, &mut |entry| compute(&mut launcher, entry));
+    launcher.recycle(ReleaseReason::Finished);
+    meter.finish();
+    match (written, cancel.signal()) {
+        (Err(_), Some(signal)) => {
+            output::note(&"interrupted: nothing was left behind");
+            Ok(128 + signal)
+        }
+        (written, _) => {
+            let (bytes, dir) = (written?, generate.dir.display().to_string());
+            let function = call.function();
+            if generate.json {
+                output::json(&json!({
+                    "dir": dir, "seed": generate.seed, "bytes": bytes, "function": function, "entries": entries,
+                }))?;
+            } else {
+                let many = if entries == 1 { "entry" } else { "entries" };
+                output::text(&format!("{dir}: {entries} {many} of {function}, {bytes}\n"))?;
+            }
+            Ok(0)
+        }
+    }
+}
+
+/// What the operator gives for an entry.
+fn compute(launcher: &mut WorkerLauncher<'_>, entry: &Entry) -> Result<Vec<Computed>, String> {
+    let bound = entry.bind_by_name(&ParameterOrder::of([entry])).map_err(|error| error.to_string())?;
+    let launched = launcher.launch(Job { entry, bound: &bound }).map_err(|failure| failure.message)?;
+    let Launched { outputs, memory, .. } = launched;
+    let memory = (*memory).as_ref();
+    let leaf = |(path, value)| {
+        let value = match value {
+            OutputValue::Value(value) => ComputedValue::Value(value),
+            OutputValue::Tensor { spec, offset, .. } => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX);
+                let bytes = spec.bytes().and_then(|bytes| usize::try_from(bytes).ok());
+                let range = bytes.and_then(|bytes| memory.get(from..from.checked_add(bytes)?));
+                let bytes = range.ok_or("an output lies outside of its memory")?.to_vec();
+                ComputedValue::Tensor(spec, bytes)
+            }
+        };
+        Ok(Computed { path, value })
+    };
+    outputs.into_iter().map(leaf).collect()
+}
