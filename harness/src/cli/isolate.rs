@@ -35,7 +35,7 @@ pub struct Isolate {
     answer: PathBuf,
 
     /// The command that runs the test and tells of it at its standard input
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

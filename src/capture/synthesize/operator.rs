@@ -135,7 +135,7 @@ impl OperatorCall {
             let entry = Entry::open(&path).map_err(|error| failed(error.to_string()))?;
             let (output, outputs) = output(compute(&entry).map_err(failed)?, inputs.len());
             value.output = output;
-            total = total + save(&value, &sources(&outputs))?;
+            total += save(&value, &sources(&outputs))?;
         }
         staging.commit(names.iter().map(String::as_str))?;
         Ok(total)
