@@ -20,8 +20,8 @@ pub struct Generate {
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_OP", conflicts_with_all = ["preset", "scale", "total"])]
     pub op: Option<String>,
 
-    /// An argument of the operator, in place of the example's: input=float32[8,64], target=int64[8]<10 (below 10),
-    /// stride=(2,1), mode=bilinear, bias=none
+    /// An argument of the operator, in place of the example's: `input=float32[8,64]`, `target=int64[8]<10`
+    /// (below 10), `stride=(2,1)`, `mode=bilinear`, `bias=none`
     #[arg(long = "arg", value_name = "NAME=VALUE", env = "PLIMSOLL_ARG", requires = "op")]
     pub args: Vec<String>,
 

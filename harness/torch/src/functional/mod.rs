@@ -2,7 +2,7 @@
 //!
 //! A name stands for the operator of that name, and its arguments for the parameters of those names: the schemas that
 //! libtorch has of its operators decide what fits. The functions of torch.nn.functional that do something in Python before
-//! they call an operator, or call it under another name, have a rule each ([`rules`]).
+//! they call an operator, or call it under another name, have a rule each (`rules`).
 
 mod arguments;
 mod interpolate;
