@@ -19,8 +19,9 @@
 //! tested anywhere. Facts that it stands on:
 //! - `VmHWM` begins anew when a program is executed, where `ru_maxrss` survives: a small child of a large parent
 //!   reports its parent's size as `ru_maxrss`. So `VmHWM` alone is read, before the process ends, for then it is gone.
-//! - Between fork or vfork and exec a child has its parent's memory: it is passed over until it executes its program or
-//!   has gone on as a fork for 100 ms, as else every start of a small program would count a large parent twice.
+//! - Between fork or vfork and exec a child has its parent's memory: it is passed over until it executes its program,
+//!   has gone on as a fork for 100 ms, or holds more than its parent, as else every start of a small program would count
+//!   a large parent twice.
 //! - Writing `5` to `clear_refs` resets `VmHWM` to the resident set of now.
 //! - A file of `/proc/PID` that is held open never tells of a later process with the same id.
 //! - `smaps_rollup` is exact and slow (9 ms a GiB), and the only source of the proportional set beside `smaps`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::process::ProcessMemory;
-use crate::bytes::MIB;
+use crate::bytes::{ByteSize, MIB};
 
 /// Where the kernel does not answer, a child is not taken for one that borrows its parent's memory for longer.
 const BORROWS_AT_MOST: Duration = Duration::from_secs(1);
@@ -25,6 +25,13 @@ impl Forked {
         same_memory(self.pid, self.parent).unwrap_or_else(|| self.looks_borrowed())
     }
 
+    /// Whether it holds anonymous memory that its parent does not: it has gone on as a fork and taken it, or the parent has
+    /// let go of what both had. What only waits to execute its program takes none.
+    pub(crate) fn has_grown(&self) -> bool {
+        let more = |parent: ByteSize, own: ByteSize| own.bytes() > parent.bytes().saturating_add(MIB);
+        self.parent_memory.anon.zip(self.memory.anon).is_some_and(|(parent, own)| more(parent, own))
+    }
+
     fn looks_borrowed(&self) -> bool {
         let close = |a: u64, b: u64| a.abs_diff(b) <= MIB.max(b / 64);
         self.age < BORROWS_AT_MOST && close(self.memory.rss.bytes(), self.parent_memory.rss.bytes())
@@ -44,7 +51,6 @@ fn same_memory(a: u32, b: u32) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
 
     #[test]
     fn a_process_shares_its_memory_with_itself_alone() {
@@ -74,5 +80,24 @@ mod tests {
         };
         assert!(looks_borrowed(200, 0) && looks_borrowed(198, 0));
         assert!(!looks_borrowed(190, 0) && !looks_borrowed(200, 2));
+    }
+
+    #[test]
+    fn a_fork_has_grown_where_it_holds_more_than_its_parent() {
+        let memory = |anon: Option<u64>| ProcessMemory {
+            peak_rss: None,
+            rss: ByteSize::mib(200),
+            anon: anon.map(ByteSize::mib),
+            file: None,
+            shmem: None,
+            swap: None,
+        };
+        let has_grown = |parent, own| {
+            let (memory, parent_memory) = (memory(own), memory(parent));
+            Forked { pid: 2, memory, age: Duration::ZERO, parent: 1, parent_memory }.has_grown()
+        };
+        assert!(has_grown(Some(8), Some(72)));
+        assert!(!has_grown(Some(72), Some(72)) && !has_grown(Some(72), Some(8)) && !has_grown(Some(8), Some(9)));
+        assert!(!has_grown(None, Some(72)) && !has_grown(Some(8), None));
     }
 }

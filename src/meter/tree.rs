@@ -15,7 +15,7 @@ const OPEN_FILES: usize = 256;
 
 /// A process that was forked and has executed nothing since is passed over for this long: until it executes its program
 /// its memory is its parent's, which must be counted neither twice nor as its own. One that goes on as a fork counts
-/// from then on.
+/// from then on, and one that holds more than its parent at once.
 const NEWBORN: Duration = Duration::from_millis(100);
 
 /// A process of the tree.
@@ -225,11 +225,12 @@ impl Tree {
         if node.forked {
             let (pid, age) = (node.id.pid, now.saturating_duration_since(node.seen));
             let parent_memory = self.node(parent).and_then(|parent| parent.memory);
-            let borrows = parent_memory
-                .is_some_and(|parent_memory| Forked { pid, memory, age, parent, parent_memory }.borrows_memory());
+            let fork = parent_memory.map(|parent_memory| Forked { pid, memory, age, parent, parent_memory });
+            let borrows = fork.is_some_and(|fork| fork.borrows_memory());
+            let newborn = age < NEWBORN && !fork.is_some_and(|fork| fork.has_grown());
             // Where it has executed its program by now, what was read may be of before.
             let still = Stat::read(pid).is_ok_and(|stat| stat.forked);
-            if age < NEWBORN || (self.awaits_exec && at == 0) || borrows || !still {
+            if newborn || (self.awaits_exec && at == 0) || borrows || !still {
                 self.nodes[at].memory = None;
             }
         }

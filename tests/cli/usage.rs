@@ -42,8 +42,8 @@ fn a_flag_that_is_none_is_no_command() {
     refused(plimsoll().args(["run", "--peak-heap", "1B", "--", "true"]), &["--peak-heap"]);
     refused(plimsoll().args(["ab", "--round", "5", "--", "true", "--vs", "true"]), &["--round"]);
     // What follows the command is its own.
-    let (code, out, err) = run(plimsoll().args(["run", "--quiet", "echo", "--peak-rss", "-n"]));
-    assert_eq!((code, out.as_str()), (0, "--peak-rss -n\n"), "{err}");
+    let (code, out, err) = run(plimsoll().args(["run", "echo", "--peak-rss", "-n"]));
+    assert!(code == 0 && out.starts_with("--peak-rss -n\n"), "{out}{err}");
 }
 
 #[test]
