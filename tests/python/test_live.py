@@ -26,6 +26,8 @@ class Live(unittest.TestCase):
         given, Ctrl-C is typed once all of it was seen."""
         child, terminal = pty.fork()
         if child == 0:
+            # Where the tests themselves were started in the background it is ignored, and what is ignored is inherited.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             termios.tcsetwinsize(0, (rows, columns))
             os.execv(PLIMSOLL, [str(PLIMSOLL), "run", "--live", "--peak-rss", "1GiB", "--", sys.executable, "-c", code])
         seen, deadline = "", time.monotonic() + 60
