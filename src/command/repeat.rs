@@ -84,10 +84,12 @@ mod tests {
     use crate::ceiling::CeilingStatus;
     use crate::command::Metered;
 
-    /// A run that fills a buffer of so many MiB and exits with this code.
+    /// A run that holds a buffer of so many MiB and exits with this code. It holds it until it was sampled, by a pipe that
+    /// nobody reads: the mark of a child that ends at once is hidden below what it inherited of this process, whose other
+    /// tests may be larger.
     fn run(mib: u64, code: u8) -> Ended {
         let mut command = Command::new("sh");
-        let script = format!("dd if=/dev/zero of=/dev/null count=1 bs={mib}M; exit {code}");
+        let script = format!("dd if=/dev/zero count=1 bs={mib}M | sleep 0.5; exit {code}");
         command.args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null());
         let ceilings = "peak_rss = 40 MiB, gpu_peak = 1 GiB".parse().unwrap();
         Metered::new(command).ceilings(ceilings).spawn().unwrap().wait().unwrap()
