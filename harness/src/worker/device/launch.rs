@@ -1,7 +1,6 @@
 //! [`DeviceLaunches`]: a kernel, the device that it is launched on, and the memory that its launches use.
 
 use std::io;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -51,14 +50,11 @@ struct OnDevice {
 }
 
 impl DeviceLaunches {
-    /// Loads the kernel, and takes the device.
+    /// Launches of the kernel of `library` on `gpu`, which has the number `index`.
     ///
     /// # Errors
-    /// Why either cannot be had.
-    pub fn of(file: &Path, symbol: Option<&str>, index: u32) -> Result<Self, Box<dyn std::error::Error>> {
-        // Before the library: what it does when it is loaded finds the device's context.
-        let gpu = Gpu::open(index)?;
-        let library = Library::open(file, symbol)?;
+    /// Memory for uploads cannot be had.
+    pub fn of(library: Library, gpu: Rc<Gpu>, index: u32) -> Result<Self, GpuError> {
         let (ring, stream) = (Ring::usual(&gpu)?, Stream::default_of(&gpu));
         Ok(Self { library, gpu, index, ring, stream, arena: Arena::default(), holds: true })
     }
