@@ -47,6 +47,7 @@ pub mod gpu;
 pub mod inspect;
 pub mod kernel;
 pub mod matrix;
+mod median;
 pub mod meter;
 pub mod random;
 pub mod record;

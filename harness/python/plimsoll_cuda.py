@@ -22,10 +22,11 @@ class Device:
 
     def __init__(self, index):
         if not torch.cuda.is_available():
-            raise backend.Refusal("unsupported", f"torch {torch.__version__} sees no GPU, and cuda:{index} was asked for")
+            why = "sees no GPU" if torch.version.cuda else "is built without CUDA"
+            raise backend.Refusal("unavailable", f"torch {torch.__version__} {why}, and cuda:{index} was asked for")
         if index >= torch.cuda.device_count():
             count = torch.cuda.device_count()
-            raise backend.Refusal("unsupported", f"there is no device cuda:{index}: torch knows {count}, counted from 0")
+            raise backend.Refusal("unavailable", f"there is no device cuda:{index}: torch knows {count}, counted from 0")
         self.index = index
         self.name = torch.device("cuda", index)
         torch.cuda.set_device(self.name)

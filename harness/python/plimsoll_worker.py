@@ -27,7 +27,7 @@ worker -> supervisor
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
 KIND is exception, host-oom, device-oom, device-fault, late-write, unsupported or input (a file could not be mapped). An error without `id` is one
-of the worker itself, such as a kernel that cannot be loaded; the worker then exits with 1.
+of the worker itself, such as a kernel that cannot be loaded, or of kind unavailable where there is no such GPU; the worker then exits with 1.
 CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..],
        "outputs":[{"path":"","dtype":"bfloat16","shape":[..]},..]}       outputs of the captured call, which Python need not know
 VALUE null, true, 12, {"int":"an int beyond 64 bits"}, "text", {"float":0.5}, {"float":"nan"}, {"complex":[FLOAT,FLOAT]}, {"bytes":"hex"},

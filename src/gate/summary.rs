@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::median::median;
+
 /// What is told of a set of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
@@ -22,20 +24,7 @@ impl Summary {
         if figures.is_empty() || figures.iter().any(|figure| !(figure.is_finite() && *figure >= 0.0)) {
             return None;
         }
-        let mut sorted = figures.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let count = sorted.len();
-        Some(Self { count: count as u64, median: middle(&sorted), min: sorted[0], max: sorted[count - 1] })
+        let (min, max) = figures.iter().fold((f64::INFINITY, 0.0_f64), |(min, max), &f| (min.min(f), max.max(f)));
+        Some(Self { count: figures.len() as u64, median: median(figures.to_vec())?, min, max })
     }
-}
-
-/// The median of `figures`, in any order; there is at least one.
-pub(super) fn median(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    middle(&sorted)
-}
-
-fn middle(sorted: &[f64]) -> f64 {
-    f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }

@@ -2,6 +2,7 @@
 //! in words.
 
 use super::terminal::interval;
+use crate::median::median;
 use crate::meter::Source;
 use crate::record::{Figure, Unit};
 
@@ -17,11 +18,10 @@ pub(crate) struct Summary {
 impl Summary {
     /// That of `figure`; `None` where it has no value.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
-        let mut values: Vec<f64> = figure.values.iter().copied().filter(|value| value.is_finite()).collect();
-        values.sort_by(f64::total_cmp);
-        let (least, most) = (*values.first()?, *values.last()?);
-        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
-        Some(Self { value: low + (high - low) / 2.0, range: (values.len() > 1).then_some((least, most)) })
+        let values: Vec<f64> = figure.values.iter().copied().filter(|value| value.is_finite()).collect();
+        let (least, most) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));
+        let range = (values.len() > 1).then_some((least, most));
+        Some(Self { value: median(values)?, range })
     }
 }
 

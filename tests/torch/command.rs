@@ -106,6 +106,45 @@ fn without_its_worker_a_demanded_operator_cannot_be_had() {
 }
 
 #[test]
+fn a_worker_whose_libtorch_is_gone_says_so() {
+    let (dir, capture) = embeddings(1);
+    // The worker itself, with another letter in the path that it looks for libtorch in.
+    let worker = dir.path().join("worker");
+    let mut program = std::fs::read(env!("CARGO_BIN_EXE_plimsoll-torch-worker")).unwrap();
+    let (path, gone) = (b"torch/lib\0", b"torch/lob\0");
+    let found: Vec<usize> = (0..program.len() - path.len()).filter(|&at| program[at..].starts_with(path)).collect();
+    assert!(!found.is_empty(), "the worker has the path of libtorch in it");
+    found.into_iter().for_each(|at| program[at..at + gone.len()].copy_from_slice(gone));
+    std::fs::write(&worker, program).unwrap();
+    std::fs::set_permissions(&worker, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+
+    let record = dir.path().join("record.json");
+    let mut check = plimsoll();
+    check.arg("check").arg(&capture).args(["--kernel", "torch:embedding", "--record"]).arg(&record);
+    let mut reference = plimsoll();
+    reference.arg("validate").arg(&capture).args([
+        "--kernel",
+        "builtin:embedding",
+        "--reference",
+        "torch",
+        "--no-record",
+    ]);
+    let mut generate = plimsoll();
+    generate.arg("generate").arg(dir.path().join("made")).args(["--op", "relu"]);
+    for mut command in [check, reference, generate] {
+        command.env("PLIMSOLL_TORCH_WORKER", &worker).env_remove("LD_LIBRARY_PATH");
+        let (code, out, err) = run(&mut command);
+        assert_eq!((code, out.as_str()), (3, ""), "{err}");
+        assert!(
+            err.contains("cannot be started without it: error while loading shared libraries: libtorch_cpu.so"),
+            "{err}"
+        );
+        assert!(err.contains("build the worker again"), "{err}");
+    }
+    assert!(!record.exists() && !dir.path().join("made").exists(), "nothing is left of what was not done");
+}
+
+#[test]
 fn captures_of_operators_are_made_and_hold_what_they_compute() {
     let dir = tempfile::tempdir().unwrap();
     let generate = |name: &str, flags: &[&str]| {

@@ -81,6 +81,9 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let mut kernel = launcher(&check.kernel)?;
     let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;
     let mut reference = reference.as_ref().map(launcher).transpose()?.map(|launcher| launcher.named("reference"));
+    for launcher in [Some(&mut kernel), other.as_mut(), reference.as_mut()].into_iter().flatten() {
+        launcher.prepare()?;
+    }
     let mut progress = RunProgress::new(&cancel);
     let record = match &mut other {
         Some(other) => run::versus(&capture, &mut [&mut kernel, other], &meter, &options, &mut progress),

@@ -40,6 +40,7 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
     let (meter, crew) = (Meter::start()?, Crew::default());
     let mut launcher = WorkerLauncher::new(spec, None, None, PATIENCE, &cancel, &meter, &crew)?;
+    launcher.prepare()?;
     let options = Options { threads: generate.threads, cancel: cancel.flag(), ..Options::default() };
     let entries = generate.entries.unwrap_or(ENTRIES);
     let written =

@@ -105,7 +105,7 @@ pub fn main() -> ExitCode {
 /// What an error that ends a command is to whoever started it.
 fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
     match error.downcast_ref::<NoLauncher>() {
-        Some(NoLauncher::NotInstalled(_)) => NOT_MEASURABLE,
+        Some(NoLauncher::NotInstalled(_) | NoLauncher::Absent(_)) => NOT_MEASURABLE,
         _ => USAGE,
     }
 }

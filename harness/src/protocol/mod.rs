@@ -148,6 +148,8 @@ pub enum ErrorKind {
     DeviceFault,
     /// The kernel or the worker does not support the call.
     Unsupported,
+    /// What the kernel is to run on or by is not there: in answer to `hello` alone.
+    Unavailable,
     /// An input could not be mapped, or shrank.
     Input,
     /// The kernel gave what it had kept.

@@ -97,6 +97,19 @@ impl WorkerCommand {
         self.program.display().to_string()
     }
 
+    /// What there is to say of a worker of `torch:` that the system's loader has refused, for `reason`.
+    pub fn unlinked(&self, reason: &str) -> String {
+        let program = self.program();
+        let reason = reason.trim();
+        let reason = reason.strip_prefix(&program).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(reason);
+        format!(
+            "{kernel} needs libtorch, and {program} cannot be started without it: {reason}. It is looked for where it was when \
+            the worker was built: install torch 2.11.0 there, or build the worker again with a Python first in the path that \
+            has it (`LIBTORCH_USE_PYTORCH=1 cargo install --path harness/torch --features tch`)",
+            kernel = self.kernel,
+        )
+    }
+
     /// The command line of one worker.
     pub fn build(&self) -> Command {
         let mut command = Command::new(&self.program);

@@ -70,7 +70,8 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
         ErrorKind::Exception => FailureKind::Exception,
         ErrorKind::HostOom => FailureKind::HostOom,
         ErrorKind::DeviceOom => FailureKind::DeviceOom,
-        ErrorKind::Unsupported => FailureKind::Unsupported,
+        // A worker after the first, whose machine has lost since what the first had.
+        ErrorKind::Unsupported | ErrorKind::Unavailable => FailureKind::Unsupported,
         ErrorKind::Input => FailureKind::Input,
         ErrorKind::StaleOutput => FailureKind::StaleOutput,
         ErrorKind::DeviceFault => FailureKind::DeviceFault,

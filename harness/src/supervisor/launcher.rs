@@ -19,13 +19,15 @@ use super::death;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
-use crate::protocol::{Reply, Request, VERSION};
+use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 use crate::signals::Cancel;
 
 /// Loading a kernel may build it first, so that it may take longer than any launch.
 const START_LIMIT: Duration = Duration::from_secs(600);
 /// Measuring an entry takes many launches: it may take this many times the limit of one.
 const PROFILE_FACTOR: u32 = 10;
+/// The status with which the system's loader ends a program whose libraries it does not find.
+const UNLINKED: i32 = 127;
 
 /// The GPU that a kernel is launched on.
 #[derive(Clone)]
@@ -55,7 +57,14 @@ pub struct WorkerLauncher<'a> {
     releases: Vec<Release>,
     versions: BTreeMap<String, String>,
     /// Why the kernel cannot be loaded: no fresh worker would fare better.
-    unloadable: Option<Failure>,
+    unloadable: Option<Unloadable>,
+}
+
+/// Why no worker can load the kernel.
+struct Unloadable {
+    failure: Failure,
+    /// Whether something is not there that the kernel needs, and nothing is wrong with the kernel.
+    absent: bool,
 }
 
 /// Why no worker could be started for a kernel.
@@ -70,6 +79,9 @@ pub enum NoLauncher {
     /// The worker is not installed.
     #[error(transparent)]
     NotInstalled(#[from] NoTorchWorker),
+    /// What the worker or the kernel needs is not there.
+    #[error("{0}")]
+    Absent(String),
 }
 
 fn oom_kills() -> Option<OomKills> {
@@ -153,9 +165,24 @@ impl<'a> WorkerLauncher<'a> {
         self.requests
     }
 
+    /// Starts the first worker where it may turn out that what it needs is not there, so that a run which could measure
+    /// nothing does not begin. Any other failure is one of the entries.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Absent`].
+    pub fn prepare(&mut self) -> Result<(), NoLauncher> {
+        if self.gpu.is_some() || self.is_torch() {
+            let _ = self.running();
+        }
+        match &self.unloadable {
+            Some(Unloadable { failure, absent: true }) => Err(NoLauncher::Absent(failure.message.clone())),
+            _ => Ok(()),
+        }
+    }
+
     /// The running worker, or a fresh one with the kernel loaded.
     fn running(&mut self) -> Result<&mut Running, Failure> {
-        if let Some(failure) = &self.unloadable {
+        if let Some(Unloadable { failure, .. }) = &self.unloadable {
             return Err(failure.clone());
         }
         if self.worker.is_none() {
@@ -170,7 +197,7 @@ impl<'a> WorkerLauncher<'a> {
         let process = WorkerProcess::start(self.command.build()).map_err(|e| {
             Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
         });
-        let process = process.inspect_err(|failure| self.unloadable = Some(failure.clone()))?;
+        let process = process.inspect_err(|failure| self.set_unloadable(failure, self.is_torch()))?;
         let number = self.crew.enter(process.pid());
         self.number = Some(number);
         self.meter.name_process(process.pid(), &format!("{} {number}", self.name));
@@ -185,20 +212,32 @@ impl<'a> WorkerLauncher<'a> {
             }
             Ok(Reply::Error { kind, message, detail, .. }) => {
                 let failure = death::reported(kind, message, detail);
-                self.unloadable = Some(failure.clone());
+                self.set_unloadable(&failure, kind == ErrorKind::Unavailable);
                 self.recycle(ReleaseReason::Failure);
                 Err(failure)
             }
             Ok(other) => Err(self.lost(Cause::Protocol(format!("{other:?} instead of hello")))),
             Err(cause) => {
                 let by_kernel = !matches!(cause, Cause::Cancelled | Cause::Breached(_));
-                let failure = self.lost(cause);
+                let mut failure = self.lost(cause);
+                let unlinked = self.is_torch() && failure.exit_code == Some(UNLINKED);
+                if unlinked {
+                    failure.message = self.command.unlinked(failure.stderr.as_deref().unwrap_or_default());
+                }
                 if by_kernel {
-                    self.unloadable = Some(failure.clone());
+                    self.set_unloadable(&failure, unlinked);
                 }
                 Err(failure)
             }
         }
+    }
+
+    fn is_torch(&self) -> bool {
+        matches!(self.command.kernel(), KernelSpec::Torch(_))
+    }
+
+    fn set_unloadable(&mut self, failure: &Failure, absent: bool) {
+        self.unloadable = Some(Unloadable { failure: failure.clone(), absent });
     }
 
     /// The worker is no longer of use: it is killed, and its end is the failure.
@@ -257,7 +296,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn by_name(&self) -> bool {
-        matches!(self.command.kernel(), KernelSpec::Torch(_))
+        self.is_torch()
     }
 
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
+use plimsoll::gpu::Gpu;
 use plimsoll::kernel::KernelSpec;
+use plimsoll::kernel::library::Library;
 
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 
@@ -30,6 +32,14 @@ pub struct Host {
     pub versions: BTreeMap<String, String>,
     /// Loads a kernel, or says why it cannot.
     pub load: fn(&KernelSpec) -> Result<Loaded, String>,
+}
+
+/// Why a kernel cannot be served.
+enum NotServed {
+    /// No worker could.
+    Refused(String),
+    /// What it is to run on is not there.
+    Absent(String),
 }
 
 impl Host {
@@ -50,15 +60,22 @@ enum Served {
 }
 
 impl Served {
-    fn of(host: &Host, spec: &KernelSpec, device: Option<u32>) -> Result<Self, String> {
-        match (spec, device) {
-            (_, None) => Ok(Self::Host(Launches::of((host.load)(spec)?))),
-            (KernelSpec::Library { file, symbol }, Some(index)) => {
-                let launches = DeviceLaunches::of(file, symbol.as_deref(), index).map_err(|error| error.to_string())?;
-                Ok(Self::Device(Box::new(launches)))
-            }
-            (_, Some(_)) => Err(format!("{spec} is not launched on a GPU by this worker")),
-        }
+    fn of(host: &Host, spec: &KernelSpec, device: Option<u32>) -> Result<Self, NotServed> {
+        let Some(index) = device else {
+            return Ok(Self::Host(Launches::of((host.load)(spec).map_err(NotServed::Refused)?)));
+        };
+        // Before the kernel: what it does when it is loaded finds the device's context.
+        let gpu = Gpu::open(index).map_err(|error| match error.is_absence() {
+            true => NotServed::Absent(error.to_string()),
+            false => NotServed::Refused(error.to_string()),
+        })?;
+        let KernelSpec::Library { file, symbol } = spec else {
+            return Err(NotServed::Refused(format!("{spec} is not launched on a GPU by this worker")));
+        };
+        let refused = |error: &dyn std::error::Error| NotServed::Refused(error.to_string());
+        let library = Library::open(file, symbol.as_deref()).map_err(|error| refused(&error))?;
+        let launches = DeviceLaunches::of(library, gpu, index).map_err(|error| refused(&error))?;
+        Ok(Self::Device(Box::new(launches)))
     }
 }
 
@@ -139,9 +156,10 @@ fn await_next(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> io::Resu
 }
 
 fn hello(host: &Host, protocol: u32, spec: &KernelSpec, device: Option<u32>, kernel: &mut Option<Served>) -> Reply {
-    let refuse = |message| Reply::Error { id: None, index: None, kind: ErrorKind::Unsupported, message, detail: None };
+    let refuse = |kind, message| Reply::Error { id: None, index: None, kind, message, detail: None };
     if protocol != VERSION {
-        return refuse(format!("this worker speaks version {VERSION} of the protocol, not {protocol}"));
+        let message = format!("this worker speaks version {VERSION} of the protocol, not {protocol}");
+        return refuse(ErrorKind::Unsupported, message);
     }
     match Served::of(host, spec, device) {
         Ok(loaded) => {
@@ -153,7 +171,8 @@ fn hello(host: &Host, protocol: u32, spec: &KernelSpec, device: Option<u32>, ker
                 versions: host.versions.clone(),
             }
         }
-        Err(message) => refuse(message),
+        Err(NotServed::Refused(message)) => refuse(ErrorKind::Unsupported, message),
+        Err(NotServed::Absent(message)) => refuse(ErrorKind::Unavailable, message),
     }
 }
 

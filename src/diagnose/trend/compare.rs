@@ -9,11 +9,11 @@ use super::collector::Collector;
 use super::finding::{Spread, Verdict};
 use super::pattern::{Pattern, pattern};
 use super::series::{Key, Series};
-use super::statistics::median;
 use super::worker::Worker;
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::Metric;
 use crate::gate::{self, Unit};
+use crate::median::median;
 use std::collections::BTreeMap;
 
 /// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Point;
-use super::statistics::{Statistics, median, statistics, theil_sen};
+use super::statistics::{Statistics, statistics, theil_sen};
 use crate::bytes::ByteSize;
+use crate::median::median;
 
 /// A change of less is none, whatever the level: 64 MiB.
 pub const MARGIN: ByteSize = ByteSize::mib(64);

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteSize;
+use crate::median::median;
 
 /// A series in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,20 +48,6 @@ pub(super) fn statistics(points: &[(f64, f64)]) -> Option<Statistics> {
 
 fn size(bytes: f64) -> ByteSize {
     ByteSize::new(bytes.round() as u64)
-}
-
-/// The median; the mean of the two in the middle of an even number.
-pub(super) fn median(mut figures: Vec<f64>) -> Option<f64> {
-    let half = figures.len() / 2;
-    let odd = figures.len() % 2 == 1;
-    if figures.is_empty() {
-        return None;
-    }
-    // The slopes of a long series are many: selecting takes a fraction of the time of sorting.
-    let (below, middle, _) = figures.select_nth_unstable_by(half, f64::total_cmp);
-    let middle = *middle;
-    let lower = below.iter().copied().max_by(f64::total_cmp);
-    Some(lower.filter(|_| !odd).map_or(middle, |lower| f64::midpoint(lower, middle)))
 }
 
 /// The median of the slopes of all pairs of different steps; 0 where there is none.

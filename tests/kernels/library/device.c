@@ -8,6 +8,7 @@
 int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes);
 void emulated_fault(void);
 int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamSynchronize(void *stream);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 
 typedef struct {
@@ -66,6 +67,25 @@ KERNEL(side_stream) {
   if (!stream) cuStreamCreate(&stream, 1);
   work.delay_us = 20000;
   return launched(stream, &work);
+}
+
+/* Launches on a stream of its own. It waits for that, so that a slow machine has done the work when the launch returns, but
+ * not for what is in the stream that it was given. */
+KERNEL(unordered) {
+  static void *stream;
+  READ;
+  if (!stream) cuStreamCreate(&stream, 1);
+  const int code = launched(stream, &work);
+  cuStreamSynchronize(stream);
+  return code;
+}
+
+/* Waits inside of its launch. */
+KERNEL(waits) {
+  READ;
+  const int code = launched(NULL, &work);
+  cuStreamSynchronize(NULL);
+  return code;
 }
 
 /* Writes where it may not at its second launch. */

@@ -1,13 +1,12 @@
 //! [`DeviceLaunches`]: a kernel, the device that it is launched on, and the memory that its launches use.
 
 use std::io;
-use std::path::Path;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, TensorSpec};
-use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
+use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
 use plimsoll::kernel::library::Library;
 use plimsoll::kernel::{DeviceCall, DeviceRange, KernelError, OutputBuffer};
 use plimsoll::run::Placement;
@@ -27,6 +26,8 @@ pub struct DeviceLaunches {
     ring: Ring,
     stream: Stream,
     arena: Arena,
+    /// Whether the kernel can be launched into a stream that is held: one that waits for it cannot.
+    holds: bool,
 }
 
 /// How the calls of a batch are timed.
@@ -49,16 +50,13 @@ struct OnDevice {
 }
 
 impl DeviceLaunches {
-    /// Loads the kernel, and takes the device.
+    /// Launches of the kernel of `library` on `gpu`, which has the number `index`.
     ///
     /// # Errors
-    /// Why either cannot be had.
-    pub fn of(file: &Path, symbol: Option<&str>, index: u32) -> Result<Self, Box<dyn std::error::Error>> {
-        // Before the library: what it does when it is loaded finds the device's context.
-        let gpu = Gpu::open(index)?;
-        let library = Library::open(file, symbol)?;
+    /// Memory for uploads cannot be had.
+    pub fn of(library: Library, gpu: Rc<Gpu>, index: u32) -> Result<Self, GpuError> {
         let (ring, stream) = (Ring::usual(&gpu)?, Stream::default_of(&gpu));
-        Ok(Self { library, gpu, index, ring, stream, arena: Arena::default() })
+        Ok(Self { library, gpu, index, ring, stream, arena: Arena::default(), holds: true })
     }
 
     /// Gives the device's memory back, but for the kernel's own.
@@ -230,7 +228,8 @@ impl DeviceLaunches {
             let mut launch = self.library.bind_on_device(&bound)?;
             let mut launch = || Ok(launch()?);
             let samples = measured(&self.stream, timing.protocol, &mut launch)?;
-            return Ok((samples, idles(&mut self.ring, &self.stream, on, &mut launch)?));
+            let idles = idles(&mut self.ring, &self.stream, on, mean_ns(&samples), &mut self.holds, &mut launch)?;
+            return Ok((samples, idles));
         }
         let stream = Stream::new(&self.gpu)?;
         let bound = on.call(call, self.index, &stream);
@@ -245,7 +244,8 @@ impl DeviceLaunches {
         })?;
         let mut replay = || Ok(graph.launch(&stream)?);
         let samples = measured(&stream, timing.protocol, &mut replay)?;
-        Ok((samples, idles(&mut self.ring, &stream, on, &mut replay)?))
+        let idles = idles(&mut self.ring, &stream, on, mean_ns(&samples), &mut self.holds, &mut replay)?;
+        Ok((samples, idles))
     }
 }
 
@@ -267,22 +267,62 @@ fn measured(
     })
 }
 
-/// Whether the kernel, launched once more on buffers that it has seen, writes nothing to its outputs.
+/// How long what does not wait for a held stream has to be done.
+const SETTLE: Duration = Duration::from_millis(2);
+/// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
+/// this part of its tolerance of a launch.
+const HELD: f64 = 32.0;
+/// The same in nanoseconds of the device: long launches are fewer.
+const HELD_NS: f64 = 20e6;
+
+/// Launches untimed on buffers that the kernel has seen, its stream held meanwhile: work that does not wait for the stream is
+/// done then, however short it is, and what follows the stream elsewhere is late when it ends. Whether the kernel writes
+/// nothing to its outputs.
 fn idles(
     ring: &mut Ring,
     stream: &Stream,
     on: &OnDevice,
+    mean_ns: f64,
+    holds: &mut bool,
     launch: &mut dyn FnMut() -> Result<(), CallError>,
 ) -> Result<bool, CallError> {
     poison(stream, on)?;
+    let idle = IdleCheck::new(stream.gpu())?;
+    let gate = if *holds { Some(Gate::close(stream)?) } else { None };
     launch()?;
-    stream.gpu().synchronize()?;
-    let mut written = on.room.bytes == 0;
+    let held = || gate.as_ref().is_some_and(Gate::holds);
+    if held() {
+        std::thread::sleep(SETTLE);
+        let early = written(ring, on)?;
+        if early && held() {
+            return Err(CallError::Unordered);
+        }
+        for _ in 1..(HELD_NS / mean_ns).clamp(1.0, HELD) as u32 {
+            launch()?;
+        }
+    }
+    let checked = idle.begin(stream)?;
+    // A kernel that waits for its stream inside of the launch would have every entry wait.
+    *holds = gate.is_some_and(Gate::open);
+    if let Some(late) = idle.finish(stream, checked)? {
+        return Err(CallError::Late(late));
+    }
+    Ok(on.room.bytes > 0 && !written(ring, on)?)
+}
+
+/// Whether anything was written to outputs that were poisoned.
+fn written(ring: &mut Ring, on: &OnDevice) -> Result<bool, CallError> {
+    let mut written = false;
     ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |_, part| {
         written |= part.iter().any(|&byte| byte != OutputBuffer::POISON);
         Ok::<_, CallError>(())
     })?;
-    Ok(!written)
+    Ok(written)
+}
+
+/// The mean of the samples, or no time where there are none.
+fn mean_ns(samples: &Samples) -> f64 {
+    samples.statistics().map_or(0.0, |statistics| statistics.mean_ns)
 }
 
 fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {
