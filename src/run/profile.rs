@@ -107,6 +107,10 @@ pub(super) fn rechecked(
 pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, state: Option<GpuState>, batch: usize) -> Profile {
     match samples.statistics() {
         Some(statistics) => Profile { device, state, ..Profile::timed(statistics, samples, batch) },
-        None => Profile::failed(Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")),
+        None => Profile::failed(no_samples()),
     }
+}
+
+pub(super) fn no_samples() -> Failure {
+    Failure::new(FailureKind::ChannelClosed, "the worker gave no samples")
 }

@@ -19,7 +19,7 @@ use super::manifest::manifest;
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::{Grouping, Plan};
-use super::profile::{not_validated, profiled, rechecked};
+use super::profile::{no_samples, not_validated, profiled, rechecked};
 use super::session::{Ended, RunError, Session, no_results, semantics};
 use super::validate::{CANCELLED, FAIL_FAST, validate};
 use super::verdicts;
@@ -268,8 +268,7 @@ impl Side {
         if let Some(state) = &timed.state {
             self.state.get_or_insert_default().add(state);
         }
-        let none = || Failure::new(FailureKind::ChannelClosed, "the worker gave no samples");
-        let statistics = samples.statistics().ok_or_else(none)?;
+        let statistics = samples.statistics().ok_or_else(no_samples)?;
         self.times_ns.push(aggregation.time_ns(&statistics));
         match &mut self.samples {
             Some(all) => all.extend(samples),
