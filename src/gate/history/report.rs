@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::steps::{Step, steps};
-use super::store::Entry;
+use super::store::{Entry, ten};
 use crate::gate::{Subject, Summary};
 use crate::record::{Direction, Figure, Record, Unit, figures_of, timestamp};
 
@@ -50,6 +50,18 @@ pub struct Point {
     pub title: String,
     /// Its values.
     pub values: Summary,
+}
+
+impl Point {
+    /// The commit in as many characters as tell it apart.
+    pub fn short(&self) -> &str {
+        ten(&self.commit)
+    }
+
+    /// The day on which it was made.
+    pub fn day(&self) -> &str {
+        ten(&self.committed)
+    }
 }
 
 impl HistoryReport {

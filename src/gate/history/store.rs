@@ -59,6 +59,16 @@ impl Commit {
         let (id, committed, title, branch) = git::head()?;
         Ok(Self { id, branch, committed, title })
     }
+
+    /// Its name in as many characters as tell it apart.
+    pub fn short(&self) -> &str {
+        ten(&self.id)
+    }
+}
+
+/// The first ten characters: enough of a digest, and the day of a time.
+pub(super) fn ten(text: &str) -> &str {
+    text.char_indices().nth(10).map_or(text, |(end, _)| &text[..end])
 }
 
 /// A record of the history.
