@@ -102,8 +102,8 @@ pub(crate) fn policy() -> Policy {
             cap: Some(ByteSize::gib(1)),
             over_cap: OverCap::Alone,
             batches: vec![
-                Batch { first: 0, count: 2, bytes: ByteSize::mib(657), over_cap: false },
-                Batch { first: 2, count: 2, bytes: ByteSize::mib(657), over_cap: false },
+                Batch { first: 0, count: 2, bytes: ByteSize::mib(657), workspace: None, over_cap: false },
+                Batch { first: 2, count: 2, bytes: ByteSize::mib(657), workspace: None, over_cap: false },
             ],
         }),
         recycling: Recycling { after: Some(ByteSize::gib(4)), rss_mark: None },
