@@ -27,7 +27,7 @@ pub struct Ceiling {
 
 impl fmt::Display for Ceiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.metric, if self.metric.is_floor() { ">=" } else { "<=" }, self.limit)
+        write!(f, "{} {} {}", self.metric, self.metric.relation(), self.limit)
     }
 }
 

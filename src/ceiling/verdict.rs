@@ -129,7 +129,7 @@ fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
 
 /// Names the phase, the reading and by how much it is past the limit, and the process that took most.
 fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String {
-    let past = if ceiling.metric.is_floor() { "below" } else { "above" };
+    let past = ceiling.metric.past();
     let by = distance(reading.bytes, ceiling.limit);
     let mut message = format!(
         "{ceiling} is broken in phase `{}`: {}, {by} {past} the limit; {}",

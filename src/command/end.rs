@@ -193,8 +193,8 @@ impl fmt::Display for ProcessEnd {
                 write!(f, "ran longer than its timeout of {} and was killed", humantime::format_duration(limit))
             }
             EndCause::CeilingEnforced { metric, limit, by, evidence } => {
-                let sign = if metric.is_floor() { ">=" } else { "<=" };
-                write!(f, "was killed at its ceiling {metric} {sign} {limit} by {by}{}", Evidence(evidence))
+                let ceiling = Ceiling { metric: *metric, limit: *limit };
+                write!(f, "was killed at its ceiling {ceiling} by {by}{}", Evidence(evidence))
             }
             EndCause::CgroupOomKill { evidence } => {
                 self.killed_by_kernel(f)?;

@@ -10,6 +10,7 @@ use cudarc::driver::sys::{self, CUresult};
 use super::device::DeviceFacts;
 use super::driver::Driver;
 use super::error::GpuError;
+use super::functions::{Code, Functions};
 use crate::bytes::ByteSize;
 use crate::kernel::DeviceRange;
 
@@ -48,7 +49,9 @@ impl Gpu {
         let device = driver.device(index)?;
         let mut context = std::ptr::null_mut();
         // SAFETY: the function writes one handle, which is retained and never given back.
-        driver.check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&raw mut context, device) })?;
+        driver.check("cuDevicePrimaryCtxRetain", unsafe {
+            (driver.functions().cuDevicePrimaryCtxRetain)(&raw mut context, device)
+        })?;
         let gpu = Self { driver, facts, context, held: Cell::new(0) };
         gpu.make_current()?;
         Ok(Rc::new(gpu))
@@ -65,7 +68,7 @@ impl Gpu {
     /// [`GpuError`].
     pub fn make_current(&self) -> Result<(), GpuError> {
         // SAFETY: the context is retained.
-        self.check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
+        self.check("cuCtxSetCurrent", unsafe { (self.functions().cuCtxSetCurrent)(self.context) })
     }
 
     /// What of the memory is free now, for all programs together.
@@ -75,7 +78,7 @@ impl Gpu {
     pub fn memory(&self) -> Result<MemoryInfo, GpuError> {
         let (mut free, mut total) = (0usize, 0usize);
         // SAFETY: the function writes two numbers.
-        self.check("cuMemGetInfo", unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) })?;
+        self.check("cuMemGetInfo", unsafe { (self.functions().cuMemGetInfo_v2)(&raw mut free, &raw mut total) })?;
         Ok(MemoryInfo { free: ByteSize::new(free as u64), total: ByteSize::new(total as u64) })
     }
 
@@ -90,7 +93,7 @@ impl Gpu {
     /// [`GpuError`] where any of it failed.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         // SAFETY: the function takes nothing.
-        self.check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+        self.check("cuCtxSynchronize", unsafe { (self.functions().cuCtxSynchronize)() })
     }
 
     /// Allocates memory on the device.
@@ -102,13 +105,12 @@ impl Gpu {
         // Memory without bytes cannot be allocated, and tensors without elements have an address all the same.
         let length = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
         // SAFETY: the function writes one address.
-        match unsafe { sys::cuMemAlloc_v2(&raw mut address, length) } {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
-                let MemoryInfo { free, total } = self.memory()?;
-                return Err(GpuError::OutOfMemory { bytes: ByteSize::new(bytes), free, total });
-            }
-            result => self.check("cuMemAlloc", result)?,
+        let code = unsafe { (self.functions().cuMemAlloc_v2)(&raw mut address, length) };
+        if code.is(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
+            let MemoryInfo { free, total } = self.memory()?;
+            return Err(GpuError::OutOfMemory { bytes: ByteSize::new(bytes), free, total });
         }
+        self.check("cuMemAlloc", code)?;
         self.held.set(self.held.get() + length as u64);
         Ok(DeviceMemory { gpu: Rc::clone(self), address, bytes: length as u64, own: true })
     }
@@ -120,20 +122,20 @@ impl Gpu {
     pub(super) fn pinned(self: &Rc<Self>, bytes: usize) -> Result<PinnedMemory, GpuError> {
         let mut start = std::ptr::null_mut();
         // SAFETY: the function writes one pointer.
-        self.check("cuMemHostAlloc", unsafe { sys::cuMemHostAlloc(&raw mut start, bytes, 0) })?;
-        Ok(PinnedMemory { _gpu: Rc::clone(self), start, bytes })
+        self.check("cuMemHostAlloc", unsafe { (self.functions().cuMemHostAlloc)(&raw mut start, bytes, 0) })?;
+        Ok(PinnedMemory { gpu: Rc::clone(self), start, bytes })
     }
 
-    pub(super) fn driver(&self) -> Driver {
-        self.driver
+    pub(super) fn functions(&self) -> &'static Functions {
+        self.driver.functions()
     }
 
     pub(super) fn context(&self) -> sys::CUcontext {
         self.context
     }
 
-    pub(super) fn check(&self, call: &'static str, result: CUresult) -> Result<(), GpuError> {
-        self.driver.check(call, result)
+    pub(super) fn check(&self, call: &'static str, code: Code) -> Result<(), GpuError> {
+        self.driver.check(call, code)
     }
 }
 
@@ -195,14 +197,14 @@ impl Drop for DeviceMemory {
         self.gpu.held.set(self.gpu.held.get() - self.bytes);
         // SAFETY: the memory was allocated by this type and is freed once; the driver waits for work that uses it. After a fault
         // nothing can be freed any more, and the process ends.
-        let _ = unsafe { sys::cuMemFree_v2(self.address) };
+        let _ = unsafe { (self.gpu.functions().cuMemFree_v2)(self.address) };
     }
 }
 
 /// Memory of the host, locked in place. Whoever has a copy under way from or to it waits before dropping it.
 #[derive(Debug)]
 pub(super) struct PinnedMemory {
-    _gpu: Rc<Gpu>,
+    gpu: Rc<Gpu>,
     start: *mut c_void,
     bytes: usize,
 }
@@ -226,6 +228,6 @@ impl PinnedMemory {
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
         // SAFETY: the memory was allocated by `pinned` and is freed once.
-        let _ = unsafe { sys::cuMemFreeHost(self.start) };
+        let _ = unsafe { (self.gpu.functions().cuMemFreeHost)(self.start) };
     }
 }

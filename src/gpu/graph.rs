@@ -25,8 +25,9 @@ impl Graph {
     pub fn begin(stream: &Stream) -> Result<(), GpuError> {
         // A kernel that waits or allocates while this thread captures is told so.
         let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        let gpu = stream.gpu();
         // SAFETY: the stream is alive.
-        stream.gpu().check("cuStreamBeginCapture", unsafe { sys::cuStreamBeginCapture_v2(stream.raw(), mode) })
+        gpu.check("cuStreamBeginCapture", unsafe { (gpu.functions().cuStreamBeginCapture_v2)(stream.raw(), mode) })
     }
 
     /// Ends the capture, and makes what was captured ready; `None` where nothing was put into the stream.
@@ -37,23 +38,27 @@ impl Graph {
         let gpu = stream.gpu();
         let mut graph = std::ptr::null_mut();
         // SAFETY: the stream captures, and the function writes one handle, or null.
-        gpu.check("cuStreamEndCapture", unsafe { sys::cuStreamEndCapture(stream.raw(), &raw mut graph) })?;
+        gpu.check("cuStreamEndCapture", unsafe { (gpu.functions().cuStreamEndCapture)(stream.raw(), &raw mut graph) })?;
         let made = Self::of(gpu, graph);
         // SAFETY: the handle is the function's above and is destroyed once; what was made of it is its own.
-        unsafe { sys::cuGraphDestroy(graph) };
+        unsafe { (gpu.functions().cuGraphDestroy)(graph) };
         made
     }
 
     fn of(gpu: &Rc<Gpu>, graph: sys::CUgraph) -> Result<Option<Self>, GpuError> {
         let mut nodes = 0usize;
         // SAFETY: the graph is alive; without room for nodes the function writes their number.
-        gpu.check("cuGraphGetNodes", unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut nodes) })?;
+        gpu.check("cuGraphGetNodes", unsafe {
+            (gpu.functions().cuGraphGetNodes)(graph, std::ptr::null_mut(), &raw mut nodes)
+        })?;
         if nodes == 0 {
             return Ok(None);
         }
         let mut executable = std::ptr::null_mut();
         // SAFETY: the graph is alive, and the function writes one handle.
-        gpu.check("cuGraphInstantiate", unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 0) })?;
+        gpu.check("cuGraphInstantiate", unsafe {
+            (gpu.functions().cuGraphInstantiateWithFlags)(&raw mut executable, graph, 0)
+        })?;
         Ok(Some(Self { gpu: Rc::clone(gpu), executable }))
     }
 
@@ -63,13 +68,13 @@ impl Graph {
     /// [`GpuError`].
     pub fn launch(&self, stream: &Stream) -> Result<(), GpuError> {
         // SAFETY: both are alive.
-        self.gpu.check("cuGraphLaunch", unsafe { sys::cuGraphLaunch(self.executable, stream.raw()) })
+        self.gpu.check("cuGraphLaunch", unsafe { (self.gpu.functions().cuGraphLaunch)(self.executable, stream.raw()) })
     }
 }
 
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: the handle was made by this type and is destroyed once; the driver keeps what still runs.
-        let _ = unsafe { sys::cuGraphExecDestroy(self.executable) };
+        let _ = unsafe { (self.gpu.functions().cuGraphExecDestroy)(self.executable) };
     }
 }

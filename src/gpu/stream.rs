@@ -1,5 +1,6 @@
 //! [`Stream`] and [`Event`]: work in order, and points in it whose time is known once they are reached.
 
+use std::ffi::c_void;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use cudarc::driver::sys;
 
 use super::context::{DeviceMemory, Gpu, PinnedMemory};
 use super::error::GpuError;
+use super::functions::HostFunction;
 
 /// Work of a device that is done in order.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ impl Stream {
         const NON_BLOCKING: u32 = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the function writes one handle.
-        gpu.check("cuStreamCreate", unsafe { sys::cuStreamCreate(&raw mut handle, NON_BLOCKING) })?;
+        gpu.check("cuStreamCreate", unsafe { (gpu.functions().cuStreamCreate)(&raw mut handle, NON_BLOCKING) })?;
         Ok(Self { gpu: Rc::clone(gpu), handle, own: true })
     }
 
@@ -55,7 +57,7 @@ impl Stream {
     /// [`GpuError`] where any of it failed.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         // SAFETY: the stream is alive.
-        self.gpu.check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.handle) })
+        self.gpu.check("cuStreamSynchronize", unsafe { (self.gpu.functions().cuStreamSynchronize)(self.handle) })
     }
 
     /// Puts a write of `byte` to all of `memory` from `offset` on into the stream.
@@ -68,7 +70,9 @@ impl Stream {
         }
         let address = memory.range(offset, bytes);
         // SAFETY: the range lies in the memory, which is alive: to free it waits for the work that uses it.
-        self.gpu.check("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(address, byte, bytes as usize, self.handle) })
+        self.gpu.check("cuMemsetD8Async", unsafe {
+            (self.gpu.functions().cuMemsetD8Async)(address, byte, bytes as usize, self.handle)
+        })
     }
 
     /// Puts a copy of the first `bytes` bytes of `from` to `to` into the stream.
@@ -78,7 +82,7 @@ impl Stream {
         let address = to.range(at, bytes);
         // SAFETY: both ranges lie in their memories, and the ring, which alone calls this, keeps the host's until the copy is done.
         self.gpu.check("cuMemcpyHtoDAsync", unsafe {
-            sys::cuMemcpyHtoDAsync_v2(address, from.as_ptr(), bytes as usize, self.handle)
+            (self.gpu.functions().cuMemcpyHtoDAsync_v2)(address, from.as_ptr(), bytes as usize, self.handle)
         })
     }
 
@@ -89,7 +93,17 @@ impl Stream {
         let address = from.range(at, bytes);
         // SAFETY: as above.
         self.gpu.check("cuMemcpyDtoHAsync", unsafe {
-            sys::cuMemcpyDtoHAsync_v2(to.as_ptr(), address, bytes as usize, self.handle)
+            (self.gpu.functions().cuMemcpyDtoHAsync_v2)(to.as_ptr(), address, bytes as usize, self.handle)
+        })
+    }
+
+    /// Puts a call of `function` with `argument` into the stream. It may call nothing of the driver.
+    ///
+    /// The caller keeps what `argument` points to until the function was called.
+    pub(super) fn host_function(&self, function: HostFunction, argument: *mut c_void) -> Result<(), GpuError> {
+        // SAFETY: the stream is alive; the caller answers for the argument.
+        self.gpu.check("cuLaunchHostFunc", unsafe {
+            (self.gpu.functions().cuLaunchHostFunc)(self.handle, function, argument)
         })
     }
 }
@@ -98,7 +112,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if self.own {
             // SAFETY: the stream was created by this type and is destroyed once; the driver lets its work end first.
-            let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
+            let _ = unsafe { (self.gpu.functions().cuStreamDestroy_v2)(self.handle) };
         }
     }
 }
@@ -118,7 +132,7 @@ impl Event {
     pub fn new(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the function writes one handle; no flags make it one that tells its time.
-        gpu.check("cuEventCreate", unsafe { sys::cuEventCreate(&raw mut handle, 0) })?;
+        gpu.check("cuEventCreate", unsafe { (gpu.functions().cuEventCreate)(&raw mut handle, 0) })?;
         Ok(Self { gpu: Rc::clone(gpu), handle })
     }
 
@@ -128,7 +142,7 @@ impl Event {
     /// [`GpuError`].
     pub fn record(&self, stream: &Stream) -> Result<(), GpuError> {
         // SAFETY: both are alive.
-        self.gpu.check("cuEventRecord", unsafe { sys::cuEventRecord(self.handle, stream.raw()) })
+        self.gpu.check("cuEventRecord", unsafe { (self.gpu.functions().cuEventRecord)(self.handle, stream.raw()) })
     }
 
     /// Puts it after everything that this process has asked of the device, in whatever stream; `false` where the driver
@@ -137,11 +151,9 @@ impl Event {
     /// # Errors
     /// [`GpuError`].
     pub fn record_all(&self) -> Result<bool, GpuError> {
-        if !self.gpu.driver().context_events {
-            return Ok(false);
-        }
-        // SAFETY: the driver has the function; the context is retained and the event is alive.
-        self.gpu.check("cuCtxRecordEvent", unsafe { sys::cuCtxRecordEvent(self.gpu.context(), self.handle) })?;
+        let Some(record) = self.gpu.functions().cuCtxRecordEvent else { return Ok(false) };
+        // SAFETY: the context is retained and the event is alive.
+        self.gpu.check("cuCtxRecordEvent", unsafe { record(self.gpu.context(), self.handle) })?;
         Ok(true)
     }
 
@@ -151,7 +163,7 @@ impl Event {
     /// [`GpuError`] where work before it failed.
     pub fn wait(&self) -> Result<(), GpuError> {
         // SAFETY: the event is alive.
-        self.gpu.check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
+        self.gpu.check("cuEventSynchronize", unsafe { (self.gpu.functions().cuEventSynchronize)(self.handle) })
     }
 
     /// The nanoseconds from `earlier` to this one, to about half a microsecond; both were reached.
@@ -162,7 +174,7 @@ impl Event {
         let mut milliseconds = 0f32;
         // SAFETY: both are alive, and the function writes one number.
         self.gpu.check("cuEventElapsedTime", unsafe {
-            sys::cuEventElapsedTime(&raw mut milliseconds, earlier.handle, self.handle)
+            (self.gpu.functions().cuEventElapsedTime)(&raw mut milliseconds, earlier.handle, self.handle)
         })?;
         Ok(f64::from(milliseconds) * 1e6)
     }
@@ -171,7 +183,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: the event was created by this type and is destroyed once.
-        let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
+        let _ = unsafe { (self.gpu.functions().cuEventDestroy_v2)(self.handle) };
     }
 }
 

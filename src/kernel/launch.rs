@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -43,11 +42,6 @@ pub trait Kernel {
     /// # Errors
     /// [`KernelError`] where the arguments are not what the kernel takes.
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError>;
-
-    /// Tells which bytes of which storage (by its index in the call) a launch on `call` will read, where it reads few of
-    /// them: who mapped the storages can have them read from the disk together, where the launch would wait for one
-    /// after the other. Nothing by default, for the system reads ahead by itself where bytes are read in order.
-    fn reads(&self, _call: &Call<'_>, _visit: &mut dyn FnMut(usize, Range<usize>)) {}
 
     /// Computes the outputs of `call` into `outputs`, one buffer for each spec of [`Kernel::outputs`], in its order.
     /// Every element is written.

@@ -17,7 +17,7 @@ mod operator;
 mod output;
 mod spec;
 
-pub use builtin::Builtin;
+pub use builtin::{Builtin, looked_up};
 pub use call::{Call, CapturedOutput};
 pub use device_call::{DeviceCall, DeviceRange};
 pub use error::KernelError;

@@ -104,6 +104,21 @@ impl Metric {
         matches!(self, Self::AvailableFloor)
     }
 
+    /// How a reading that holds stands to its limit, as it is typed: `<=`, and `>=` of a floor.
+    pub(crate) const fn relation(self) -> &'static str {
+        if self.is_floor() { ">=" } else { "<=" }
+    }
+
+    /// The same as one sign.
+    pub(crate) const fn sign(self) -> &'static str {
+        if self.is_floor() { "≥" } else { "≤" }
+    }
+
+    /// Where a reading that is past its limit stands.
+    pub(crate) const fn past(self) -> &'static str {
+        if self.is_floor() { "below" } else { "above" }
+    }
+
     /// Whether it is what is left when a phase is over, where others are the worst of the phase. A limit on it is held
     /// against the last phase alone.
     pub const fn is_retained(self) -> bool {

@@ -59,8 +59,7 @@ pub struct Breach {
 impl fmt::Display for Breach {
     /// `peak_rss <= 1.00 GiB broke in phase validate: 1.20 GiB, of which worker 1 (pid 7) held 1.10 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.metric.is_floor() { ">=" } else { "<=" };
-        write!(f, "{} {sign} {} broke", self.metric, self.limit)?;
+        write!(f, "{} {} {} broke", self.metric, self.metric.relation(), self.limit)?;
         if !self.phase.is_empty() {
             write!(f, " in phase {}", self.phase)?;
         }

@@ -50,6 +50,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Whether what was `before` is worse `now`.
+    pub fn is_worse(self, before: f64, now: f64) -> bool {
+        match self {
+            Self::Lower => now > before,
+            Self::Higher => now < before,
+        }
+    }
+
     /// The worse of two values.
     pub fn worse(self, one: f64, other: f64) -> f64 {
         match self {

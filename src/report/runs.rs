@@ -4,8 +4,8 @@
 use crate::bytes::ByteSize;
 use crate::command::ProcessEnd;
 use crate::gate::{Allowance, Comparison, DEFAULT_CONFIDENCE, Summary, judge};
-use crate::meter::Metric;
-use crate::record::{Figure, Record, figures};
+use crate::meter::{Metric, worst_reading};
+use crate::record::{Figure, Record, RepeatedRun, figures};
 
 /// The figures that are told of runs: their memory, and what they took.
 pub(crate) const TOLD: [&str; 6] = [
@@ -23,9 +23,39 @@ pub(crate) fn end_words(end: &ProcessEnd) -> String {
 }
 
 /// The least, the median and the most; `None` where a run has no value.
-pub(crate) fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
+fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
     let summary = Summary::of(&values.collect::<Option<Vec<f64>>>()?)?;
     Some([summary.min, summary.median, summary.max])
+}
+
+/// Those of `metrics` that any of `runs` has.
+pub(crate) fn known<const N: usize>(metrics: [Metric; N], runs: &[RepeatedRun]) -> Vec<Metric> {
+    let known = |metric: &Metric| runs.iter().any(|run| worst_reading(&run.phases, *metric).is_some());
+    metrics.into_iter().filter(known).collect()
+}
+
+/// What runs have in common: the spread of their time, of their processor time and of metrics.
+pub(crate) struct Spreads {
+    pub(crate) wall: Option<[f64; 3]>,
+    pub(crate) cpu: Option<[f64; 3]>,
+    pub(crate) bytes: Vec<Option<[f64; 3]>>,
+}
+
+impl Spreads {
+    /// What the parts of a spread are called.
+    pub(crate) const TITLES: [&str; 3] = ["least", "median", "most"];
+
+    /// Those of `runs`, and of each of `metrics`.
+    pub(crate) fn of(runs: &[RepeatedRun], metrics: &[Metric]) -> Self {
+        let bytes = |metric: &Metric| {
+            spread(runs.iter().map(|run| Some(worst_reading(&run.phases, *metric)?.1.bytes.bytes() as f64)))
+        };
+        Self {
+            wall: spread(runs.iter().map(|run| Some(run.wall_ns as f64))),
+            cpu: spread(runs.iter().map(|run| Some(run.cpu_time()?.as_nanos() as f64))),
+            bytes: metrics.iter().map(bytes).collect(),
+        }
+    }
 }
 
 /// A figure of the runs of two records, and how far they lie apart.

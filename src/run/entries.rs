@@ -16,8 +16,13 @@ impl Entries<'_> {
     pub(super) fn open(&mut self, index: usize) -> Result<(Entry, Bound), CaptureError> {
         let entry = self.capture.entry(index)?;
         self.verifier.verify(&entry)?;
-        let order = self.capture.order();
-        let bound = if self.by_name { entry.bind_by_name(order) } else { entry.bind(order) }?;
+        let bound = self.bind(&entry, self.by_name)?;
         Ok((entry, bound))
+    }
+
+    /// The arguments of an entry, for a kernel that is given them by their names or by their positions.
+    pub(super) fn bind(&self, entry: &Entry, by_name: bool) -> Result<Bound, CaptureError> {
+        let order = self.capture.order();
+        if by_name { entry.bind_by_name(order) } else { entry.bind(order) }
     }
 }

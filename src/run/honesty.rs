@@ -33,17 +33,12 @@ impl<'a> Honesty<'a> {
     /// # Errors
     /// A failure of kind `mutated-input`, with their names.
     pub fn arguments(&self, mutated: &[String]) -> Result<(), Failure> {
-        let others: Vec<String> =
-            mutated.iter().filter(|name| !self.mutates.contains(name)).map(|name| format!("`{name}`")).collect();
+        let others: Vec<&String> = mutated.iter().filter(|name| !self.mutates.contains(name)).collect();
         if others.is_empty() {
             return Ok(());
         }
-        let flags: Vec<String> = mutated
-            .iter()
-            .filter(|name| !self.mutates.contains(name))
-            .map(|name| format!("--mutates {name}"))
-            .collect();
-        let (what, how) = (others.join(", "), flags.join(" "));
+        let what = others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let how = others.iter().map(|name| format!("--mutates {name}")).collect::<Vec<_>>().join(" ");
         let message = format!("the kernel wrote to its input {what}: a kernel that is meant to is declared with {how}");
         Err(Failure::new(FailureKind::MutatedInput, message))
     }

@@ -43,8 +43,7 @@ impl<'a> Expected<'a> {
                     let value = match value {
                         OutputValue::Value(value) => ExpectedValue::Value(value),
                         OutputValue::Tensor { spec, offset, .. } => {
-                            let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());
-                            ExpectedValue::Row(Layout::contiguous(spec.dtype, &spec.shape), &memory[at..])
+                            ExpectedValue::Row(Layout::contiguous(spec.dtype, &spec.shape), from(memory, *offset))
                         }
                     };
                     ExpectedLeaf { path: path.clone(), value }
@@ -102,7 +101,7 @@ pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> 
     for ExpectedLeaf { path, value } in expected.leaves()? {
         let leaf = value.leaf()?;
         let Some((_, actual)) = launched.outputs.iter().find(|(p, _)| *p == path) else {
-            leaves.push(problem(&path, &leaf, "the kernel gave no value here".to_owned()));
+            leaves.push(problem(&path, Some(&leaf), "the kernel gave no value here".to_owned()));
             continue;
         };
         leaves.push(judge_leaf(&path, leaf, expected.map(), actual, memory, rule));
@@ -113,14 +112,7 @@ pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> 
                 Expected::Captured(..) => "the kernel gave a value that the captured call did not",
                 Expected::Recomputed(_) => "the kernel gave a value that the reference did not",
             };
-            let text = text.to_owned();
-            leaves.push(LeafOutcome {
-                path: path.clone(),
-                passed: false,
-                problem: Some(text),
-                expected: None,
-                elements: None,
-            });
+            leaves.push(problem(path, None, text.to_owned()));
         }
     }
     expected.intact()?;
@@ -140,15 +132,14 @@ fn judge_leaf(
         OutputValue::Tensor { spec, offset, .. } => (spec, offset),
     };
     let layout = Layout::contiguous(spec.dtype, &spec.shape);
-    let at = usize::try_from(*offset).unwrap_or(usize::MAX).min(memory.len());
-    match (TensorView::new(&layout, &memory[at..]), expected) {
+    match (TensorView::new(&layout, from(memory, *offset)), expected) {
         (Ok(actual), Leaf::Tensor(expected)) => {
             let maps: Vec<&MappedEntry> = map.into_iter().collect();
             compare_tensors_with(path, expected, actual, rule, &mut releasing(&maps))
         }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
         (Err(outside), expected) => {
-            problem(path, &expected, format!("the output lies outside of its memory: {outside}"))
+            problem(path, Some(&expected), format!("the output lies outside of its memory: {outside}"))
         }
     }
 }
@@ -210,10 +201,15 @@ fn leaves_of(value: &Argument) -> Vec<(String, &Argument)> {
     leaves
 }
 
-fn problem(path: &str, expected: &Leaf<'_>, text: String) -> LeafOutcome {
+/// The bytes of `memory` from an offset on; none where it lies outside.
+fn from(memory: &[u8], offset: u64) -> &[u8] {
+    usize::try_from(offset).ok().and_then(|at| memory.get(at..)).unwrap_or_default()
+}
+
+fn problem(path: &str, expected: Option<&Leaf<'_>>, text: String) -> LeafOutcome {
     let expected = match expected {
-        Leaf::Tensor(tensor) => Some(tensor.layout().spec()),
-        Leaf::Value(_) => None,
+        Some(Leaf::Tensor(tensor)) => Some(tensor.layout().spec()),
+        _ => None,
     };
     LeafOutcome { path: path.to_owned(), passed: false, problem: Some(text), expected, elements: None }
 }

@@ -113,8 +113,7 @@ fn validate_entry(
 
 /// What the reference makes of an entry.
 fn recompute(entries: &Entries<'_>, entry: &Entry, reference: &mut dyn Launcher) -> Result<Launched, Failure> {
-    let order = entries.capture.order();
-    let bound = if reference.by_name() { entry.bind_by_name(order) } else { entry.bind(order) }?;
+    let bound = entries.bind(entry, reference.by_name())?;
     reference.launch(Job { entry, bound: &bound }).map_err(|failure| {
         let message = format!("the reference {}: {}", reference.kernel().name, failure.message);
         Failure { message, ..failure }

@@ -50,6 +50,11 @@ fn the_devices_are_listed() {
     let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_DEVICES", "0").arg("devices"));
     assert_eq!(code, 3);
     assert!(err.starts_with("error: no NVIDIA GPU found"), "{err}");
+    // A code that no driver has yet.
+    let mut command = plimsoll();
+    let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_START", "12345").arg("devices"));
+    assert_eq!(code, 3);
+    assert_eq!(err, "error: the NVIDIA driver does not start: CUDA error 12345: the driver has no words for it\n");
 }
 
 #[test]
@@ -86,13 +91,46 @@ fn a_storage_that_entries_share_is_uploaded_once() {
     profile.args(["--launches", "3", "--warmup", "1"]);
     let (code, record) = scene.run(on_emulation(&scene, &mut profile));
     assert_eq!(code, 0, "{:#?}", record.results);
-    // Once each for the batch, and once more for each entry's launch at other addresses.
+    // Once each for the first entry, which is alone, and for the batch, and once more for each launch at other addresses.
     let uploads = log(&scene, "upload");
     let count = |bytes| uploads.iter().filter(|&&upload| upload == bytes).count();
-    assert_eq!((count(TABLE), count(INDICES)), (1 + 3, 3 + 3), "{uploads:?}");
+    assert_eq!((count(TABLE), count(INDICES)), (2 + 3, 3 + 3), "{uploads:?}");
     // The table once, the indices, one output, the room for each to move.
     let most = log(&scene, "held").into_iter().max().unwrap();
     assert!(most < 2 * TABLE, "{most} bytes were held");
+}
+
+#[test]
+fn what_a_kernel_takes_besides_counts_to_the_cap_once_a_launch_has_shown_it() {
+    let scene = Scene::new(3);
+    let library = device_kernels(&scene);
+    let (entry, workspace) = (ByteSize::new(TABLE + INDICES + OUTPUT), ByteSize::new(256 << 10));
+    let batches = |record: &Record| {
+        let batching = record.policy.capture().unwrap().batching.clone().unwrap();
+        batching.batches.iter().map(|b| (b.count, b.bytes, b.workspace, b.over_cap)).collect::<Vec<_>>()
+    };
+    let run = |part: &str, kernel: &str, more: &[&str]| {
+        scene.run(command(&scene, part, &library, kernel).arg("--batch-bytes").args(more))
+    };
+    // Room for one entry beside the workspace, and for three without.
+    let (code, record) = run("check", "workspace", &["350KiB"]);
+    assert_eq!((code, batches(&record)), (0, vec![(1, entry + workspace, Some(workspace), false); 3]));
+    let (_, record) = run("check", "embedding", &["350KiB"]);
+    assert_eq!(batches(&record), [(3, entry + entry + entry, None, false)]);
+    // Where nothing was launched before, the first entry shows it.
+    let (code, record) = run("profile", "workspace", &["350KiB"]);
+    let after = (1, entry + workspace, Some(workspace), false);
+    assert_eq!((code, batches(&record)), (0, vec![(1, entry, None, false), after, after]));
+    // An entry that exceeds the cap with it is alone, and said to be, or refused.
+    let (code, record) = run("check", "workspace", &["300KiB"]);
+    assert_eq!((code, batches(&record)), (0, vec![(1, entry + workspace, Some(workspace), true); 3]));
+    let (code, record) = run("check", "workspace", &["300KiB", "--over-cap", "refuse"]);
+    let reason = record.results.entries[0].profile.as_ref().unwrap().not_run.clone().unwrap();
+    assert_eq!(code, 3, "{:#?}", record.verdicts);
+    assert!(
+        reason.contains("with the 256.00 KiB that the kernel takes besides, over the cap of 300.00 KiB"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -122,6 +160,25 @@ fn work_on_another_stream_is_found_where_nothing_waits_for_it() {
         assert_eq!((code, failure.kind), (1, FailureKind::LateWrite), "{part}");
         assert!(failure.message.contains("the kernel works on a stream of its own"), "{}", failure.message);
     }
+}
+
+#[test]
+fn work_that_does_not_wait_for_the_stream_is_found_however_short_it_is() {
+    let scene = Scene::new(2);
+    let library = device_kernels(&scene);
+    let (code, record) = scene.run(&mut command(&scene, "profile", &library, "unordered"));
+    let failure = first_failure(&record);
+    assert_eq!((code, failure.kind), (1, FailureKind::LateWrite), "{:#?}", record.results);
+    assert!(failure.message.contains("while the stream that it is given was held"), "{}", failure.message);
+
+    let (code, record) = scene.run(&mut command(&scene, "profile", &library, "embedding"));
+    assert_eq!(code, 0, "{:#?}", record.results);
+    let (gates, launches) = (log(&scene, "host").len(), log(&scene, "held_launch").len());
+    assert!(gates == 2 && (2..=64).contains(&launches), "{launches} launches in {gates} streams that were held");
+
+    // One that waits in its launch cannot be held, and each entry is timed all the same.
+    let (code, record) = scene.run(&mut command(&scene, "profile", &library, "waits"));
+    assert_eq!((code, log(&scene, "host").len()), (0, 1), "{:#?}", record.results);
 }
 
 #[test]
@@ -196,8 +253,10 @@ fn a_graph_of_one_launch_is_replayed() {
     let (code, record) = scene.run(profile.arg("--graph"));
     assert_eq!(code, 0, "{:#?}", record.results);
     assert!(record.semantics.capture().unwrap().graph);
-    // One before, three timed, one to see that it writes its output.
-    assert_eq!((log(&scene, "captured"), log(&scene, "graph_launch").len()), (vec![1], 5));
+    // One before, three timed, one to see that it writes its output, and more with it into the stream that is held.
+    assert_eq!(log(&scene, "captured"), [1]);
+    let replays = log(&scene, "graph_launch").len();
+    assert!((5..=36).contains(&replays), "{replays} replays");
     // A kernel that launches elsewhere than it was told.
     let (code, record) = scene.run(command(&scene, "profile", &library, "default_stream").arg("--graph"));
     assert_eq!((code, first_failure(&record).kind), (1, FailureKind::Exception));

@@ -7,6 +7,7 @@
  *     EMULATED_CUDA_MEMORY      bytes of the device [default: 1 GiB]
  *     EMULATED_CUDA_INTEGRATED  1: host and device have one memory
  *     EMULATED_CUDA_DEVICES     how many there are [default: 1]
+ *     EMULATED_CUDA_START       what cuInit gives [default: 0]
  *     EMULATED_CUDA_LOG         a file to which a line is appended for each call that moves or holds memory
  *     EMULATED_NVML_STATE       a file in which the emulated NVML (nvml.c) finds the process and the bytes that it holds
  *
@@ -34,7 +35,7 @@ enum {
   CAPTURE_IMPLICIT = 906,
 };
 
-typedef enum { COPY, FILL, CALL, RECORD } Kind;
+typedef enum { COPY, FILL, CALL, HOST, RECORD } Kind;
 struct Event;
 typedef struct Op {
   Kind kind;
@@ -126,7 +127,7 @@ static void *serve(void *argument) {
     pthread_mutex_unlock(&lock);
     if (op->kind == COPY) memcpy(op->to, op->from, op->bytes);
     if (op->kind == FILL) memset(op->to, op->byte, op->bytes);
-    if (op->kind == CALL) op->function((void *)op->from);
+    if (op->kind == CALL || op->kind == HOST) op->function((void *)op->from);
     pthread_mutex_lock(&lock);
     done(stream, op);
     stream->first = op->next;
@@ -182,7 +183,11 @@ static void drain(Stream *stream) {
 EXPORT int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes) {
   void *copy = malloc(bytes ? bytes : 1);
   memcpy(copy, argument, bytes);
-  const int code = locked_put(stream, (Op){.kind = CALL, .function = function, .from = copy, .bytes = bytes});
+  Stream *in = of(stream);
+  pthread_mutex_lock(&lock);
+  const int code = put(stream, (Op){.kind = CALL, .function = function, .from = copy, .bytes = bytes});
+  if (in->first && in->first->kind == HOST) note("held_launch", bytes);
+  pthread_mutex_unlock(&lock);
   if (code) free(copy);
   return code;
 }
@@ -192,6 +197,7 @@ EXPORT void emulated_fault(void) { fault = ILLEGAL_ADDRESS; }
 
 EXPORT int cuInit(unsigned flags) {
   (void)flags;
+  if (number("EMULATED_CUDA_START", SUCCESS)) return (int)number("EMULATED_CUDA_START", SUCCESS);
   if (number("EMULATED_CUDA_DEVICES", 1) == 0) return NO_DEVICE;
   pthread_mutex_lock(&lock);
   if (!started) {
@@ -224,7 +230,10 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     default: *value = 0; return SUCCESS;
   }
 }
+/* Whether the manual of any driver so far has the code. */
+static int known(int error) { return error < 1000; }
 EXPORT int cuGetErrorName(int error, const char **name) {
+  if (!known(error)) return *name = NULL, INVALID_VALUE;
   *name = error == OUT_OF_MEMORY      ? "CUDA_ERROR_OUT_OF_MEMORY"
           : error == NO_DEVICE        ? "CUDA_ERROR_NO_DEVICE"
           : error == ILLEGAL_ADDRESS  ? "CUDA_ERROR_ILLEGAL_ADDRESS"
@@ -233,6 +242,7 @@ EXPORT int cuGetErrorName(int error, const char **name) {
   return SUCCESS;
 }
 EXPORT int cuGetErrorString(int error, const char **text) {
+  if (!known(error)) return *text = NULL, INVALID_VALUE;
   *text = error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "the emulation refused";
   return SUCCESS;
 }
@@ -342,6 +352,11 @@ EXPORT int cuStreamSynchronize(void *handle) {
   drain(of(handle));
   pthread_mutex_unlock(&lock);
   return fault;
+}
+
+EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *argument) {
+  note("host", 0);
+  return locked_put(stream, (Op){.kind = HOST, .function = function, .from = argument});
 }
 
 EXPORT int cuEventCreate(Event **event, unsigned flags) {

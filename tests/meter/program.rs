@@ -120,9 +120,11 @@ fn map(mib: usize, flags: MapFlags, file: Option<&std::fs::File>) -> &'static mu
 
 /// Touches so many blocks of 64 KiB of the stack of this thread.
 #[inline(never)]
-fn deeper(blocks: usize) -> u8 {
-    let block = std::hint::black_box([1u8; 1 << 16]);
-    if blocks == 0 { block[7] } else { deeper(blocks - 1).wrapping_add(block[9]) }
+/// Calls itself until the stack reaches `bytes` below `top`: how long a frame is, the compiler decides.
+fn deeper(top: usize, bytes: usize) -> u8 {
+    let block = std::hint::black_box([1u8; 1 << 12]);
+    let reached = top - block.as_ptr() as usize >= bytes;
+    if reached { block[7] } else { deeper(top, bytes).wrapping_add(block[9]) }
 }
 
 fn advise(bytes: &mut [u8], advice: rustix::mm::Advice) {
@@ -185,11 +187,12 @@ fn program() {
             }
             "stacks" => {
                 let (threads, mib) = size.split_once(' ').unwrap();
-                let blocks = mib.parse::<usize>().unwrap() * 16;
+                let bytes = mib.parse::<usize>().unwrap() << 20;
                 for _ in 0..threads.parse().unwrap() {
                     let (done, wait) = std::sync::mpsc::channel();
                     let run = move || {
-                        done.send(deeper(blocks - 1)).unwrap();
+                        let top = &raw const done as usize;
+                        done.send(deeper(top, bytes)).unwrap();
                         std::thread::park();
                     };
                     std::thread::Builder::new().stack_size(64 << 20).spawn(run).unwrap();

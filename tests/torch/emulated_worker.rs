@@ -74,7 +74,13 @@ impl DeviceOperator for OnEmulation {
 
     fn allocated(&self) -> Result<AllocatorUse, KernelError> {
         let (now, peak) = (ByteSize::new(self.memory.now.get()), ByteSize::new(self.memory.peak.get()));
-        Ok(AllocatorUse { allocated: now, allocated_peak: peak, reserved: now, reserved_peak: peak })
+        Ok(AllocatorUse {
+            allocated: now,
+            allocated_peak: peak,
+            reserved: now,
+            reserved_peak: peak,
+            workspace: Some(peak.saturating_sub(now)),
+        })
     }
 }
 

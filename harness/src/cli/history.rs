@@ -62,8 +62,7 @@ fn add(arguments: &HistoryAdd, settings: Option<&Settings>) -> Result<u8, Failed
     let new = added.iter().filter(|added| **added == Added::New).count();
     let known = added.len() - new;
     let also = if known > 0 { format!(", {known} were there before") } else { String::new() };
-    let id: String = commit.id.chars().take(10).collect();
-    output::note(&format_args!("{}: {new} added at {id} of {}{also}", path.display(), commit.branch));
+    output::note(&format_args!("{}: {new} added at {} of {}{also}", path.display(), commit.short(), commit.branch));
     Ok(0)
 }
 

@@ -35,6 +35,11 @@ pub enum CallError {
          nothing waits for that", humantime::format_duration(*.0)
     )]
     Late(Duration),
+    #[error(
+        "the kernel wrote to its output while the stream that it is given was held: it works on a stream of its own, which \
+         does not wait for that one; launch on the stream that TVMFFIEnvGetStream gives, or have the other wait for it"
+    )]
+    Unordered,
     #[error("a launch of the kernel cannot be made a CUDA graph: {0}")]
     NoGraph(String),
     #[error(
@@ -69,7 +74,7 @@ impl CallError {
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,
-            Self::Late(_) => ErrorKind::LateWrite,
+            Self::Late(_) | Self::Unordered => ErrorKind::LateWrite,
             Self::Idle => ErrorKind::StaleOutput,
         };
         Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }

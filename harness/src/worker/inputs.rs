@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll::capture::{Argument, MappedFile};
-use plimsoll::kernel::{Call, Kernel};
+use plimsoll::kernel::{Call, looked_up};
 
 use super::error::CallError;
 use super::private::{Arena, PrivateMap};
@@ -126,29 +126,29 @@ impl Inputs {
         Some((map, from..from + storage.bytes as usize))
     }
 
-    /// Has what the kernel will read of its inputs read from the disk at once.
-    fn read_ahead(&self, kernel: &dyn Kernel, call: &CallMessage, bound: &Call<'_>) {
-        kernel.reads(bound, &mut |storage, range| {
-            if let Some((Map::Shared(map), place)) = self.place(&call.storages[storage]) {
-                map.read_ahead(place.start + range.start..place.start + range.end);
+    /// Has the rows that a call looks up read from the disk at once.
+    fn read_ahead(&self, call: &CallMessage, bound: &Call<'_>) {
+        looked_up(bound, &mut |storage, row| {
+            let Some((map, place)) = self.place(&call.storages[storage]) else { return };
+            let range = place.start + row.start..place.start + row.end;
+            match map {
+                Map::Shared(map) => map.read_ahead(range),
+                Map::Private(map) => map.read_ahead(range),
             }
         });
     }
 
-    /// Hands the call to `work`, what `kernel` will read of its inputs on its way from the disk; inputs that shrank meanwhile
-    /// outweigh what the kernel made of them.
+    /// Hands the call to `work`, the rows that it looks up on their way from the disk; inputs that shrank meanwhile outweigh
+    /// what the kernel made of them.
     pub fn with<T>(
         &self,
-        kernel: Option<&dyn Kernel>,
         call: &CallMessage,
         work: impl FnOnce(&Call<'_>) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
         let bytes = |storage| self.place(storage).map_or(&[][..], |(map, place)| &map[place]);
         let storages: Vec<&[u8]> = call.storages.iter().map(bytes).collect();
         let bound = Call { params: &call.params, args: &self.args, storages: &storages, outputs: &call.outputs };
-        if let Some(kernel) = kernel {
-            self.read_ahead(kernel, call, &bound);
-        }
+        self.read_ahead(call, &bound);
         let result = work(&bound);
         for (_, _, map) in &self.files {
             if let Map::Shared(map) = map {

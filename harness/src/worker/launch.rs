@@ -55,20 +55,12 @@ impl Launches {
     }
 
     fn launched(&self, call: &CallMessage, inputs: &Inputs, outputs: &mut Outputs) -> Result<Outcome, CallError> {
-        let (elapsed_ns, leaves) = inputs.with(self.reader(), call, |bound| match &self.kernel {
+        let (elapsed_ns, leaves) = inputs.with(call, |bound| match &self.kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => self.filled(kernel.as_ref(), bound, outputs),
             Loaded::Operator(operator) => self.given(operator.as_ref(), bound, outputs),
         })?;
         let mutated = if self.foreign { inputs.mutated(call)? } else { Vec::new() };
         Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None })
-    }
-
-    /// The kernel, where it may tell what it will read.
-    fn reader(&self) -> Option<&dyn Kernel> {
-        match &self.kernel {
-            Loaded::Own(kernel) | Loaded::Foreign(kernel) => Some(kernel.as_ref()),
-            Loaded::Operator(_) => None,
-        }
     }
 
     /// The time of one launch into the shared memory, poisoned before, and what it left there.
@@ -159,7 +151,7 @@ impl Launches {
         cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
-        let (samples, idle) = inputs.with(self.reader(), call, |bound| self.timed(bound, protocol, cache))?;
+        let (samples, idle) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
             return Ok((samples, again));

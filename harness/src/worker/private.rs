@@ -7,11 +7,13 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
+use rustix::fs::{Advice, fadvise};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
@@ -70,6 +72,12 @@ impl PrivateMap {
         };
         let start = start.map_err(|e| failed(e.into()))?;
         Ok(Self { start, pages, head, bytes, file, offset, in_arena })
+    }
+
+    /// Asks the system to read `range` (bytes of this map) from the disk without waiting for it. A hint.
+    pub fn read_ahead(&self, range: Range<usize>) {
+        let offset = self.offset + (self.head + range.start) as u64;
+        let _ = fadvise(&self.file, offset, NonZeroU64::new(range.len() as u64), Advice::WillNeed);
     }
 
     /// The ranges of the map that are no longer what the file holds, at most one a page.

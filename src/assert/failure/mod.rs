@@ -85,7 +85,7 @@ fn of_heap(heap: &HeapReadings) -> String {
 }
 
 fn calls(count: u64, of: &str) -> String {
-    counted(usize::try_from(count).unwrap_or(usize::MAX), of, &format!("{of}s"))
+    counted(count, of, &format!("{of}s"))
 }
 
 /// Says so where the exact peak is well above every sample, of which alone the kinds are known.

@@ -92,7 +92,6 @@ pub(super) fn activity(phases: &[PhaseReadings]) -> Option<String> {
     let sum = |part: fn(&PhaseReadings) -> Option<u64>| {
         phases.iter().try_fold(0u64, |sum, phase| Some(sum.saturating_add(part(phase)?)))
     };
-    let count = |count: u64, one, many| counted(usize::try_from(count).unwrap_or(usize::MAX), one, many);
     let of = |scope: ActivityScope| match scope {
         ActivityScope::System => "whole system",
         ActivityScope::Cgroup => "control group",
@@ -100,10 +99,10 @@ pub(super) fn activity(phases: &[PhaseReadings]) -> Option<String> {
     let last = phases.last()?.activity;
     let mut facts = Vec::new();
     if let Some(minor) = sum(|phase| phase.activity.minor_faults) {
-        facts.push(count(minor, "minor fault", "minor faults"));
+        facts.push(counted(minor, "minor fault", "minor faults"));
     }
     if let Some(major) = sum(|phase| phase.activity.major_faults) {
-        facts.push(count(major, "major fault", "major faults"));
+        facts.push(counted(major, "major fault", "major faults"));
     }
     if let Some((user, system)) = sum(|phase| phase.activity.cpu_user_ns).zip(sum(|phase| phase.activity.cpu_system_ns))
     {
@@ -121,7 +120,7 @@ pub(super) fn activity(phases: &[PhaseReadings]) -> Option<String> {
     if let Some(kills) = sum(|phase| phase.activity.oom_kills) {
         facts.push(match kills {
             0 => format!("no OOM kill, {}", of(last.oom_kills_of)),
-            kills => format!("{}, {}", count(kills, "OOM kill", "OOM kills"), of(last.oom_kills_of)),
+            kills => format!("{}, {}", counted(kills, "OOM kill", "OOM kills"), of(last.oom_kills_of)),
         });
     }
     (!facts.is_empty()).then(|| facts.join("; "))

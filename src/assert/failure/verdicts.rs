@@ -40,7 +40,7 @@ fn of_memory(verdict: &CeilingVerdict, many_phases: bool) -> String {
     let limit = format!("its {} of {}", if verdict.metric.is_floor() { "floor" } else { "ceiling" }, verdict.limit);
     match (&verdict.reading, verdict.by) {
         (Some(reading), Some(by)) => {
-            let side = if verdict.metric.is_floor() { "below" } else { "above" };
+            let side = verdict.metric.past();
             let share = share(by.bytes(), verdict.limit.bytes());
             let phase = verdict.phase.as_ref().filter(|_| many_phases);
             let phase = phase.map_or(String::new(), |phase| format!(" in phase `{}`", clean(phase)));
@@ -129,7 +129,7 @@ impl Row {
         }
         let cells = [
             mark(verdict.status, name),
-            if verdict.metric.is_floor() { "≥" } else { "≤" }.to_owned(),
+            verdict.metric.sign().to_owned(),
             verdict.limit.to_string(),
             verdict.reading.as_ref().map_or("n/a".to_owned(), |reading| reading.bytes.to_string()),
             verdict.by.map_or(String::new(), |by| by.to_string()),

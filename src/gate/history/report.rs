@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::commit::ten;
 use super::steps::{Step, steps};
 use super::store::Entry;
 use crate::gate::{Subject, Summary};
@@ -50,6 +51,18 @@ pub struct Point {
     pub title: String,
     /// Its values.
     pub values: Summary,
+}
+
+impl Point {
+    /// The commit in as many characters as tell it apart.
+    pub fn short(&self) -> &str {
+        ten(&self.commit)
+    }
+
+    /// The day on which it was made.
+    pub fn day(&self) -> &str {
+        ten(&self.committed)
+    }
 }
 
 impl HistoryReport {

@@ -34,13 +34,6 @@ impl Kernel for Embedding {
         Ok(vec![Arguments::of(call)?.output()])
     }
 
-    fn reads(&self, call: &Call<'_>, visit: &mut dyn FnMut(usize, Range<usize>)) {
-        let Some(Argument::Tensor(weight)) = call.parameter(WEIGHT.0, WEIGHT.1) else { return };
-        if let Ok(arguments) = Arguments::of(call) {
-            arguments.touched_rows(&mut |range| visit(weight.storage, range));
-        }
-    }
-
     fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError> {
         let arguments = Arguments::of(call)?;
         let [output] = outputs else {
@@ -51,6 +44,18 @@ impl Kernel for Embedding {
             return Err(KernelError::OutputSpec { index: 0, expected, given });
         }
         arguments.gather(output.bytes_mut())
+    }
+}
+
+/// Tells which bytes of which storage (by its index in the call) any kernel reads to compute `call`, where that looks few
+/// rows up in a table: who mapped the storages can have them read from the disk together, where a launch would wait for one
+/// after the other. A look-up is known by what the captured call was given and what it gave. Nothing of other calls, for the
+/// system reads ahead by itself where bytes are read in order.
+pub fn looked_up(call: &Call<'_>, visit: &mut dyn FnMut(usize, Range<usize>)) {
+    let Some(Argument::Tensor(weight)) = call.parameter(WEIGHT.0, WEIGHT.1) else { return };
+    let Ok(arguments) = Arguments::of(call) else { return };
+    if matches!(call.outputs, [output] if output.spec == arguments.output()) {
+        arguments.touched_rows(&mut |range| visit(weight.storage, range));
     }
 }
 

@@ -43,9 +43,8 @@ fn card(out: &mut Body, verdict: &CeilingVerdict) {
         Some(bytes) if bytes > 0.0 => Level::At(2.0),
         _ => Level::Empty,
     };
-    let sign = if verdict.metric.is_floor() { "≥" } else { "≤" };
     let figure = reading.map_or("not measured".to_owned(), table::reading);
-    let past = if verdict.metric.is_floor() { "below" } else { "above" };
+    let (sign, past) = (verdict.metric.sign(), verdict.metric.past());
     let by = match (verdict.by, reading) {
         (Some(by), _) => format!(" · <b class=\"bad\">{by} {past}</b>"),
         (None, Some(reading)) if reading.bytes == verdict.limit => " · at the line".to_owned(),
@@ -93,11 +92,7 @@ pub(super) fn verdicts(out: &mut Body, record: &Record) {
     out.push_str("<h2>Verdicts</h2>\n");
     let rows = record.verdicts.iter().map(|verdict| {
         let (class, word) = word(verdict.status);
-        vec![
-            format!("<b class=\"{class} nowrap\">{word}</b>"),
-            format!("<span class=\"nowrap\">{}</span>", escaped(&verdict.subject)),
-            escaped(&verdict.message),
-        ]
+        vec![table::badge(class, word), table::nowrap(&escaped(&verdict.subject)), escaped(&verdict.message)]
     });
     table::stack(out, &[table::words("Verdict"), table::words("Subject"), table::words("Why")], rows);
 }

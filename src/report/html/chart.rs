@@ -8,15 +8,12 @@ use super::axis;
 use super::course::Course;
 use super::layers::{self, Layer};
 use super::lines::{LoadLine, Sea, lines};
-use super::{Body, escaped, path};
+use super::path::{HEIGHT, WIDTH};
+use super::{Body, escaped, path, ticks};
 use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::page::{Level, data, mark};
 use crate::report::terminal::{clean, duration};
-
-/// The coordinates within a plot.
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 400.0;
 
 /// A ceiling this many times above the peak would press the memory flat: it is told above the plot instead.
 const FARTHEST: u64 = 4;
@@ -135,7 +132,7 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
             );
         }
     }
-    let grid: String = ticks.iter().map(|&bytes| format!("M0 {:.1}H{WIDTH}", share(bytes) * HEIGHT)).collect();
+    let grid = path::grid(ticks.iter().map(|&bytes| share(bytes) * HEIGHT));
     let _ = write!(out, "<path class=\"grid\" d=\"{grid}\"/>");
     for layer in layers {
         layer_of(out, course, layer, lines, &|bytes| share(bytes) * HEIGHT);
@@ -228,17 +225,7 @@ fn load_lines(out: &mut Body, lines: &[LoadLine<'_>], top: u64, course: &Course<
 }
 
 fn times(out: &mut Body, course: &Course<'_>) {
-    out.push_str("<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
-    for (at, ns) in axis::times(course.span_ns).into_iter().enumerate() {
-        let share = course.share(ns);
-        // The last would stand out of the page.
-        if share <= 0.97 {
-            let odd = if at % 2 == 0 { "" } else { " odd" };
-            let left = out.left(share);
-            let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", axis::time(ns));
-        }
-    }
-    out.push_str("</div></div>\n");
+    ticks::of_span(out, course.span_ns);
 }
 
 fn legend(out: &mut Body, layers: &[&Layer]) {

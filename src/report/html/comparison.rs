@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::course::Course;
-use super::{Body, axis, escaped, path, strips, table};
+use super::path::{HEIGHT, WIDTH};
+use super::{Body, axis, escaped, path, strips, table, ticks};
 use crate::record::{Change, ChangeKind, Differences, Figures, Record, compare_records};
 use crate::report::terminal::{counted, duration, percent, value_words};
 
@@ -37,18 +38,18 @@ fn beside(out: &mut Body, before: &Record, after: &Record) {
         return;
     }
     let top = top.saturating_add(top / 11);
-    let y = |bytes: u64| (1.0 - bytes.min(top) as f64 / top as f64) * 400.0;
-    let x = |ns: u64| ns as f64 / span as f64 * 1000.0;
+    let y = |bytes: u64| (1.0 - bytes.min(top) as f64 / top as f64) * HEIGHT;
+    let x = |ns: u64| ns as f64 / span as f64 * WIDTH;
     out.push_str("<section class=\"panel\"><div class=\"chart\"><div class=\"scale\" aria-hidden=\"true\">");
     let ticks = axis::bytes(top);
     for &bytes in &ticks {
-        let top = out.top(y(bytes) / 400.0);
+        let top = out.top(y(bytes) / HEIGHT);
         let _ = write!(out, "<span class=\"{top}\">{}</span>", axis::amount(bytes));
     }
-    let grid: String = ticks.iter().map(|&bytes| format!("M0 {:.1}H1000", y(bytes))).collect();
+    let grid = path::grid(ticks.iter().map(|&bytes| y(bytes)));
     let _ = write!(
         out,
-        "</div><div class=\"plot\" role=\"img\" aria-label=\"RSS of both records over time\"><svg viewBox=\"0 0 1000 400\" \
+        "</div><div class=\"plot\" role=\"img\" aria-label=\"RSS of both records over time\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"grid\" d=\"{grid}\"/>"
     );
     for (course, class) in courses.iter().zip(["before", "after"]) {
@@ -56,14 +57,10 @@ fn beside(out: &mut Body, before: &Record, after: &Record) {
         let line = path::outline(levels, x(course.span_ns));
         let _ = write!(out, "<path class=\"{class}\" d=\"{line}\"/>");
     }
-    out.push_str("</svg></div></div>\n<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
-    for (at, ns) in axis::times(span).into_iter().enumerate().filter(|(_, ns)| x(*ns) <= 970.0) {
-        let odd = if at % 2 == 0 { "" } else { " odd" };
-        let left = out.left(x(ns) / 1000.0);
-        let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", axis::time(ns));
-    }
+    out.push_str("</svg></div></div>\n");
+    ticks::of_span(out, span);
     out.push_str(
-        "</div></div>\n<div class=\"legend\"><span><i class=\"before\"></i>first <small>RSS</small></span><span><i \
+        "<div class=\"legend\"><span><i class=\"before\"></i>first <small>RSS</small></span><span><i \
          class=\"after\"></i>second <small>RSS</small></span></div></section>\n",
     );
 }
@@ -143,9 +140,7 @@ fn changes(out: &mut Body, differences: &Differences) {
             &[table::words(""), table::words("field"), table::words("first"), table::words("second")],
             rows,
         );
-        if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            let _ = writeln!(out, "<p class=\"soft\">and {more} more: `plimsoll compare` prints them</p>");
-        }
+        table::more(out, found.len(), SHOWN, ": `plimsoll compare` prints them");
         out.push_str("</details>\n");
     }
 }

@@ -1,12 +1,4 @@
 (() => {
-  const element = (name, style, parent, text) => {
-    const made = document.createElement(name);
-    if (style) made.className = style;
-    if (text !== undefined) made.textContent = text;
-    parent?.appendChild(made);
-    return made;
-  };
-
   for (const plot of document.querySelectorAll(".dots")) {
     const told = JSON.parse(plot.querySelector("script").textContent), dots = [...plot.querySelectorAll("circle")];
     // Along a course the nearest across counts, whatever its height.

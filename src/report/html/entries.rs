@@ -74,9 +74,7 @@ pub(super) fn entries(out: &mut Body, record: &Record) {
         );
     }
     table::table(out, &columns, rows);
-    if let Some(more) = results.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(out, "<p class=\"soft\">and {more} more, in the record</p>");
-    }
+    table::more(out, results.len(), SHOWN, ", in the record");
     if folded {
         out.push_str("</details>\n");
     }
@@ -112,7 +110,7 @@ fn validation(result: &EntryResult) -> String {
 }
 
 fn status(validation: &Validation) -> String {
-    let badge = |class: &str, words: &str| format!("<b class=\"{class} nowrap\">{}</b>", escaped(words));
+    let badge = |class: &str, words: &str| table::badge(class, escaped(words));
     let why = |words: &str| format!("<div class=\"why\">{}</div>", escaped(words));
     match validation.status {
         ValidationStatus::Passed if validation.blindness.is_some_and(|blindness| blindness.any()) => {

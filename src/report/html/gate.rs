@@ -38,7 +38,7 @@ pub(super) fn gate(out: &mut Body, gate: &GateReport) {
 }
 
 fn subject(out: &mut Body, judged: &SubjectVerdict) {
-    let runs = |count: u64| counted(usize::try_from(count).unwrap_or(usize::MAX), "run", "runs");
+    let runs = |count: u64| counted(count, "run", "runs");
     let against = match &judged.baseline {
         Some(baseline) => format!(" against {} of {}", runs(baseline.runs), escaped(&baseline.started)),
         None => String::new(),
@@ -56,8 +56,7 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
     let mut remarks: Vec<Vec<String>> = Vec::new();
     let mut remark = |outcome: Outcome, subject: &str, words: &str| {
         let (_, tone) = gate_word(outcome);
-        let verdict = format!("<b class=\"{} nowrap\">{outcome}</b>", class(tone));
-        remarks.push(vec![verdict, escaped(subject), escaped(words)]);
+        remarks.push(vec![table::badge(class(tone), outcome), escaped(subject), escaped(words)]);
     };
     for change in &judged.conditions {
         let outcome = if change.allowed { Outcome::Pass } else { Outcome::NotComparable };
@@ -70,8 +69,7 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
     judged.note.iter().for_each(|why| remark(Outcome::Inconclusive, "gate", why));
     remarks.extend(judged.verdicts.iter().map(|verdict| {
         let (class, word) = word(verdict.status);
-        let mark = format!("<b class=\"{class} nowrap\">{word}</b>");
-        vec![mark, escaped(&verdict.subject), escaped(&verdict.message)]
+        vec![table::badge(class, word), escaped(&verdict.subject), escaped(&verdict.message)]
     }));
     if !remarks.is_empty() {
         table::stack(out, &["Verdict", "Subject", "Why"].map(table::words), remarks);
@@ -128,7 +126,7 @@ fn row(judged: &FigureVerdict) -> Vec<String> {
     });
     let interval = comparison.and_then(|comparison| comparison.interval);
     vec![
-        format!("<b class=\"{} nowrap\">{}</b>", class(tone), judged.outcome),
+        table::badge(class(tone), judged.outcome),
         escaped(&judged.name),
         comparison.map_or_else(absent, |comparison| drawn(comparison, judged.direction, class(tone))),
         before.map_or_else(absent, say),

@@ -3,16 +3,13 @@
 use std::fmt::Write;
 
 use super::dots::{self, Dot, Told};
+use super::path::{HEIGHT, WIDTH};
 use super::scale::Scale;
-use super::{Body, escaped, page_of, table};
+use super::{Body, escaped, page_of, path, table, ticks};
 use crate::gate::Summary;
 use crate::gate::history::{HistoryReport, Point, Series, Step};
 use crate::record::Direction;
 use crate::report::terminal::{amount, counted, percent};
-
-/// The coordinates within a plot.
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 400.0;
 
 /// So many commits have a tick, where there are more.
 const TICKS: usize = 6;
@@ -39,12 +36,7 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     let longest = report.series.iter().map(|series| &series.points).max_by_key(|points| points.len());
     let span = match longest.map(|points| (&**points, points.first(), points.last())) {
         Some((points, Some(first), Some(last))) => {
-            format!(
-                ", {} from {} to {}",
-                counted(points.len(), "commit", "commits"),
-                day(&first.committed),
-                day(&last.committed)
-            )
+            format!(", {} from {} to {}", counted(points.len(), "commit", "commits"), first.day(), last.day())
         }
         _ => String::new(),
     };
@@ -107,10 +99,10 @@ fn plot(out: &mut Body, series: &Series) {
         escaped(&series.figure),
         counted(points.len(), "commit", "commits")
     );
-    let grid: String = ticks.iter().map(|&tick| format!("M0 {:.1}H{WIDTH}", y(tick) * HEIGHT)).collect();
+    let grid = path::grid(ticks.iter().map(|&tick| y(tick) * HEIGHT));
     let _ = write!(out, "<path class=\"grid\" d=\"{grid}\"/>");
     let place = |at: usize, value: f64| format!("{:.2} {:.1}", across(at, points.len()) * WIDTH, y(value) * HEIGHT);
-    let path = |values: &dyn Fn(&Point) -> f64, backwards: bool| {
+    let course = |values: &dyn Fn(&Point) -> f64, backwards: bool| {
         let mut places: Vec<String> = points.iter().enumerate().map(|(at, point)| place(at, values(point))).collect();
         if backwards {
             places.reverse();
@@ -118,14 +110,14 @@ fn plot(out: &mut Body, series: &Series) {
         places.join("L")
     };
     if points.iter().any(|point| point.values.count > 1) {
-        let (above, below) = (path(&|point| point.values.max, false), path(&|point| point.values.min, true));
+        let (above, below) = (course(&|point| point.values.max, false), course(&|point| point.values.min, true));
         let _ = write!(out, "<path class=\"spread\" d=\"M{above}L{below}Z\"/>");
     }
     levels(out, series, &|value| y(value) * HEIGHT);
     let _ = write!(
         out,
         "<path class=\"trend\" d=\"M{}\"/></svg><svg aria-hidden=\"true\">",
-        path(&|p| p.values.median, false)
+        course(&|point| point.values.median, false)
     );
     let drawn: Vec<Dot<'_>> = points
         .iter()
@@ -180,7 +172,7 @@ fn head(out: &mut Body, series: &Series, last: &Point) {
                 "<span class=\"{}\"><b>{}</b> since {}</span>",
                 class(series, step),
                 escaped(&percent(step.before, step.after)),
-                escaped(&day(&series.points[step.at].committed))
+                escaped(series.points[step.at].day())
             );
         }
         None => out.push_str("<span class=\"soft\">no step</span>"),
@@ -204,11 +196,7 @@ fn levels(out: &mut Body, series: &Series, y: &dyn Fn(f64) -> f64) {
 }
 
 fn class(series: &Series, step: &Step) -> &'static str {
-    let worse = match series.direction {
-        Direction::Lower => step.after > step.before,
-        Direction::Higher => step.after < step.before,
-    };
-    if worse { "bad" } else { "good" }
+    if series.direction.is_worse(step.before, step.after) { "bad" } else { "good" }
 }
 
 /// What is told of the commit at `at`.
@@ -227,20 +215,18 @@ fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
     if let Some(step) = step {
         rows.push(("step of the level", percent(step.before, step.after)));
     }
-    Told::new(&format!("{} · {} {}", short(&point.commit), day(&point.committed), point.title), rows)
+    Told::new(&format!("{} · {} {}", point.short(), point.day(), point.title), rows)
 }
 
 /// A tick a commit, or a few where there are many: its day, or its name where all are of one day.
 fn times(out: &mut Body, points: &[Point]) {
-    out.push_str("<div class=\"times\" aria-hidden=\"true\"><div class=\"track\">");
-    let one_day = points.iter().all(|point| day(&point.committed) == day(&points[0].committed));
+    let one_day = points.iter().all(|point| point.day() == points[0].day());
     let every = points.len().div_ceil(TICKS).max(1);
-    for (number, (at, point)) in points.iter().enumerate().step_by(every).enumerate() {
-        let (left, odd) = (out.left(across(at, points.len())), if number % 2 == 0 { "" } else { " odd" });
-        let words = if one_day { short(&point.commit) } else { day(&point.committed) };
-        let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", escaped(&words));
-    }
-    out.push_str("</div></div>\n");
+    let ticks = points.iter().enumerate().step_by(every).map(|(at, point)| {
+        let words = if one_day { point.short() } else { point.day() };
+        (across(at, points.len()), escaped(words))
+    });
+    ticks::times(out, ticks);
 }
 
 /// A row a step.
@@ -258,18 +244,10 @@ fn steps(out: &mut Body, series: &Series) {
     let rows = series.steps.iter().map(|step| {
         let point = &series.points[step.at];
         vec![
-            format!("<b class=\"{} nowrap\">{}</b>", class(series, step), escaped(&percent(step.before, step.after))),
-            format!(
-                "<code class=\"nowrap\" title=\"{}\">{}</code>",
-                escaped(&point.commit),
-                escaped(&short(&point.commit))
-            ),
-            format!(
-                "<span class=\"nowrap\">{} → {}</span>",
-                amount(step.before, series.unit),
-                amount(step.after, series.unit)
-            ),
-            format!("<span class=\"nowrap\">p {:.3}</span>", step.p),
+            table::badge(class(series, step), escaped(&percent(step.before, step.after))),
+            name(point),
+            table::nowrap(&format!("{} → {}", amount(step.before, series.unit), amount(step.after, series.unit))),
+            table::nowrap(&format!("p {:.3}", step.p)),
             escaped(&point.title),
         ]
     });
@@ -297,31 +275,22 @@ fn commits(out: &mut Body, series: &Series) {
     let rows = series.points.iter().rev().map(|point| {
         let size = |value: f64| amount(value, series.unit);
         vec![
-            format!(
-                "<code class=\"nowrap\" title=\"{}\">{}</code>",
-                escaped(&point.commit),
-                escaped(&short(&point.commit))
-            ),
-            format!("<span class=\"nowrap\">{}</span>", escaped(&day(&point.committed))),
+            name(point),
+            table::nowrap(&escaped(point.day())),
             point.values.count.to_string(),
             size(point.values.median),
             size(point.values.min),
             size(point.values.max),
-            format!("<span class=\"nowrap\">{}</span>", escaped(&point.title)),
+            table::nowrap(&escaped(&point.title)),
         ]
     });
     table::table(out, &columns, rows);
     out.push_str("</details>\n");
 }
 
-/// The first ten characters of a commit's name.
-fn short(commit: &str) -> String {
-    commit.chars().take(10).collect()
-}
-
-/// The day of a time.
-fn day(time: &str) -> String {
-    time.chars().take(10).collect()
+/// The commit in short, and its whole name under the pointer.
+fn name(point: &Point) -> String {
+    format!("<code class=\"nowrap\" title=\"{}\">{}</code>", escaped(&point.commit), escaped(point.short()))
 }
 
 #[cfg(test)]

@@ -15,13 +15,6 @@
     const seconds = Math.round(ns / 1e9), hours = Math.floor(seconds / 3600), minutes = Math.floor(seconds / 60) % 60;
     return (hours ? hours + " h " : "") + (minutes || !hours ? minutes + " min " : "") + (hours ? "" : (seconds % 60) + " s");
   };
-  const element = (name, style, parent, text) => {
-    const made = document.createElement(name);
-    if (style) made.className = style;
-    if (text !== undefined) made.textContent = text;
-    parent?.appendChild(made);
-    return made;
-  };
   const round = (rough) => {
     const power = 10 ** Math.floor(Math.log10(rough));
     return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);

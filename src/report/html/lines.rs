@@ -57,8 +57,8 @@ impl LoadLine<'_> {
 
     /// `peak_rss ≤ 256 MiB`.
     pub(super) fn label(&self) -> String {
-        let sign = if self.verdict.metric.is_floor() { "≥" } else { "≤" };
-        format!("{} {sign} {}", self.verdict.metric, super::axis::amount(self.verdict.limit.bytes()))
+        let metric = self.verdict.metric;
+        format!("{metric} {} {}", metric.sign(), super::axis::amount(self.verdict.limit.bytes()))
     }
 }
 

@@ -26,6 +26,7 @@ mod strips;
 mod table;
 #[cfg(test)]
 mod tests;
+mod ticks;
 mod versus;
 
 use super::page::{Body, Page, escaped};
@@ -69,6 +70,6 @@ fn page(title: &str, mut body: Body, records: &[Record]) -> String {
 
 /// A page with the rules and the script of charts.
 fn page_of(title: &str, body: &Body) -> String {
-    const SCRIPT: &str = concat!(include_str!("hover.js"), include_str!("dots.js"));
+    const SCRIPT: &str = concat!(include_str!("element.js"), include_str!("hover.js"), include_str!("dots.js"));
     Page { title, style: include_str!("html.css"), body, script: SCRIPT }.html()
 }

@@ -25,7 +25,7 @@ pub(super) fn overview(out: &mut Body, records: &[Record]) {
         });
         [
             format!("<a href=\"#record-{}\">{} {}</a>", at + 1, at + 1, escaped(record.semantics.subject())),
-            format!("<b class=\"{} nowrap\">{}</b>", class(outcome.tone), outcome.word),
+            table::badge(class(outcome.tone), outcome.word),
             escaped(&record.started),
             duration(record.wall_ns as f64),
         ]

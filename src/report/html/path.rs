@@ -2,6 +2,15 @@
 
 use std::fmt::Write;
 
+/// The coordinates within a plot.
+pub(super) const WIDTH: f64 = 1000.0;
+pub(super) const HEIGHT: f64 = 400.0;
+
+/// Lines across the plot at the heights `ys`.
+pub(super) fn grid(ys: impl IntoIterator<Item = f64>) -> String {
+    ys.into_iter().map(|y| format!("M0 {y:.1}H{WIDTH}")).collect()
+}
+
 /// The area between the levels and `base`, as far as there are levels; the last one holds to `end`.
 pub(super) fn area(levels: impl IntoIterator<Item = (f64, Option<f64>)>, end: f64, base: f64) -> String {
     let mut path = String::new();

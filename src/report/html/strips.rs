@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::dots::{self, Dot, Told};
 use super::scale::Scale;
-use super::{Body, axis, escaped, lines};
+use super::{Body, axis, escaped, lines, ticks};
 use crate::ceiling::CeilingVerdict;
 use crate::gate::Comparison;
 use crate::record::{Direction, Figure, Record, figures};
@@ -139,10 +139,7 @@ fn strip(out: &mut Body, rows: &[Row<'_>], ceiling: Option<&CeilingVerdict>, com
     }
     dots::told(out, &drawn);
     out.push_str("</div><div class=\"ticks\" aria-hidden=\"true\">");
-    for (at, &tick) in ticks.iter().enumerate() {
-        let (left, odd) = (out.left(scale.share(tick)), if at % 2 == 0 { "" } else { " odd" });
-        let _ = write!(out, "<span class=\"tick{odd} {left}\">{}</span>", scale.words(tick));
-    }
+    ticks::labels(out, ticks.iter().map(|&tick| (scale.share(tick), scale.words(tick))));
     out.push_str("</div></div>\n");
 }
 
@@ -171,9 +168,8 @@ fn bytes(verdict: &CeilingVerdict) -> f64 {
 
 /// `≤ 80 MiB, 18.8 MiB to spare`.
 fn limit(verdict: &CeilingVerdict) -> String {
-    let sign = if verdict.metric.is_floor() { "≥" } else { "≤" };
+    let (sign, past) = (verdict.metric.sign(), verdict.metric.past());
     let limit = axis::amount(verdict.limit.bytes());
-    let past = if verdict.metric.is_floor() { "below" } else { "above" };
     match (verdict.by, &verdict.reading) {
         (Some(by), _) => format!("{sign} {limit}: {by} {past}"),
         (None, Some(reading)) => {
@@ -190,13 +186,10 @@ fn moved(out: &mut Body, comparison: &Comparison, before: f64, direction: Direct
         let _ = write!(out, "<span class=\"soft\">{}</span>", escaped(&change(comparison, before)));
         return;
     };
-    let (worse, better) = match direction {
-        Direction::Lower => (interval.low > 0.0, interval.high < 0.0),
-        Direction::Higher => (interval.high < 0.0, interval.low > 0.0),
-    };
-    let class = if worse {
+    let ends = [interval.low, interval.high];
+    let class = if ends.iter().all(|&end| direction.is_worse(0.0, end)) {
         "bad"
-    } else if better {
+    } else if ends.iter().all(|&end| direction.is_worse(end, 0.0)) {
         "good"
     } else {
         "soft"

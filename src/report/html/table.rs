@@ -60,6 +60,23 @@ pub(super) fn reading(reading: &Reading) -> String {
     format!("<span title=\"{title}\">{}{mark}</span>", reading.bytes)
 }
 
+/// A verdict in a word, in the colour of `class`.
+pub(super) fn badge(class: &str, word: impl std::fmt::Display) -> String {
+    format!("<b class=\"{class} nowrap\">{word}</b>")
+}
+
+/// A cell that stays in one line.
+pub(super) fn nowrap(markup: &str) -> String {
+    format!("<span class=\"nowrap\">{markup}</span>")
+}
+
+/// Says how many of `count` rows are not among the `shown`, and where they are.
+pub(super) fn more(out: &mut Body, count: usize, shown: usize, place: &str) {
+    if let Some(more) = count.checked_sub(shown).filter(|more| *more > 0) {
+        let _ = writeln!(out, "<p class=\"soft\">and {more} more{place}</p>");
+    }
+}
+
 /// What stands where there is no figure.
 pub(super) fn absent() -> String {
     "<span class=\"soft\">–</span>".to_owned()

@@ -51,9 +51,7 @@ pub(super) fn versus(out: &mut Body, record: &Record) {
         ]
     });
     table::table(out, &columns, rows);
-    if let Some(more) = record.results.entries.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(out, "<p class=\"soft\">and {more} more, in the record</p>");
-    }
+    table::more(out, record.results.entries.len(), SHOWN, ", in the record");
 }
 
 /// A logarithmic scale that 1 stands on.

@@ -53,7 +53,7 @@ fn subjects(out: &mut String, subjects: &[&SubjectVerdict]) {
 }
 
 fn subject(out: &mut String, judged: &SubjectVerdict) {
-    let runs = |count: u64| counted(usize::try_from(count).unwrap_or(usize::MAX), "run", "runs");
+    let runs = |count: u64| counted(count, "run", "runs");
     let against = match &judged.baseline {
         Some(baseline) => format!(" against {} of {}", runs(baseline.runs), text(&baseline.started)),
         None => String::new(),

@@ -7,7 +7,7 @@ use super::tables::{ROWS, figure, more, row, titles};
 use crate::bytes::ByteSize;
 use crate::meter::{Metric, worst_reading};
 use crate::record::Record;
-use crate::report::runs::{Shift, end_words, spread};
+use crate::report::runs::{Shift, Spreads, end_words, known};
 use crate::report::summary::Summary;
 use crate::report::terminal::{amount, change, counted, duration, methods, range};
 
@@ -20,19 +20,13 @@ pub(super) fn runs(out: &mut String, record: &Record) {
     if runs.is_empty() {
         return;
     }
-    let known = |metric: &Metric| runs.iter().any(|run| worst_reading(&run.phases, *metric).is_some());
-    let metrics: Vec<Metric> = METRICS.into_iter().filter(known).collect();
+    let metrics = known(METRICS, runs);
     let names = || metrics.iter().map(|metric| metric.name());
     let count = counted(runs.len(), "run", "runs");
     titles(out, &[&*count, "time", "CPU"].into_iter().chain(names()).collect::<Vec<_>>(), 1);
-    let wall = spread(runs.iter().map(|run| Some(run.wall_ns as f64)));
-    let cpu = spread(runs.iter().map(|run| Some(run.cpu_time()?.as_nanos() as f64)));
-    let bytes = metrics
-        .iter()
-        .map(|&metric| spread(runs.iter().map(|run| Some(worst_reading(&run.phases, metric)?.1.bytes.bytes() as f64))));
-    let bytes: Vec<_> = bytes.collect();
+    let Spreads { wall, cpu, bytes } = Spreads::of(runs, &metrics);
     let unknown = || "n/a".to_owned();
-    for (at, title) in ["least", "median", "most"].into_iter().enumerate() {
+    for (at, title) in Spreads::TITLES.into_iter().enumerate() {
         let times = [&wall, &cpu].map(|spread| spread.map_or_else(unknown, |spread| duration(spread[at])));
         let sizes = bytes
             .iter()

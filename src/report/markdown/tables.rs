@@ -57,10 +57,9 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
     }
     titles(out, &["", "ceiling", "phase", "source", "limit", "reading", "margin"], 4);
     for (found, verdict) in &ceilings {
-        let sign = if verdict.metric.is_floor() { "≥" } else { "≤" };
         let reading = verdict.reading.as_ref();
         let margin = match (verdict.by, reading) {
-            (Some(by), _) => format!("**{by} {}**", if verdict.metric.is_floor() { "below" } else { "above" }),
+            (Some(by), _) => format!("**{by} {}**", verdict.metric.past()),
             (None, Some(reading)) => {
                 let spare = reading.bytes.bytes().abs_diff(verdict.limit.bytes());
                 format!("{} to spare", crate::ByteSize::new(spare))
@@ -74,7 +73,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
                 code(verdict.metric.name()),
                 verdict.phase.as_deref().map_or(String::new(), code),
                 reading.map_or(String::new(), |reading| source_words(reading.source)),
-                format!("{sign} {}", verdict.limit),
+                format!("{} {}", verdict.metric.sign(), verdict.limit),
                 reading.map_or("not measured".to_owned(), |reading| reading.bytes.to_string()),
                 margin,
             ],

@@ -193,6 +193,9 @@ fn batching_words(batching: &Batching) -> String {
         Some(cap) => format!("{batches} of at most {cap}, the largest {largest}"),
         None => format!("{batches} without a cap, the largest {largest}"),
     };
+    if let Some(workspace) = batching.batches.iter().filter_map(|batch| batch.workspace).max() {
+        let _ = write!(words, ", of it {workspace} that the kernel takes besides");
+    }
     let over = batching.batches.iter().filter(|batch| batch.over_cap).count();
     if over > 0 && batching.over_cap == OverCap::Alone {
         let _ = write!(words, "; {} over the cap, alone", counted(over, "entry", "entries"));

@@ -1,7 +1,7 @@
 //! What a configuration sets as a terminal document.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::{clean, labelled};
 
 /// The table of `rows`: setting, value and origin; above it the file and its profiles, of which `profile` was chosen.
@@ -27,7 +27,6 @@ pub fn config(
     }
     text.push('\n');
     let columns = [("setting", Align::Left, 0), ("value", Align::Left, 0), ("from", Align::Left, 0)];
-    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
     let row = |[setting, value, from]: &[String; 3]| {
         let style = if from == "default" { palette.dim } else { palette.good };
         vec![Cell::plain(clean(setting)), Cell::plain(clean(value)), Cell::new(clean(from), style)]

@@ -63,7 +63,7 @@ fn processes(phases: &[PhaseReadings]) -> Option<String> {
         .collect();
     let at_least = if exact { "" } else { "at least " };
     let of = if named.is_empty() { String::new() } else { format!("; largest: {}", named.join(", ")) };
-    Some(format!("{at_least}{}{of}", counted(usize::try_from(count).unwrap_or(usize::MAX), "process", "processes")))
+    Some(format!("{at_least}{}{of}", counted(count, "process", "processes")))
 }
 
 fn activity(phases: &[PhaseReadings]) -> Option<String> {

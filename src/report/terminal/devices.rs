@@ -1,7 +1,7 @@
 //! The GPUs of a machine as a terminal document.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::clean;
 use crate::gpu::{DeviceFacts, Devices};
 
@@ -15,7 +15,6 @@ pub fn devices(found: &Devices, screen: &Screen) -> String {
         ("capability", Align::Right, 4),
         ("CUDA", Align::Right, 2),
     ];
-    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
     let told = |value: Option<String>| Cell::plain(value.unwrap_or_else(|| "-".to_owned()));
     let row = |device: &DeviceFacts| {
         let shared = if device.unified { " of the system" } else { "" };

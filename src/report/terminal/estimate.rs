@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, Column, apart};
 use super::text::{LABEL, counted, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::estimate::{Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage};
@@ -188,15 +188,6 @@ impl Shown {
     }
 }
 
-/// `rows` under `columns`, a blank line before them.
-fn table(columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
-    format!(
-        "
-{}",
-        fitted(columns, rows, screen)
-    )
-}
-
 fn memory(estimate: &Estimate, screen: &Screen) -> String {
     let palette = &screen.palette;
     let shown = Shown::of(estimate.peak);
@@ -238,7 +229,7 @@ fn memory(estimate: &Estimate, screen: &Screen) -> String {
             rows.push(row);
         }
     }
-    table(columns, &rows, screen)
+    apart(columns, &rows, screen)
 }
 
 /// The first phase in which a row holds anything.
@@ -260,7 +251,7 @@ fn phases(estimate: &Estimate, screen: &Screen) -> String {
     });
     let mut columns = shown.columns("phase");
     columns.push(Column::new("", Align::Left, 1));
-    table(columns, &rows.collect::<Vec<_>>(), screen)
+    apart(columns, &rows.collect::<Vec<_>>(), screen)
 }
 
 fn ladder(report: &Report, screen: &Screen) -> String {
@@ -297,7 +288,7 @@ fn ladder(report: &Report, screen: &Screen) -> String {
         row.push(Cell::plain(format!("{change} ({})", step.mark.title())));
         row
     });
-    table(columns, &rows.collect::<Vec<_>>(), screen)
+    apart(columns, &rows.collect::<Vec<_>>(), screen)
 }
 
 fn conventions(report: &Report, screen: &Screen) -> String {

@@ -37,7 +37,7 @@ pub fn gate(report: &GateReport, screen: &Screen) -> String {
 
 fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let runs = |runs: u64| counted(runs as usize, "run", "runs");
+    let runs = |runs: u64| counted(runs, "run", "runs");
     let against = match &subject.baseline {
         Some(baseline) => format!(" against {} of {}", runs(baseline.runs), baseline.started),
         None => String::new(),

@@ -2,11 +2,10 @@
 
 use super::judged::figure;
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::{clean, counted, labelled, percent};
 use crate::gate::Subject;
 use crate::gate::history::{HistoryReport, Series, Step};
-use crate::record::Direction;
 
 /// The columns of the plot.
 const PLOT: usize = 24;
@@ -14,7 +13,6 @@ const PLOT: usize = 24;
 /// The subjects of a history and how many records each has.
 pub fn history_subjects(subjects: &[(Subject, u64)], screen: &Screen) -> String {
     let columns = [("subject", Align::Left, 0), ("records", Align::Right, 0)];
-    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
     let row = |(subject, count): &(Subject, u64)| {
         vec![Cell::plain(clean(&subject.to_string())), Cell::plain(count.to_string())]
     };
@@ -46,7 +44,6 @@ fn table(series: &Series, screen: &Screen) -> String {
         ("", Align::Left, 1),
         ("title", Align::Left, 3),
     ];
-    let columns = columns.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
     let medians = || series.points.iter().map(|point| point.values.median);
     let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
     let rows: Vec<Vec<Cell>> = series
@@ -59,8 +56,8 @@ fn table(series: &Series, screen: &Screen) -> String {
             let style = series.steps.iter().find(|step| step.at == at).map(|step| step_style(series, step, palette));
             let mark = if style.is_some() { "◆ " } else { "  " };
             vec![
-                Cell::plain(clean(&point.commit).chars().take(10).collect::<String>()),
-                Cell::new(point.committed.chars().take(10).collect::<String>(), palette.dim),
+                Cell::plain(clean(point.short())),
+                Cell::new(point.day(), palette.dim),
                 Cell::new(point.values.count.to_string(), palette.dim),
                 Cell::plain(figure(value, series.unit)),
                 Cell::plain(before.map_or_else(|| "-".to_owned(), |before| percent(before, value))),
@@ -80,15 +77,8 @@ fn bar(value: f64, least: f64, most: f64) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-fn is_worse(series: &Series, step: &Step) -> bool {
-    match series.direction {
-        Direction::Lower => step.after > step.before,
-        Direction::Higher => step.after < step.before,
-    }
-}
-
 fn step_style(series: &Series, step: &Step, palette: &Palette) -> anstyle::Style {
-    if is_worse(series, step) { palette.bad } else { palette.good }
+    if series.direction.is_worse(step.before, step.after) { palette.bad } else { palette.good }
 }
 
 /// A line a step, or why there is none.
@@ -104,7 +94,7 @@ fn steps(series: &Series, screen: &Screen) -> String {
         let words = format!(
             "{} at {} ({}): from {} to {}, p {:.3} by permutation",
             percent(step.before, step.after),
-            point.commit.chars().take(10).collect::<String>(),
+            point.short(),
             point.title,
             figure(step.before, series.unit),
             figure(step.after, series.unit),

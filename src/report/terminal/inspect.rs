@@ -7,7 +7,7 @@ use std::path::Path;
 use anstyle::Style;
 
 use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, Column, apart};
 use super::text::{clean, counted, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::inspect::{
@@ -72,7 +72,7 @@ fn table(columns: Vec<Column>, rows: impl ExactSizeIterator<Item = Vec<Cell>>, s
     if rows.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}", fitted(columns, &rows, screen));
+    let mut text = apart(columns, &rows, screen);
     if count > rows.len() {
         let more = format!("… and {} more (--json has them all)", count - rows.len());
         let _ = writeln!(text, " {}", styled(&more, screen.palette.dim));

@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use super::style::Palette;
-use super::table::{Align, Column};
+use super::table::Align;
 use super::text::{duration, number, short};
 use crate::bytes::ByteSize;
 use crate::gate::{Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Outcome, Summary, Unit};
@@ -36,7 +36,7 @@ pub(super) fn verdict_mark(status: VerdictStatus, palette: &Palette) -> (&'stati
 }
 
 /// The columns of a table of judgements, whose first is of what is called `subject`.
-pub(super) fn columns(subject: &'static str) -> Vec<Column> {
+pub(super) fn columns(subject: &'static str) -> [(&'static str, Align, u8); 7] {
     [
         (subject, Align::Left, 0),
         ("before", Align::Right, 3),
@@ -46,8 +46,6 @@ pub(super) fn columns(subject: &'static str) -> Vec<Column> {
         ("allowed", Align::Right, 4),
         ("verdict", Align::Left, 0),
     ]
-    .map(|(title, align, expendable)| Column::new(title, align, expendable))
-    .to_vec()
 }
 
 /// How intervals were found: each way once, with its confidence.

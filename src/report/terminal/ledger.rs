@@ -1,7 +1,7 @@
 //! A ledger as a terminal document: what is there that should not be, and then stage by stage.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, Column, apart};
 use super::text::{LABEL, clean, cut, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
@@ -93,7 +93,7 @@ fn movements(ledger: &Ledger, screen: &Screen) -> String {
     };
     let rows: Vec<_> = ledger.movements.iter().map(row).collect();
     let unit = " bytes a parameter, from reading to reading";
-    format!("{}{}\n", table(columns, &rows, screen), styled(unit, screen.palette.dim))
+    format!("{}{}\n", apart(columns, &rows, screen), styled(unit, screen.palette.dim))
 }
 
 fn excesses(ledger: &Ledger, screen: &Screen) -> String {
@@ -135,16 +135,7 @@ fn excesses(ledger: &Ledger, screen: &Screen) -> String {
         row
     };
     let rows: Vec<_> = ledger.excesses.iter().map(row).collect();
-    table(columns, &rows, screen)
-}
-
-/// `rows` under `columns`, a blank line before them.
-fn table(columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
-    format!(
-        "
-{}",
-        fitted(columns, rows, screen)
-    )
+    apart(columns, &rows, screen)
 }
 
 /// Bytes a parameter, to two digits behind the point.

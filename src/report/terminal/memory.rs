@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::{clean, duration, interval as interval_words, labelled};
 use crate::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
 use crate::report::summary::source_mark;
@@ -37,11 +37,10 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
             [Cell::plain(clean(&phase.phase)), wall].into_iter().chain(cells).chain([spark]).collect()
         })
         .collect();
-    let titles = [("memory", Align::Left, 0), ("time", Align::Right, 7)]
+    let columns = [("memory", Align::Left, 0), ("time", Align::Right, 7)]
         .into_iter()
         .chain(figures.iter().map(|&(_, title, expendable)| (title, Align::Right, expendable)))
         .chain([("RSS over time", Align::Left, 6)]);
-    let columns = titles.map(|(title, align, rank)| Column::new(title, align, rank)).collect();
     let mut text = fitted(columns, &rows, screen);
     text.push_str(&legend(phases, screen));
     text

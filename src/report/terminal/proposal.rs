@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::{clean, counted, labelled};
 use crate::ceiling::trust;
 use crate::gate::{Proposal, ProposedCeiling};
@@ -11,7 +11,7 @@ use crate::gate::{Proposal, ProposedCeiling};
 /// The table of `proposal`: a row a metric with what the runs took and the ceiling, then what is to be known.
 pub fn proposal(proposal: &Proposal, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let titles = [
+    let columns = [
         ("metric", Align::Left, 0),
         ("smallest", Align::Right, 2),
         ("median", Align::Right, 3),
@@ -19,7 +19,6 @@ pub fn proposal(proposal: &Proposal, screen: &Screen) -> String {
         ("ceiling", Align::Right, 0),
         ("source", Align::Left, 4),
     ];
-    let columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
     let rows: Vec<Vec<Cell>> = proposal.ceilings.iter().map(|ceiling| row(ceiling, screen)).collect();
     let mut text = fitted(columns, &rows, screen);
     let runs = counted(proposal.runs as usize, "run", "runs");

@@ -1,7 +1,7 @@
 //! Ceilings that can be lowered, as a terminal document.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::{clean, counted, labelled};
 use crate::gate::{Lowering, Ratchet};
 
@@ -10,7 +10,7 @@ pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = String::new();
     if !ratchet.lowerings.is_empty() {
-        let titles = [
+        let columns = [
             ("test", Align::Left, 0),
             ("metric", Align::Left, 0),
             ("ceiling", Align::Right, 0),
@@ -19,7 +19,6 @@ pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {
             ("lowered to", Align::Right, 0),
             ("place", Align::Left, 1),
         ];
-        let columns: Vec<Column> = titles.map(|(title, align, rank)| Column::new(title, align, rank)).to_vec();
         let rows: Vec<Vec<Cell>> = ratchet.lowerings.iter().map(|lowering| row(lowering, screen)).collect();
         text = fitted(columns, &rows, screen);
         text.push('\n');

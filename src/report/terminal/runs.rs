@@ -2,16 +2,17 @@
 
 use super::memory::marked;
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, fitted};
 use super::text::duration;
 use crate::bytes::ByteSize;
 use crate::meter::{Metric, worst_reading};
 use crate::record::RepeatedRun;
-use crate::report::runs::{end_words, spread};
+use crate::report::runs::{Spreads, end_words, known};
 
 /// More runs than this are told by their least, median and most alone.
 const ROWS: usize = 12;
 
+/// The metrics that have a column, where a run has them.
 const FIGURES: [(Metric, &str, u8); 4] = [
     (Metric::PeakRss, "peak RSS", 0),
     (Metric::PeakAnon, "peak anon", 1),
@@ -21,24 +22,13 @@ const FIGURES: [(Metric, &str, u8); 4] = [
 
 /// The table of `runs`.
 pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
-    let figures: Vec<_> = FIGURES
-        .into_iter()
-        .filter(|&(metric, ..)| runs.iter().any(|run| worst_reading(&run.phases, metric).is_some()))
-        .collect();
+    let metrics = known(FIGURES.map(|(metric, ..)| metric), runs);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     if runs.len() <= ROWS {
-        rows.extend(runs.iter().enumerate().map(|(at, run)| row(at + 1, run, &figures, screen)));
+        rows.extend(runs.iter().enumerate().map(|(at, run)| row(at + 1, run, &metrics, screen)));
     }
-    let of = |value: fn(&RepeatedRun) -> Option<f64>| -> Option<[f64; 3]> { spread(runs.iter().map(value)) };
-    let wall = of(|run| Some(run.wall_ns as f64));
-    let cpu = of(|run| Some(run.cpu_time()?.as_nanos() as f64));
-    let bytes: Vec<_> = figures
-        .iter()
-        .map(|&(metric, ..)| {
-            spread(runs.iter().map(|run| Some(worst_reading(&run.phases, metric)?.1.bytes.bytes() as f64)))
-        })
-        .collect();
-    for (at, title) in ["least", "median", "most"].into_iter().enumerate() {
+    let Spreads { wall, cpu, bytes } = Spreads::of(runs, &metrics);
+    for (at, title) in Spreads::TITLES.into_iter().enumerate() {
         let time =
             |spread: &Option<[f64; 3]>| Cell::plain(spread.map_or("n/a".to_owned(), |spread| duration(spread[at])));
         let size = |spread: &Option<[f64; 3]>| {
@@ -48,17 +38,18 @@ pub(super) fn runs(runs: &[RepeatedRun], screen: &Screen) -> String {
         let cells = [Cell::new(title, screen.palette.heading), time(&wall), time(&cpu)];
         rows.push(cells.into_iter().chain(bytes.iter().map(size)).chain([Cell::plain("")]).collect());
     }
+    let titles = FIGURES.into_iter().filter(|(metric, ..)| metrics.contains(metric));
     let columns = [("run", Align::Left, 0), ("time", Align::Right, 2), ("CPU", Align::Right, 6)]
         .into_iter()
-        .chain(figures.iter().map(|&(_, title, rank)| (title, Align::Right, rank)))
+        .chain(titles.map(|(_, title, rank)| (title, Align::Right, rank)))
         .chain([("end", Align::Left, 7)]);
-    fitted(columns.map(|(title, align, rank)| Column::new(title, align, rank)).collect(), &rows, screen)
+    fitted(columns, &rows, screen)
 }
 
-fn row(number: usize, run: &RepeatedRun, figures: &[(Metric, &str, u8)], screen: &Screen) -> Vec<Cell> {
+fn row(number: usize, run: &RepeatedRun, metrics: &[Metric], screen: &Screen) -> Vec<Cell> {
     let palette = &screen.palette;
     let cpu = run.cpu_time().map_or("n/a".to_owned(), |time| duration(time.as_nanos() as f64));
-    let cells = figures.iter().map(|&(metric, ..)| match worst_reading(&run.phases, metric) {
+    let cells = metrics.iter().map(|&metric| match worst_reading(&run.phases, metric) {
         Some((_, reading)) => Cell::plain(marked(reading)),
         None => Cell::new("n/a ", palette.warn),
     });

@@ -1,7 +1,7 @@
 //! A memory snapshot: why it ran out, what the memory was used for, how it is fragmented; and what changed between two.
 
 use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
+use super::table::{Align, Cell, apart};
 use super::text::{LABEL, clean, counted, duration, labelled, styled};
 use crate::bytes::ByteSize;
 use crate::diagnose::snapshot::{
@@ -158,12 +158,6 @@ fn bands(bands: &[Band], total: ByteSize, screen: &Screen) -> String {
     labelled("used for", screen.palette.dim, &format!("{}, {source}", each.join(", ")), LABEL, screen)
 }
 
-/// A table of rows whose columns are made as wide as they need to be.
-fn table(titles: &[(&'static str, Align, u8)], rows: &[Vec<Cell>], screen: &Screen) -> String {
-    let columns = titles.iter().map(|&(title, align, rank)| Column::new(title, align, rank)).collect();
-    format!("\n{}", fitted(columns, rows, screen))
-}
-
 fn culprits(culprits: &[Culprit], total: ByteSize, stacks: u64, screen: &Screen) -> String {
     let rows: Vec<Vec<Cell>> = culprits
         .iter()
@@ -185,7 +179,7 @@ fn culprits(culprits: &[Culprit], total: ByteSize, stacks: u64, screen: &Screen)
         ("blocks", Align::Right, 3),
         ("for", Align::Left, 2),
     ];
-    let mut text = table(&titles, &rows, screen);
+    let mut text = apart(titles, &rows, screen);
     if stacks as usize > rows.len() {
         let more = counted(stacks as usize - rows.len(), "more stack", "more stacks");
         text.push_str(&labelled("", screen.palette.dim, &more, 0, screen));
@@ -242,7 +236,7 @@ fn groups(groups: &[SegmentGroup], screen: &Screen) -> String {
         ("largest fit", Align::Right, 0),
         ("scattered", Align::Right, 2),
     ];
-    if rows.is_empty() { String::new() } else { table(&titles, &rows, screen) }
+    if rows.is_empty() { String::new() } else { apart(titles, &rows, screen) }
 }
 
 /// What changed between two snapshots, by stack.
@@ -265,7 +259,7 @@ pub fn snapshot_difference(difference: &Difference, screen: &Screen) -> String {
         ("after", Align::Right, 1),
         ("blocks", Align::Right, 3),
     ];
-    text.push_str(&table(&titles, &rows, screen));
+    text.push_str(&apart(titles, &rows, screen));
     let rest = difference.changed as usize - rows.len();
     let words = format!("{rest} more changed, {} as before", counted(difference.unchanged as usize, "stack", "stacks"));
     text.push_str(&labelled("", palette.dim, &words, 0, screen));

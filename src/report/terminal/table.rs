@@ -39,6 +39,12 @@ impl Column {
     }
 }
 
+impl From<(&'static str, Align, u8)> for Column {
+    fn from((title, align, expendable): (&'static str, Align, u8)) -> Self {
+        Self::new(title, align, expendable)
+    }
+}
+
 /// A cell: clean text and its style.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
@@ -136,7 +142,12 @@ impl Table {
 }
 
 /// The titles and `rows` of a table whose columns are as wide as what stands in them.
-pub(crate) fn fitted(mut columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Screen) -> String {
+pub(crate) fn fitted<C: Into<Column>>(
+    columns: impl IntoIterator<Item = C>,
+    rows: &[Vec<Cell>],
+    screen: &Screen,
+) -> String {
+    let mut columns: Vec<Column> = columns.into_iter().map(Into::into).collect();
     for row in rows {
         columns.iter_mut().zip(row).for_each(|(column, cell)| column.fit(&cell.text));
     }
@@ -144,6 +155,15 @@ pub(crate) fn fitted(mut columns: Vec<Column>, rows: &[Vec<Cell>], screen: &Scre
     let mut text = table.header();
     rows.iter().for_each(|row| text.push_str(&table.row(row)));
     text
+}
+
+/// The same after a blank line.
+pub(super) fn apart<C: Into<Column>>(
+    columns: impl IntoIterator<Item = C>,
+    rows: &[Vec<Cell>],
+    screen: &Screen,
+) -> String {
+    format!("\n{}", fitted(columns, rows, screen))
 }
 
 #[cfg(test)]

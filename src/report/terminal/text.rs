@@ -1,6 +1,6 @@
 //! Pieces of text: clean, measured, cut to a width; figures as people read them.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use anstyle::Style;
 
@@ -134,8 +134,8 @@ pub(crate) fn percent(before: f64, after: f64) -> String {
 }
 
 /// `1 entry`, `2 entries`.
-pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { many })
 }
 
 /// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.

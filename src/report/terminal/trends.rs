@@ -39,7 +39,7 @@ pub(super) fn trends(report: &TelemetryReport, screen: &Screen) -> String {
     ];
     let mut text = fitted(columns, &rows, screen);
     if hidden > 0 {
-        let line = format!("and {} more: --json has them", counted(hidden as usize, "series", "series"));
+        let line = format!("and {} more: --json has them", counted(hidden, "series", "series"));
         text.push_str(&format!(" {}\n", styled(&line, screen.palette.dim)));
     }
     text.push('\n');

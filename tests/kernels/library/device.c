@@ -8,6 +8,7 @@
 int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes);
 void emulated_fault(void);
 int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamSynchronize(void *stream);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 
 typedef struct {
@@ -68,11 +69,38 @@ KERNEL(side_stream) {
   return launched(stream, &work);
 }
 
+/* Launches on a stream of its own. It waits for that, so that a slow machine has done the work when the launch returns, but
+ * not for what is in the stream that it was given. */
+KERNEL(unordered) {
+  static void *stream;
+  READ;
+  if (!stream) cuStreamCreate(&stream, 1);
+  const int code = launched(stream, &work);
+  cuStreamSynchronize(stream);
+  return code;
+}
+
+/* Waits inside of its launch. */
+KERNEL(waits) {
+  READ;
+  const int code = launched(NULL, &work);
+  cuStreamSynchronize(NULL);
+  return code;
+}
+
 /* Writes where it may not at its second launch. */
 KERNEL(faults) {
   static int launches;
   READ;
   if (++launches == 2) emulated_fault();
+  return launched(NULL, &work);
+}
+
+/* Keeps a workspace of 256 KiB, which it allocates at its first launch. */
+KERNEL(workspace) {
+  static uint64_t room;
+  READ;
+  if (!room && cuMemAlloc_v2(&room, 256 << 10)) return kernel_fail("OutOfMemoryError", "CUDA out of memory");
   return launched(NULL, &work);
 }
 

@@ -2,11 +2,13 @@
 
 use std::io;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, TensorSpec};
-use plimsoll::gpu::{CudaCache, CudaClock, DeviceMemory, DeviceUse, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
+use plimsoll::gpu::{
+    CudaCache, CudaClock, DeviceMemory, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream,
+};
 use plimsoll::kernel::{DeviceCall, DeviceRange, Elements, Given, OutputBuffer};
 use plimsoll::run::Placement;
 use plimsoll::timing::{MeasureError, Protocol, Samples, measure};
@@ -26,6 +28,8 @@ pub struct DeviceLaunches {
     ring: Ring,
     stream: Stream,
     arena: Arena,
+    /// Whether the kernel can be launched into a stream that is held: one that waits for it cannot.
+    holds: bool,
 }
 
 /// How the calls of a batch are timed.
@@ -54,7 +58,7 @@ impl DeviceLaunches {
     /// Memory for uploads cannot be had.
     pub fn of(kernel: DeviceKernel, gpu: Rc<Gpu>, index: u32) -> Result<Self, GpuError> {
         let (ring, stream) = (Ring::usual(&gpu)?, Stream::default_of(&gpu));
-        Ok(Self { kernel, gpu, index, ring, stream, arena: Arena::default() })
+        Ok(Self { kernel, gpu, index, ring, stream, arena: Arena::default(), holds: true })
     }
 
     /// Gives the device's memory back, but for what a library has of its own.
@@ -185,7 +189,7 @@ impl DeviceLaunches {
         if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
             return Err(error.into());
         }
-        let (samples, idles) = timed?;
+        let (samples, idles, first) = timed?;
         let changed = changed(&mut self.ring, call, &on.homes)?;
         let mutated = touching(&call.params, &on.args, &changed);
         drop(on);
@@ -195,6 +199,9 @@ impl DeviceLaunches {
         let written = outputs.memory(on.placement.bytes);
         if idles && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON)) {
             return Err(CallError::Idle);
+        }
+        if let Some(device) = &mut again.device {
+            device.growth = device.growth.max(first);
         }
         again.mutated.extend(mutated);
         again.mutated.sort_unstable();
@@ -211,18 +218,29 @@ impl DeviceLaunches {
         Ok(OnDevice::new(call, homes, placement, room))
     }
 
-    fn timed(&mut self, call: &CallMessage, on: &OnDevice, timing: Timing) -> Result<(Samples, bool), CallError> {
+    /// The samples, whether the kernel writes nothing to outputs that it has seen, and what the first launch took of the device.
+    fn timed(
+        &mut self,
+        call: &CallMessage,
+        on: &OnDevice,
+        timing: Timing,
+    ) -> Result<(Samples, bool, Option<ByteSize>), CallError> {
         poison(&self.stream, on)?;
         if !timing.graph {
             let bound = on.call(call, self.index, &self.stream);
             let mut bound = self.kernel.bind(&bound)?;
             let mut launch = || Ok(bound.launch()?);
+            let before = self.gpu.memory()?.used();
+            launch()?;
+            self.gpu.synchronize()?;
+            let growth = self.gpu.memory()?.used().saturating_sub(before);
             let samples = measured(&self.stream, timing.protocol, &mut launch)?;
             if matches!(self.kernel, DeviceKernel::Operator(_)) {
                 // It is given no buffers that it could leave as they are.
-                return Ok((samples, false));
+                return Ok((samples, false, Some(growth)));
             }
-            return Ok((samples, idles(&mut self.ring, &self.stream, on, &mut launch)?));
+            let idles = idles(&mut self.ring, &self.stream, on, mean_ns(&samples), &mut self.holds, &mut launch)?;
+            return Ok((samples, idles, Some(growth)));
         }
         let stream = Stream::new(&self.gpu)?;
         let bound = on.call(call, self.index, &stream);
@@ -237,7 +255,8 @@ impl DeviceLaunches {
         })?;
         let mut replay = || Ok(graph.launch(&stream)?);
         let samples = measured(&stream, timing.protocol, &mut replay)?;
-        Ok((samples, idles(&mut self.ring, &stream, on, &mut replay)?))
+        let idles = idles(&mut self.ring, &stream, on, mean_ns(&samples), &mut self.holds, &mut replay)?;
+        Ok((samples, idles, None))
     }
 }
 
@@ -259,22 +278,62 @@ fn measured(
     })
 }
 
-/// Whether the kernel, launched once more on buffers that it has seen, writes nothing to its outputs.
+/// How long what does not wait for a held stream has to be done.
+const SETTLE: Duration = Duration::from_millis(2);
+/// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
+/// this part of its tolerance of a launch.
+const HELD: f64 = 32.0;
+/// The same in nanoseconds of the device: long launches are fewer.
+const HELD_NS: f64 = 20e6;
+
+/// Launches untimed on buffers that the kernel has seen, its stream held meanwhile: work that does not wait for the stream is
+/// done then, however short it is, and what follows the stream elsewhere is late when it ends. Whether the kernel writes
+/// nothing to its outputs.
 fn idles(
     ring: &mut Ring,
     stream: &Stream,
     on: &OnDevice,
+    mean_ns: f64,
+    holds: &mut bool,
     launch: &mut dyn FnMut() -> Result<(), CallError>,
 ) -> Result<bool, CallError> {
     poison(stream, on)?;
+    let idle = IdleCheck::new(stream.gpu())?;
+    let gate = if *holds { Some(Gate::close(stream)?) } else { None };
     launch()?;
-    stream.gpu().synchronize()?;
-    let mut written = on.room.bytes == 0;
+    let held = || gate.as_ref().is_some_and(Gate::holds);
+    if held() {
+        std::thread::sleep(SETTLE);
+        let early = written(ring, on)?;
+        if early && held() {
+            return Err(CallError::Unordered);
+        }
+        for _ in 1..(HELD_NS / mean_ns).clamp(1.0, HELD) as u32 {
+            launch()?;
+        }
+    }
+    let checked = idle.begin(stream)?;
+    // A kernel that waits for its stream inside of the launch would have every entry wait.
+    *holds = gate.is_some_and(Gate::open);
+    if let Some(late) = idle.finish(stream, checked)? {
+        return Err(CallError::Late(late));
+    }
+    Ok(on.room.bytes > 0 && !written(ring, on)?)
+}
+
+/// Whether anything was written to outputs that were poisoned.
+fn written(ring: &mut Ring, on: &OnDevice) -> Result<bool, CallError> {
+    let mut written = false;
     ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |_, part| {
         written |= part.iter().any(|&byte| byte != OutputBuffer::POISON);
         Ok::<_, CallError>(())
     })?;
-    Ok(!written)
+    Ok(written)
+}
+
+/// The mean of the samples, or no time where there are none.
+fn mean_ns(samples: &Samples) -> f64 {
+    samples.statistics().map_or(0.0, |statistics| statistics.mean_ns)
 }
 
 fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {

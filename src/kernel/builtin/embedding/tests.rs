@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::capture::{Argument, TensorRef};
+use crate::kernel::CapturedOutput;
 
 /// A call of the kernel over storages made for it.
 #[derive(Default)]
@@ -210,4 +211,21 @@ proptest! {
             let _ = case.run();
         }
     }
+}
+
+#[test]
+fn a_look_up_is_known_by_what_it_was_given_and_what_it_gave() {
+    let case = vector(&[2, 0, 9, -1, 3]);
+    let storages: Vec<&[u8]> = case.storages.iter().map(Vec::as_slice).collect();
+    let rows = |shape: &[u64]| {
+        let spec = TensorSpec { dtype: Dtype::U8, shape: shape.to_vec() };
+        let outputs = [CapturedOutput { path: String::new(), spec }];
+        let mut rows = Vec::new();
+        let call = Call { params: &case.params, args: &case.args, storages: &storages, outputs: &outputs };
+        looked_up(&call, &mut |storage, range| rows.push((storage, range)));
+        rows
+    };
+    // An index out of range has no row.
+    assert_eq!(rows(&[5, 3]), [(1, 6..9), (1, 0..3), (1, 9..12)]);
+    assert_eq!(rows(&[5, 4]), [], "another function of parameters of these names");
 }

@@ -1,0 +1,92 @@
+//! [`Gate`]: holds a stream, so that what a kernel does elsewhere is seen by itself.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::error::GpuError;
+use super::stream::Stream;
+
+/// What is put into a stream after a closed gate is not begun until it opens. Dropped, it opens.
+#[derive(Debug)]
+pub struct Gate {
+    latch: Arc<Latch>,
+}
+
+#[derive(Debug, Default)]
+struct Latch {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Closed,
+    Open,
+    /// It opened by itself.
+    GaveWay,
+}
+
+impl Gate {
+    /// How long it holds the stream at most: a kernel that waits for the stream inside of its launch would wait for ever.
+    pub const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// Puts a closed gate into `stream`.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn close(stream: &Stream) -> Result<Self, GpuError> {
+        let latch = Arc::new(Latch::default());
+        let of_stream = Arc::into_raw(Arc::clone(&latch));
+        // SAFETY: the function is called once with this pointer, which it takes back; after a fault it may not be called, and
+        // the process ends.
+        stream.host_function(hold, of_stream.cast_mut().cast()).inspect_err(|_| {
+            // SAFETY: what was refused is not called: the pointer is this call's own.
+            drop(unsafe { Arc::from_raw(of_stream) });
+        })?;
+        Ok(Self { latch })
+    }
+
+    /// Whether it holds the stream still: once it gave way, what was put in after it may be under way.
+    pub fn holds(&self) -> bool {
+        *self.latch.lock() == State::Closed
+    }
+
+    /// Opens it. Whether it had held until now.
+    pub fn open(self) -> bool {
+        self.latch.end(State::Open)
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.latch.end(State::Open);
+    }
+}
+
+impl Latch {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings a closed one to `state`; whether it was closed.
+    fn end(&self, state: State) -> bool {
+        let mut now = self.lock();
+        let closed = *now == State::Closed;
+        if closed {
+            *now = state;
+            self.changed.notify_all();
+        }
+        closed
+    }
+}
+
+/// What holds the stream, on a thread of the driver.
+unsafe extern "C" fn hold(latch: *mut c_void) {
+    // SAFETY: the pointer was made of an `Arc` for this one call.
+    let latch = unsafe { Arc::from_raw(latch.cast_const().cast::<Latch>()) };
+    let closed = |state: &mut State| *state == State::Closed;
+    drop(latch.changed.wait_timeout_while(latch.lock(), Gate::PATIENCE, closed));
+    latch.end(State::GaveWay);
+}
