@@ -159,7 +159,7 @@ class Inputs(backend.Inputs):
 def launched(kernel, inputs, device):
     """One launch, to its end on the device: its output, its nanoseconds, and what it took of the device's memory."""
     torch.cuda.synchronize()
-    before = device.memory()
+    before, live = device.memory(), torch.cuda.memory_allocated(device.index)
     torch.cuda.reset_peak_memory_stats(device.index)
     start = perf_counter_ns()
     output = kernel(*inputs.args)
@@ -175,8 +175,18 @@ def launched(kernel, inputs, device):
         "inputs": inputs.bytes(),
         "outputs": sum(tensor.numel() * tensor.element_size() for tensor in tensors),
         "growth": max(0, device.memory() - before),
-        "allocator": {name: stats.get(key, 0) for name, key in names.items()},
+        "allocator": {**{name: stats.get(key, 0) for name, key in names.items()},
+                      "workspace": max(0, stats.get(names["allocated_peak"], 0) - live - fresh(tensors, inputs))},
     }
+
+
+def fresh(tensors, inputs):
+    """The bytes under outputs that are no inputs."""
+    storages = {storage.data_ptr(): storage.nbytes() for storage in (tensor.untyped_storage() for tensor in tensors)}
+    for room in inputs.rooms:
+        if room is not None:
+            storages.pop(room.data_ptr(), None)
+    return sum(storages.values())
 
 
 class Timing(timing.Timing):

@@ -11,7 +11,8 @@ supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
     {"type":"launch","id":7,"call":CALL}
                             or {..,"device":0}: launch on that GPU; outcomes then have "device":{"inputs":N,"outputs":N,
-                            "growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N}}
+                            "growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,
+                            "workspace":N}}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call

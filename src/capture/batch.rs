@@ -1,7 +1,8 @@
 //! Batches: consecutive entries that are resident together, under a cap in bytes.
 //!
 //! [`plan`] works from headers, before anything is loaded. An entry's inputs and outputs count, and count twice where a
-//! device holds a copy of them; a storage that several entries of a batch share counts once. Planning is greedy: a batch
+//! device holds a copy of them; a storage that several entries of a batch share counts once, and so does what the kernel takes
+//! besides. Planning is greedy: a batch
 //! ends where the next entry would take it over the cap. An entry that is over the cap by itself stands alone and is
 //! marked, or is refused.
 
@@ -20,17 +21,23 @@ use crate::ByteSize;
 pub struct ByteBudget {
     cap: ByteSize,
     device_copy: bool,
+    workspace: ByteSize,
 }
 
 impl ByteBudget {
     /// At most `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
-        Self { cap: ByteSize::new(bytes), device_copy: false }
+        Self { cap: ByteSize::new(bytes), device_copy: false, workspace: ByteSize::ZERO }
     }
 
     /// Counts inputs and outputs twice: a device holds a copy of them in the same memory.
     pub const fn with_device_copy(self) -> Self {
         Self { device_copy: true, ..self }
+    }
+
+    /// Counts what a kernel takes besides, once a batch: its entries are launched one after the other.
+    pub const fn with_workspace(self, workspace: ByteSize) -> Self {
+        Self { workspace, ..self }
     }
 
     /// The cap.
@@ -73,6 +80,8 @@ pub struct Batch {
     pub entries: Range<usize>,
     /// What the batch keeps resident, counted as the budget says.
     pub bytes: ByteSize,
+    /// How much of it is what the kernel takes besides.
+    pub workspace: ByteSize,
     /// The batch is a single entry that exceeds the cap.
     pub over_cap: bool,
 }
@@ -109,14 +118,14 @@ pub fn plan<E: Error + 'static>(
     over_cap: OverCap,
 ) -> Result<Vec<Batch>, BatchError<E>> {
     let mut batches = Vec::new();
-    let mut open = Open::default();
+    let mut open = Open::of(budget);
     for (entry, residency) in residencies.into_iter().enumerate() {
         let residency = residency.map_err(BatchError::Entry)?;
         let mut grown = open.bytes + open.growth(&residency, budget);
         if grown > budget.cap && open.entries.start < entry {
             batches.push(open.close(entry, budget));
             open.entries = entry..entry;
-            grown = open.growth(&residency, budget);
+            grown = open.bytes + open.growth(&residency, budget);
         }
         if grown > budget.cap && over_cap == OverCap::Refuse {
             return Err(BatchError::OverCap { entry, bytes: grown, cap: budget.cap });
@@ -133,7 +142,6 @@ pub fn plan<E: Error + 'static>(
 }
 
 /// The batch being filled.
-#[derive(Default)]
 struct Open {
     entries: Range<usize>,
     bytes: ByteSize,
@@ -141,6 +149,11 @@ struct Open {
 }
 
 impl Open {
+    /// An empty one.
+    fn of(budget: ByteBudget) -> Self {
+        Self { entries: 0..0, bytes: budget.workspace, storages: HashSet::new() }
+    }
+
     /// What an entry adds: its outputs, and the storages that the batch does not hold yet.
     fn growth(&self, residency: &Residency, budget: ByteBudget) -> ByteSize {
         let fresh = residency.storages.iter().filter(|(id, _)| !self.storages.contains(id)).map(|&(_, bytes)| bytes);
@@ -149,8 +162,13 @@ impl Open {
 
     /// Ends the batch before the entry `end` and leaves an empty one.
     fn close(&mut self, end: usize, budget: ByteBudget) -> Batch {
-        let done = std::mem::take(self);
-        Batch { entries: done.entries.start..end, bytes: done.bytes, over_cap: done.bytes > budget.cap }
+        let done = std::mem::replace(self, Self::of(budget));
+        Batch {
+            entries: done.entries.start..end,
+            bytes: done.bytes,
+            workspace: budget.workspace,
+            over_cap: done.bytes > budget.cap,
+        }
     }
 }
 
@@ -185,7 +203,7 @@ mod tests {
     fn resident(entries: &[Residency], budget: ByteBudget) -> u64 {
         let storages: HashMap<_, _> = entries.iter().flat_map(|e| e.storages.iter().cloned()).collect();
         let once = storages.values().copied().sum::<ByteSize>() + entries.iter().map(|e| e.outputs).sum();
-        once.bytes() * if budget.device_copy() { 2 } else { 1 }
+        once.bytes() * if budget.device_copy() { 2 } else { 1 } + budget.workspace.bytes()
     }
 
     #[test]
@@ -202,7 +220,10 @@ mod tests {
     fn a_shared_storage_counts_once_and_a_device_copy_twice() {
         let entries = [entry(&[(0, 100), (1, 10)], 1), entry(&[(0, 100), (2, 10)], 1)];
         let [batch] = &planned(&entries, ByteBudget::new(122))[..] else { panic!("one batch") };
-        assert_eq!(batch, &Batch { entries: 0..2, bytes: ByteSize::new(122), over_cap: false });
+        assert_eq!(
+            batch,
+            &Batch { entries: 0..2, bytes: ByteSize::new(122), workspace: ByteSize::ZERO, over_cap: false }
+        );
         assert_eq!(planned(&entries, ByteBudget::new(121)).len(), 2);
         let [batch] = &planned(&entries, ByteBudget::new(244).with_device_copy())[..] else { panic!("one batch") };
         assert_eq!(batch.bytes, ByteSize::new(244));
@@ -235,8 +256,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn batches_keep_order_and_cap_and_are_greedy(entries in entries(), cap in 0u64..160, copy: bool) {
+        fn batches_keep_order_and_cap_and_are_greedy(
+            entries in entries(), cap in 0u64..160, copy: bool, workspace in 0u64..20,
+        ) {
             let budget = if copy { ByteBudget::new(cap).with_device_copy() } else { ByteBudget::new(cap) };
+            let budget = budget.with_workspace(ByteSize::new(workspace));
             let batches = planned(&entries, budget);
             prop_assert_eq!(&batches, &planned(&entries, budget));
             let covered: Vec<usize> = batches.iter().flat_map(|b| b.entries.clone()).collect();

@@ -106,7 +106,12 @@ pub(super) fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, Entry
 
 /// The same for a kernel that is given its arguments by their names: a parameter that nobody gave is left out, and a
 /// keyword argument that is not in the order comes last.
+///
+/// Without a signature a positional argument has no name but `argN`. The order would lend it that of a keyword of another
+/// entry, which says nothing about where the parameter stands.
 pub(super) fn bind_by_name(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
+    let unsigned = ParameterOrder::of([entry]);
+    let order = if order.source == OrderSource::Signature { order } else { &unsigned };
     let (mut bound, _) = lay_out(entry, order)?;
     for name in std::mem::take(&mut bound.leftover) {
         let (_, value) = entry.kwargs().iter().find(|(known, _)| *known == name).expect("it is one of them");

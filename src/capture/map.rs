@@ -228,6 +228,7 @@ mod tests {
 
     use super::super::error::CaptureErrorKind;
     use super::*;
+    use crate::meter::ProcessMemory;
 
     fn file(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -241,9 +242,7 @@ mod tests {
     }
 
     fn resident_file_kib() -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find(|l| l.starts_with("RssFile")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        ProcessMemory::read(std::process::id()).unwrap().file.unwrap().bytes() / 1024
     }
 
     #[test]

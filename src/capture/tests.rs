@@ -79,6 +79,14 @@ fn by_name_a_gap_is_none_and_unknown_keywords_come_last() {
 }
 
 #[test]
+fn by_name_a_position_has_no_name_where_no_signature_says_it() {
+    let entries = [call(2, &["c"], None, &[]), call(4, &[], None, &[]), call(3, &["c"], None, &[])];
+    let order = ParameterOrder::of(&entries);
+    let by_name = |entry: &Entry| entry.bind_by_name(&order).unwrap().params;
+    assert_eq!(entries.each_ref().map(by_name).concat().join(" "), "arg0 arg1 c arg0 arg1 arg2 arg3 arg0 arg1 arg2 c");
+}
+
+#[test]
 fn without_a_signature_the_order_is_the_first_entry_s_positions_and_then_all_keywords() {
     let entries = [call(2, &["x"], None, &[]), call(2, &["y", "x"], None, &[])];
     let order = ParameterOrder::of(&entries);

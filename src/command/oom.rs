@@ -28,8 +28,7 @@ impl OomWatch {
     /// Whether the kernel has killed a process of the group that was made for the run.
     pub(super) fn own_group(&self) -> Option<String> {
         let own = self.own.as_ref()?;
-        let kills = own.oom_kills().ok()?.filter(|&kills| kills > 0)?;
-        Some(format!("oom_kill of the control group {} rose by {kills}", own.name()))
+        risen(own, 0)
     }
 
     /// What has risen since.
@@ -37,10 +36,7 @@ impl OomWatch {
         let now = OomKills::read().ok().flatten();
         let killed = self.system.zip(now).map_or(0, |(before, now)| now.since(before));
         let system = (killed > 0).then(|| format!("{} rose by {killed}", OomKills::COUNTER));
-        let around = self.around.as_ref().and_then(|(group, before)| {
-            let killed = group.oom_kills().ok()??.saturating_sub(*before);
-            (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))
-        });
+        let around = self.around.as_ref().and_then(|(group, before)| risen(group, *before));
         let groups = self.own.iter().chain(self.around.iter().map(|(group, _)| group));
         OomEvidence {
             own_group: self.own_group().into_iter().collect(),
@@ -50,4 +46,10 @@ impl OomWatch {
             system: system.into_iter().collect(),
         }
     }
+}
+
+/// Says by how much the kills of a group have risen since they were `before`; `None` where they have not.
+fn risen(group: &Cgroup, before: u64) -> Option<String> {
+    let killed = group.oom_kills().ok()??.saturating_sub(before);
+    (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))
 }

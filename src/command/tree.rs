@@ -59,37 +59,38 @@ pub fn end_children() -> usize {
 
 /// The same; also the processor time of those that were reaped, with that of the processes that they had reaped.
 pub(super) fn reap_children() -> (usize, CpuTime) {
-    let own = std::process::id();
     let mut cpu = CpuTime::default();
-    let mut reap = || {
+    let killed = end(&[], |_| {
         while let Some(reaped) = reap_any() {
             cpu = cpu + reaped.cpu;
         }
-    };
-    let below = || {
-        reap();
-        process_tree(own).map_or_else(|_| Vec::new(), |tree| tree.into_iter().filter(|id| id.pid != own).collect())
-    };
-    let killed = kill_all(below);
-    reap();
+    });
     (killed, cpu)
 }
 
 /// As [`end_children`], but for the children `spared` and the processes below them. Their statuses are left to who waits
 /// for them.
 pub fn end_children_but(spared: &[u32]) -> usize {
-    let own = std::process::id();
-    let below = || {
-        let spared: HashSet<ProcessId> = spared.iter().filter_map(|pid| process_tree(*pid).ok()).flatten().collect();
-        let tree = process_tree(own).unwrap_or_default();
-        let others: Vec<_> = tree.into_iter().filter(|id| id.pid != own && !spared.contains(id)).collect();
-        for id in &others {
+    end(spared, |others| {
+        for id in others {
             // Fails for those that are no child of this process.
             let _ = rustix::process::waitpid(Pid::from_raw(id.pid.cast_signed()), WaitOptions::NOHANG);
         }
+    })
+}
+
+/// Kills every process below this one but those `spared` and below; how many were killed. `reap` is given those that are left,
+/// to reap what of them has ended.
+fn end(spared: &[u32], mut reap: impl FnMut(&[ProcessId])) -> usize {
+    let own = std::process::id();
+    let mut below = || {
+        let spared: HashSet<ProcessId> = spared.iter().filter_map(|pid| process_tree(*pid).ok()).flatten().collect();
+        let tree = process_tree(own).unwrap_or_default();
+        let others: Vec<_> = tree.into_iter().filter(|id| id.pid != own && !spared.contains(id)).collect();
+        reap(&others);
         others
     };
-    let killed = kill_all(below);
+    let killed = kill_all(&mut below);
     below();
     killed
 }

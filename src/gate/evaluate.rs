@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use self::figures::{Judge, judge_figure, judge_figures};
 use super::conditions::{Condition, condition_changes};
-use super::judge::{Outcome, judge, judge_pairs};
+use super::judge::{judge, judge_pairs};
 use super::limits::Limits;
+use super::outcome::Outcome;
 use super::report::{BaselineRuns, GateReport, SubjectVerdict};
 use super::runs::{count, failure, worst_ceilings};
 use super::subject::Subject;
@@ -171,10 +172,11 @@ fn against(judged: &mut SubjectVerdict, runs: &[&Record], baseline: &Baseline, r
         .map(|figure| (figure.name.clone(), figure))
         .collect();
     let now = figures_of(runs.iter().copied());
-    let conditions = judged.conditions.clone();
+    let conditions = std::mem::take(&mut judged.conditions);
     judge_figures(judged, &now, &rules.limits, |figure| {
         judge_figure(figure, before.get(&figure.name), &conditions, rules, judge)
     });
+    judged.conditions = conditions;
 }
 
 #[cfg(test)]

@@ -1,81 +1,19 @@
 //! [`judge`]: repeated figures held against those of a baseline.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allowance::Allowance;
 use super::interval::{Interval, Method, fewest, shift};
+use super::outcome::Outcome;
 use super::pairs;
 use super::summary::Summary;
 use crate::bytes::ByteSize;
-use crate::record::{Direction, Unit, VerdictStatus};
+use crate::record::{Direction, Unit};
 
 /// How sure a verdict has to be where nothing else is asked for. Of comparisons of equals, no more than one in two
 /// hundred finds growth where there is none, before the allowance is even looked at.
 pub const DEFAULT_CONFIDENCE: f64 = 0.99;
-
-/// What became of a figure since its baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It did not get worse by more than its allowance.
-    Pass,
-    /// It got better by more than its allowance.
-    Improved,
-    /// It got worse by more than its allowance.
-    Fail,
-    /// The figures are too few or too scattered to tell.
-    Inconclusive,
-    /// The two were measured of different things, or under conditions of which the figure depends.
-    NotComparable,
-}
-
-impl Outcome {
-    /// The exit code of a command that comes to this: 0 where nothing got worse, 1 where something did, 3 where that
-    /// cannot be told.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Pass | Self::Improved => 0,
-            Self::Fail => 1,
-            Self::Inconclusive | Self::NotComparable => 3,
-        }
-    }
-
-    /// As a verdict: what may not be compared is inconclusive.
-    pub const fn status(self) -> VerdictStatus {
-        match self {
-            Self::Pass | Self::Improved => VerdictStatus::Pass,
-            Self::Fail => VerdictStatus::Fail,
-            Self::Inconclusive | Self::NotComparable => VerdictStatus::Inconclusive,
-        }
-    }
-
-    /// What several of them come to: a failure outweighs what cannot be told, and that a pass.
-    pub fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
-        let weight = |outcome: &Self| match outcome {
-            Self::Pass => 0,
-            Self::Improved => 1,
-            Self::NotComparable => 2,
-            Self::Inconclusive => 3,
-            Self::Fail => 4,
-        };
-        outcomes.into_iter().max_by_key(weight).unwrap_or(Self::Pass)
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Pass => "pass",
-            Self::Improved => "improved",
-            Self::Fail => "fail",
-            Self::Inconclusive => "inconclusive",
-            Self::NotComparable => "not comparable",
-        })
-    }
-}
 
 /// The judgement of figures against those of a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -25,6 +25,7 @@ pub mod history;
 mod interval;
 mod judge;
 mod limits;
+mod outcome;
 mod pairs;
 mod propose;
 mod rank;
@@ -45,8 +46,9 @@ pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError
 pub(crate) use evaluate::tests::sample as sample_gate;
 pub use evaluate::{Baseline, Rules, evaluate, evaluate_pairs, is_default};
 pub use interval::{Interval, Method};
-pub use judge::{Comparison, DEFAULT_CONFIDENCE, Outcome, judge, judge_pairs};
+pub use judge::{Comparison, DEFAULT_CONFIDENCE, judge, judge_pairs};
 pub use limits::{Limit, LimitError, Limits};
+pub use outcome::Outcome;
 #[cfg(test)]
 pub(crate) use propose::tests::run as sample_run;
 pub use propose::{Proposal, ProposedCeiling, Unavailable, propose};

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conditions::ConditionChange;
-use super::judge::{Comparison, Outcome};
+use super::judge::Comparison;
+use super::outcome::Outcome;
 use super::subject::Subject;
 use super::summary::Summary;
 use crate::meter::Source;

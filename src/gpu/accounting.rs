@@ -12,9 +12,9 @@ pub struct DeviceUse {
     pub inputs: ByteSize,
     /// Its outputs. Exact.
     pub outputs: ByteSize,
-    /// What the memory in use on the device grew by during it: what the kernel allocated and kept, and whatever other
-    /// programs did meanwhile; what it gave back before it returned is not seen. A lower bound; absent where the driver does
-    /// not tell.
+    /// What the memory in use on the device grew by during it, or during the first launch before the timed ones where that
+    /// was more: what the kernel allocated and kept, and whatever other programs did meanwhile; what it gave back before it
+    /// returned is not seen. A lower bound; absent where the driver does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<ByteSize>,
     /// What PyTorch's allocator held; absent for kernels that are not PyTorch's.
@@ -34,4 +34,15 @@ pub struct AllocatorUse {
     pub reserved: ByteSize,
     /// Taken from the device, at most.
     pub reserved_peak: ByteSize,
+    /// In tensors, at most, beside what was in them before the launch and its outputs; absent where it was not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<ByteSize>,
+}
+
+impl DeviceUse {
+    /// What the kernel took besides its inputs and outputs, by PyTorch's allocator where it is that one's, else by what the
+    /// memory in use grew by.
+    pub fn workspace(&self) -> Option<ByteSize> {
+        self.allocator.and_then(|allocator| allocator.workspace).or(self.growth)
+    }
 }

@@ -74,14 +74,6 @@ impl fmt::Display for Place {
     }
 }
 
-impl TryFrom<String> for Place {
-    type Error = ParsePlaceError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -151,12 +151,11 @@ impl Counters {
     pub(crate) fn since(self, earlier: Self) -> Activity {
         let usage = self.usage.zip(earlier.usage).map(|(now, before)| now - before);
         let pressure = self.pressure.zip(earlier.pressure);
-        let nanoseconds = |ticks: u64| ticks.saturating_mul(1_000_000_000 / ticks_per_second());
         Activity {
             minor_faults: usage.map(|usage| usage.minor_faults),
             major_faults: usage.map(|usage| usage.major_faults),
-            cpu_user_ns: usage.map(|usage| nanoseconds(usage.user_ticks)),
-            cpu_system_ns: usage.map(|usage| nanoseconds(usage.system_ticks)),
+            cpu_user_ns: usage.map(|usage| ticks_ns(usage.user_ticks)),
+            cpu_system_ns: usage.map(|usage| ticks_ns(usage.system_ticks)),
             cpu_source: CpuSource::Tick,
             some_stall_us: pressure.map(|(now, before)| now.some_us.saturating_sub(before.some_us)),
             full_stall_us: pressure
@@ -173,7 +172,11 @@ impl Counters {
 pub(super) fn cpu_of(pid: u32) -> Option<Duration> {
     let usage = Stat::read(pid).ok()?.usage;
     let ticks = usage.user_ticks.saturating_add(usage.system_ticks);
-    Some(Duration::from_nanos(ticks.saturating_mul(1_000_000_000 / ticks_per_second())))
+    Some(Duration::from_nanos(ticks_ns(ticks)))
+}
+
+fn ticks_ns(ticks: u64) -> u64 {
+    ticks.saturating_mul(1_000_000_000 / ticks_per_second())
 }
 
 fn ticks_per_second() -> u64 {

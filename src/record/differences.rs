@@ -1,11 +1,14 @@
 //! [`compare_records`]: what changed between two records.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod values;
+
+use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::values::{added, changes, diff, escape, json, removed};
 use super::document::Record;
 use super::results::EntryResult;
 use super::semantics::{CaptureSemantics, EntrySemantics, Semantics};
@@ -220,73 +223,6 @@ fn memory_deltas(before: &Record, after: &Record) -> Vec<MemoryDelta> {
         }
     }
     deltas
-}
-
-fn changes<T: Serialize>(before: &T, after: &T) -> Vec<Change> {
-    let mut found = Vec::new();
-    diff("", &json(before), &json(after), &mut found);
-    found
-}
-
-/// Adds to `found` where two values differ. Objects are compared field by field, arrays of objects that have a `path`
-/// element by element under it, other arrays as a whole.
-fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Change>) {
-    match (before, after) {
-        _ if before == after => {}
-        (Value::Null, _) => found.push(added(path.to_owned(), after.clone())),
-        (_, Value::Null) => found.push(removed(path.to_owned(), before.clone())),
-        (Value::Object(old), Value::Object(new)) => {
-            for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
-                let below = format!("{path}/{}", escape(key));
-                let field = |fields: &serde_json::Map<String, Value>| fields.get(key).cloned().unwrap_or(Value::Null);
-                diff(&below, &field(old), &field(new), found);
-            }
-        }
-        (Value::Array(old), Value::Array(new)) => match (by_path(old), by_path(new)) {
-            (Some(old), Some(new)) => {
-                for key in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
-                    let element = |elements: &BTreeMap<&str, &Value>| elements.get(key).copied().cloned();
-                    let (old, new) = (element(&old).unwrap_or(Value::Null), element(&new).unwrap_or(Value::Null));
-                    diff(&format!("{path}/{}", escape(key)), &old, &new, found);
-                }
-            }
-            _ => found.push(changed(path, before, after)),
-        },
-        _ => found.push(changed(path, before, after)),
-    }
-}
-
-/// The elements under their `path`, where each has one of its own and their order is that of the paths' first listing.
-fn by_path(elements: &[Value]) -> Option<BTreeMap<&str, &Value>> {
-    let named: BTreeMap<&str, &Value> =
-        elements.iter().map(|element| Some((element.get("path")?.as_str()?, element))).collect::<Option<_>>()?;
-    (named.len() == elements.len()).then_some(named)
-}
-
-fn added(path: String, value: Value) -> Change {
-    Change { path, kind: ChangeKind::Added, before: None, after: Some(value) }
-}
-
-fn removed(path: String, value: Value) -> Change {
-    Change { path, kind: ChangeKind::Removed, before: Some(value), after: None }
-}
-
-fn changed(path: &str, before: &Value, after: &Value) -> Change {
-    Change {
-        path: path.to_owned(),
-        kind: ChangeKind::Changed,
-        before: Some(before.clone()),
-        after: Some(after.clone()),
-    }
-}
-
-fn json<T: Serialize + ?Sized>(value: &T) -> Value {
-    serde_json::to_value(value).expect("the types of a record have text keys and no failing parts")
-}
-
-/// A key as a segment of a JSON pointer (RFC 6901).
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

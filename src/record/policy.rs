@@ -124,15 +124,24 @@ pub struct Batch {
     pub first: usize,
     /// How many entries.
     pub count: usize,
-    /// The bytes that were planned to be resident: inputs, outputs and device copies, shared storages once.
+    /// The bytes that were planned to be resident: inputs, outputs and device copies, shared storages once, and `workspace`.
     pub bytes: ByteSize,
+    /// What the kernel takes on the device besides, at most, as launches before had shown; absent where they had shown nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<ByteSize>,
     /// Whether they exceed the cap, which a single entry may.
     pub over_cap: bool,
 }
 
 impl From<batch::Batch> for Batch {
     fn from(batch: batch::Batch) -> Self {
-        Self { first: batch.entries.start, count: batch.entries.len(), bytes: batch.bytes, over_cap: batch.over_cap }
+        Self {
+            first: batch.entries.start,
+            count: batch.entries.len(),
+            bytes: batch.bytes,
+            workspace: Some(batch.workspace).filter(|bytes| *bytes > ByteSize::ZERO),
+            over_cap: batch.over_cap,
+        }
     }
 }
 
@@ -163,7 +172,14 @@ mod tests {
 
     #[test]
     fn a_planned_batch_is_recorded_with_its_place() {
-        let planned = batch::Batch { entries: 3..7, bytes: ByteSize::mib(9), over_cap: false };
-        assert_eq!(Batch::from(planned), Batch { first: 3, count: 4, bytes: ByteSize::mib(9), over_cap: false });
+        let planned =
+            batch::Batch { entries: 3..7, bytes: ByteSize::mib(9), workspace: ByteSize::ZERO, over_cap: false };
+        let recorded = Batch { first: 3, count: 4, bytes: ByteSize::mib(9), workspace: None, over_cap: false };
+        assert_eq!(Batch::from(planned.clone()), recorded);
+        let workspace = ByteSize::mib(2);
+        assert_eq!(
+            Batch::from(batch::Batch { workspace, ..planned }),
+            Batch { workspace: Some(workspace), ..recorded }
+        );
     }
 }

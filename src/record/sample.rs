@@ -1,4 +1,9 @@
-//! Records for tests: a small `check` of two embedding tables, as a user would get it.
+//! Records for tests: a small `check` of two embedding tables, as a user would get it; what failed, and what was timed in
+//! turns with another, is made of it, and so are the records of commands and tests.
+
+mod failing;
+mod process;
+mod versus;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +21,10 @@ use crate::meter::{
     ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
 };
 use crate::timing::{Protocol, Samples, Statistics};
+
+pub(crate) use failing::failing;
+pub(crate) use process::{command, repeated, repeated_more, test};
+pub(crate) use versus::versus;
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
@@ -93,8 +102,8 @@ pub(crate) fn policy() -> Policy {
             cap: Some(ByteSize::gib(1)),
             over_cap: OverCap::Alone,
             batches: vec![
-                Batch { first: 0, count: 2, bytes: ByteSize::mib(657), over_cap: false },
-                Batch { first: 2, count: 2, bytes: ByteSize::mib(657), over_cap: false },
+                Batch { first: 0, count: 2, bytes: ByteSize::mib(657), workspace: None, over_cap: false },
+                Batch { first: 2, count: 2, bytes: ByteSize::mib(657), workspace: None, over_cap: false },
             ],
         }),
         recycling: Recycling { after: Some(ByteSize::gib(4)), rss_mark: None },
@@ -104,135 +113,6 @@ pub(crate) fn policy() -> Policy {
         sampling_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
     })
-}
-
-/// The record of a kernel that was timed in turns with another, which fails on the last entry: faster on every second
-/// entry, slower on the others, of which one cannot be told.
-pub(crate) fn versus() -> Record {
-    let mut record = record();
-    let pairs = 10.try_into().unwrap();
-    let other = KernelIdentity { name: "lib:./embedding.so".to_owned(), digest: Some("00ff".to_owned()) };
-    capture(&mut record).versus = Some(VersusSemantics { kernel: other, pairs });
-    record.semantics_digest = record.semantics.digest();
-    let interval = |low, high| Some(SpeedupInterval { low, high, confidence: 0.99 });
-    let speedup = |ratio, interval| Speedup {
-        ratio,
-        interval,
-        pairs: 10,
-        method: "shift within pairs, exact Wilcoxon signed-rank interval, of logarithms".to_owned(),
-    };
-    let mut entries = record.results.entries.clone();
-    let mut of_entries = Vec::new();
-    for (result, found) in entries.iter_mut().zip([
-        Some(speedup(1.5, interval(1.48, 1.52))),
-        Some(speedup(0.8, interval(0.79, 0.82))),
-        Some(speedup(1.01, interval(0.98, 1.03))),
-        None,
-    ]) {
-        let profile = result.profile.as_mut().unwrap();
-        match &found {
-            Some(speedup) => {
-                let statistics = profile.statistics.as_mut().unwrap();
-                statistics.mean_ns *= speedup.ratio;
-                let time = record.results.entries[result.index].profile.as_ref().unwrap().statistics.unwrap().mean_ns;
-                let times_ns = vec![[time, time * speedup.ratio]; 10];
-                of_entries.push(Pairs { times_ns, speedup: found });
-            }
-            None => {
-                *profile =
-                    Profile::failed(Failure::new(FailureKind::Exception, "ValueError: no kernel for 1120 columns"));
-                of_entries.push(Pairs::default());
-            }
-        }
-    }
-    record.results.entries[3].profile = Some(Profile::not_run("the other kernel failed on it"));
-    let timing = Aggregation::EntryMeans.aggregate(&entries);
-    let all = Some(speedup(1.17, interval(1.16, 1.18)));
-    record.results.versus = Some(Versus { entries, timing, pairs: of_entries, speedup: all });
-    record
-}
-
-/// The record of a test in a process of its own, which broke a ceiling.
-pub(crate) fn test() -> Record {
-    let semantics = TestSemantics {
-        package: Some("reader".to_owned()),
-        suite: Some("reader".to_owned()),
-        name: "tests::opens_in_constant_memory".to_owned(),
-    };
-    process(Semantics::Test(semantics), "peak_rss = 256 MiB, swap_growth = 0 B")
-}
-
-/// The record of a command that held its ceilings.
-pub(crate) fn command() -> Record {
-    let command = ["python3", "train.py", "--steps", "10"].map(str::to_owned).to_vec();
-    process(Semantics::Command(CommandSemantics { label: "train".to_owned(), command }), "peak_rss = 2 GiB")
-}
-
-/// A command that was run three times, of which the last failed.
-pub(crate) fn repeated() -> Record {
-    let mut record = command();
-    let run = |number: u64, mib: u64, code: i32| {
-        let mut phase = record.phases[0].clone();
-        (phase.timeline, phase.processes, phase.mappings) = Default::default();
-        phase.readings.get_mut(&Metric::PeakRss).unwrap().bytes = ByteSize::mib(mib);
-        phase.wall_ns += number * 1_000_000;
-        RepeatedRun {
-            started_ns: number * 250_000_000,
-            wall_ns: phase.wall_ns + 2_000_000,
-            end: ProcessEnd { exit_code: Some(code), signal: None, cause: EndCause::Exited },
-            phases: vec![phase],
-        }
-    };
-    record.runs = vec![run(0, 46, 0), run(1, 48, 0), run(2, 31, 3)];
-    record.end = Some(record.runs[2].end.clone());
-    record.exit_code = 3;
-    if let Policy::Process(policy) = &mut record.policy {
-        policy.repetition = Some(Repetition { repeat: 3, warmup: 1, keep_going: true });
-    }
-    record
-}
-
-/// A command that was run `count` times, each of which took a little more, and the more the more there are.
-pub(crate) fn repeated_more(count: u64) -> Record {
-    let mut record = repeated();
-    let first = record.runs[0].clone();
-    let run = |number: u64| {
-        let mut run = first.clone();
-        run.started_ns = number * 250_000_000;
-        run.wall_ns += number * 37 % 11 * 1_000_000;
-        let peak = run.phases[0].readings.get_mut(&Metric::PeakRss).unwrap();
-        peak.bytes = ByteSize::new((40 + count) * (1 << 20) + number * 37 % 11 * 409_600);
-        run
-    };
-    record.runs = (0..count).map(run).collect();
-    record.end = Some(first.end.clone());
-    record.exit_code = 0;
-    record
-}
-
-fn process(semantics: Semantics, ceilings: &str) -> Record {
-    let ceilings: crate::ceiling::Ceilings = ceilings.parse().unwrap();
-    let mut record = record();
-    record.phases.truncate(1);
-    record.phases[0].phase = "run".to_owned();
-    record.phases[0].process_count = Some(ProcessCount { count: 7, source: Source::LowerBound });
-    record.policy = Policy::Process(ProcessPolicy {
-        ceilings: ceilings.clone(),
-        enforce: false,
-        timeout_ns: Some(60_000_000_000),
-        sampling_interval_ns: 10_000_000,
-        own_cgroup: false,
-        repetition: None,
-    });
-    record.semantics_digest = semantics.digest();
-    record.semantics = semantics;
-    record.results = Results::default();
-    record.releases = Vec::new();
-    record.end = Some(ProcessEnd { exit_code: Some(0), signal: None, cause: EndCause::Exited });
-    record.verdicts = judge(&record.phases, &ceilings).into_iter().map(Verdict::from).collect();
-    record.exit_code = exit_code(&record.verdicts);
-    record.command = vec!["plimsoll".to_owned(), "run".to_owned()];
-    record
 }
 
 fn environment() -> Environment {
@@ -449,81 +329,5 @@ pub(crate) fn record() -> Record {
         phases,
         end: None,
         exit_code: 0,
-    }
-}
-
-/// A run in which each entry failed in another way, the last one was not reached, and a ceiling broke.
-pub(crate) fn failing() -> Record {
-    let mut record = record();
-    let kinds = FailureKind::ALL;
-    capture(&mut record).entries = (0..kinds.len() + 4).map(entry).collect();
-    record.semantics_digest = record.semantics.digest();
-    let mut results: Vec<EntryResult> = (0..kinds.len() + 4).map(result).collect();
-    for (result, kind) in results.iter_mut().zip(kinds) {
-        let mut failure = Failure::new(kind, message_of(kind));
-        failure.signal = (kind == FailureKind::Signal).then_some(11);
-        failure.exit_code = (kind == FailureKind::Exit).then_some(3);
-        if kind == FailureKind::OomKill {
-            failure.evidence.push("memory.events: oom_kill 0 -> 1".to_owned());
-        }
-        if kind == FailureKind::Exception {
-            failure.detail = Some("Traceback (most recent call last):\n  File \"k.py\", line 3, in launch".to_owned());
-            failure.stderr = Some("k.py: about to divide\n".to_owned());
-        }
-        result.validation = Some(Validation { worker: Some(1), ..Validation::failed(failure.clone()) });
-        result.profile = None;
-    }
-    let count = kinds.len();
-    let blind = Blindness { zeros: true, nan: false, previous: Some(true) };
-    results[count].validation = Some(Validation::compared(vec![mismatching(count)], Some(Blindness::default())));
-    let mut wrong_shape = matching(count + 1);
-    wrong_shape.passed = false;
-    wrong_shape.problem = Some("expected bfloat16 [1, 7, 192], got bfloat16 [7, 192]".to_owned());
-    wrong_shape.elements = None;
-    results[count + 1].validation = Some(Validation::compared(vec![wrong_shape], None));
-    results[count + 2].validation = Some(Validation::compared(vec![matching(count + 2)], Some(blind)));
-    results[count + 2].profile = Some(Profile::failed(Failure::new(FailureKind::DeviceOom, "tried to get 2.00 GiB")));
-    results[count + 3].validation = Some(Validation::not_run("interrupted before it was launched"));
-    results[count + 3].profile = Some(Profile::not_run("interrupted before it was launched"));
-    record.results = Results { entries: results, timing: None, versus: None };
-    record.state = RunState::Interrupted;
-    record.releases[0].proof.recovered = Some(false);
-    for phase in &mut record.phases {
-        phase.readings.remove(&Metric::PeakPss);
-        phase.unavailable.insert(Metric::PeakPss, "/proc/4242/smaps_rollup: Permission denied".to_owned());
-    }
-    let counts = "1 of 19 entries match, 2 do not, 15 failed, 1 was not run";
-    record.verdicts = verdicts(
-        [
-            Verdict::new("validation", VerdictStatus::Fail, counts),
-            Verdict::new("profile", VerdictStatus::Inconclusive, "interrupted"),
-        ],
-        &record.phases,
-        "peak_rss = 768 MiB, peak_pss = 768 MiB",
-    );
-    record.exit_code = exit_code(&record.verdicts);
-    record
-}
-
-fn message_of(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Timeout => "no answer within 60 s",
-        FailureKind::Signal => "worker 1 was ended by SIGSEGV",
-        FailureKind::Exit => "worker 1 ended with status 3 before it answered",
-        FailureKind::Exception => "ZeroDivisionError: division by zero",
-        FailureKind::HostOom => "cannot allocate 64.00 GiB",
-        FailureKind::DeviceOom => "CUDA out of memory: tried to allocate 2.00 GiB",
-        FailureKind::DeviceFault => {
-            "the kernel failed on the device (CUDA_ERROR_ILLEGAL_ADDRESS), seen at cuEventSynchronize"
-        }
-        FailureKind::OomKill => "worker 1 was killed by the kernel for memory",
-        FailureKind::Ceiling => "worker 1 was killed at peak_rss 768.00 MiB",
-        FailureKind::MutatedInput => "the kernel wrote to its input `weight`",
-        FailureKind::StaleOutput => "the output is that of the entry before it",
-        FailureKind::LateWrite => "the output changed after the launch had returned",
-        FailureKind::Unsupported => "padding_idx is not supported",
-        FailureKind::Input => "entry_000009.pt was truncated during the run",
-        FailureKind::ChannelClosed => "worker 1 closed its channel",
-        FailureKind::Cancelled => "interrupted during the launch",
     }
 }

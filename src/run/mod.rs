@@ -20,6 +20,7 @@ mod manifest;
 mod observer;
 mod options;
 mod placement;
+mod plan;
 mod profile;
 mod session;
 mod validate;

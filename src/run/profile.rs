@@ -1,6 +1,5 @@
 //! Profiling: batches capped by bytes, each entry timed by itself.
 
-use crate::capture::batch::Batch;
 use crate::capture::{Bound, Entry};
 use crate::compare::Comparison;
 use crate::gpu::{DeviceUse, GpuState};
@@ -13,13 +12,14 @@ use super::judge::Expected;
 use super::launcher::{Job, Launcher, Timed};
 use super::observer::{Observer, Phase};
 use super::options::Options;
+use super::plan::Plan;
 use super::validate::{CANCELLED, FAIL_FAST};
 
 /// Times every entry of every batch, writing into `results`. An entry that was not validated is not timed: the time of a
 /// wrong answer is none. Where there is a rule, what the kernel gives after it was timed is judged again.
 pub(super) fn profile(
     entries: &mut Entries<'_>,
-    batches: &[Batch],
+    plan: &mut Plan<'_>,
     rule: Option<&Comparison>,
     launcher: &mut dyn Launcher,
     options: &Options,
@@ -28,13 +28,15 @@ pub(super) fn profile(
 ) {
     let mut stopped: Option<&str> = None;
     let mut honesty = Honesty::new(&options.mutates);
-    for (number, batch) in batches.iter().enumerate() {
+    while let Some((number, batch)) = plan.next() {
         let mut loaded: Vec<(usize, Entry, Bound)> = Vec::new();
+        let refused = plan.refused(&batch);
         for index in batch.entries.clone() {
             if observer.cancelled() {
                 stopped = Some(CANCELLED);
             }
-            match stopped.map(str::to_owned).or_else(|| not_validated(&results[index])) {
+            let refused = || refused.clone();
+            match stopped.map(str::to_owned).or_else(|| not_validated(&results[index])).or_else(refused) {
                 Some(reason) => results[index].profile = Some(Profile::not_run(reason)),
                 None => match entries.open(index) {
                     Ok((entry, bound)) => loaded.push((index, entry, bound)),
@@ -70,6 +72,7 @@ pub(super) fn profile(
                 _ => {}
             }
         }
+        plan.learn(&results[batch.entries]);
     }
 }
 

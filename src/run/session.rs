@@ -1,15 +1,15 @@
 //! The whole way of a run: manifest, validation, release, profiling, verdicts, record.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
 use crate::bytes::ByteSize;
 use crate::capture::Capture;
-use crate::capture::batch::{self, Batch, BatchError, ByteBudget};
+use crate::capture::batch::Batch;
 use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
+use crate::gpu::PlaceKind;
 use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
     Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment, Gpu,
@@ -22,6 +22,7 @@ use super::launcher::{Launcher, Launchers};
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
 use super::options::Options;
+use super::plan::{Grouping, Plan};
 use super::{profile, validate, verdicts};
 
 /// Why a run could not begin, or its record not be built. Whatever happens to an entry is a result, not an error.
@@ -78,7 +79,10 @@ pub fn run_against(
     let begin = if options.validate { Phase::Validate } else { Phase::Profile };
     meter.phase(begin.name());
     let planned = manifest(capture, options.digest);
-    let batches = if options.profile { plan(&planned, options)? } else { Vec::new() };
+    let on_device = launchers.kernel.place() != PlaceKind::Cpu;
+    let grouping = if on_device && !options.validate { Grouping::FirstAlone } else { Grouping::Together };
+    let timed = if options.profile { &planned[..] } else { &[] };
+    let mut plan = Plan::new(timed, options, grouping)?;
     let mut semantics = semantics(capture, launchers.kernel, &planned, options);
     semantics.reference = launchers.reference.as_ref().map(|reference| reference.kernel());
     let mut results = no_results(&planned);
@@ -107,7 +111,8 @@ pub fn run_against(
         observer.phase(Phase::Profile, planned.len());
         let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
         let rule = semantics.comparison.as_ref();
-        profile::profile(&mut entries, &batches, rule, launchers.kernel, options, observer, &mut results);
+        plan.learn(&results);
+        profile::profile(&mut entries, &mut plan, rule, launchers.kernel, options, observer, &mut results);
         launchers.kernel.recycle(ReleaseReason::Finished);
     }
     let phases = meter.finish();
@@ -130,7 +135,7 @@ pub fn run_against(
     let timing = semantics.aggregation.and_then(|how| how.aggregate(&results));
     session.record(Ended {
         semantics,
-        batches,
+        batches: plan.into_batches(),
         phases,
         releases,
         gpus: launchers.kernel.gpus(),
@@ -200,18 +205,6 @@ impl<'a> Session<'a> {
             verdicts,
         })
     }
-}
-
-/// The batches of a capture whose entries are resident as `planned` says.
-pub(super) fn plan(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
-    // An entry that could not be read takes no memory; its turn will say why it failed.
-    let residencies = planned.iter().map(|p| Ok::<_, Infallible>(p.residency.clone().unwrap_or_default()));
-    batch::plan(residencies, ByteBudget::from(options.batch_bytes), options.over_cap).map_err(|error| match error {
-        BatchError::OverCap { entry, bytes, cap } => {
-            RunError::OverCap { name: planned[entry].semantics.name.clone(), bytes, cap }
-        }
-        BatchError::Entry(never) => match never {},
-    })
 }
 
 /// What a run of the kernel of `launcher` by itself measures.

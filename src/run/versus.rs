@@ -1,7 +1,6 @@
 //! [`versus`]: two kernels on one capture, validated one after the other, then timed in turns entry by entry.
 
 use crate::capture::Capture;
-use crate::capture::batch::Batch;
 use crate::capture::store::ObjectVerifier;
 use crate::compare::Comparison;
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
@@ -16,11 +15,12 @@ use crate::timing::Samples;
 use super::entries::Entries;
 use super::honesty::Honesty;
 use super::launcher::{Job, Launcher, Launchers, Timed};
-use super::manifest::{Planned, manifest};
+use super::manifest::manifest;
 use super::observer::{Observer, Phase};
 use super::options::Options;
+use super::plan::{Grouping, Plan};
 use super::profile::{no_samples, not_validated, profiled, rechecked};
-use super::session::{Ended, RunError, Session, no_results, plan, semantics};
+use super::session::{Ended, RunError, Session, no_results, semantics};
 use super::validate::{CANCELLED, FAIL_FAST, validate};
 use super::verdicts;
 
@@ -45,7 +45,8 @@ pub fn versus(
     let begin = if options.validate { Phase::Validate } else { Phase::Versus };
     meter.phase(begin.name());
     let planned = manifest(capture, options.digest);
-    let batches = one_by_one(&planned, options)?;
+    // Two workers with a batch each would hold it twice.
+    let mut plan = Plan::new(&planned, options, Grouping::Alone)?;
     let mut semantics = semantics(capture, &*launchers[0], &planned, options);
     let other = launchers[1].kernel();
     let other_name = other.name.clone();
@@ -67,7 +68,14 @@ pub fn versus(
         meter.phase(Phase::Versus.name());
     }
     observer.phase(Phase::Versus, planned.len() * options.pairs.get() as usize);
-    let turns = Turns { rule: rule.as_ref(), options, aggregation };
+    results.iter().for_each(|results| plan.learn(results));
+    let mut batches = Vec::with_capacity(planned.len());
+    let mut refused = Vec::with_capacity(planned.len());
+    while let Some((_, batch)) = plan.next() {
+        refused.push(plan.refused(&batch));
+        batches.push(batch);
+    }
+    let turns = Turns { rule: rule.as_ref(), options, aggregation, refused };
     let pairs = turns.all(&mut entries, launchers, observer, &mut results);
     for launcher in &mut *launchers {
         launcher.recycle(ReleaseReason::Finished);
@@ -110,16 +118,6 @@ pub fn versus(
     })
 }
 
-/// A batch an entry: two workers with a batch each would hold it twice.
-fn one_by_one(planned: &[Planned], options: &Options) -> Result<Vec<Batch>, RunError> {
-    let mut batches = Vec::with_capacity(planned.len());
-    for (at, entry) in planned.iter().enumerate() {
-        let alone = plan(std::slice::from_ref(entry), options)?;
-        batches.extend(alone.into_iter().map(|batch| Batch { entries: at..at + 1, ..batch }));
-    }
-    Ok(batches)
-}
-
 /// The speedup on all entries that have pairs: of the sums of their times, pair by pair.
 fn all_entries(pairs: &[Pairs]) -> Option<Speedup> {
     let timed: Vec<&Pairs> = pairs.iter().filter(|pairs| pairs.speedup.is_some()).collect();
@@ -134,6 +132,8 @@ struct Turns<'a> {
     rule: Option<&'a Comparison>,
     options: &'a Options,
     aggregation: Aggregation,
+    /// Why an entry is not to be timed under the cap.
+    refused: Vec<Option<String>>,
 }
 
 /// What one kernel gave on one entry.
@@ -173,7 +173,7 @@ impl Turns<'_> {
         let count = results[0].len();
         let fresh = |index| Taken {
             sides: [Ok(Side::default()), Ok(Side::default())],
-            reason: not_validated_by_both(results, index),
+            reason: not_validated_by_both(results, index).or_else(|| self.refused[index].clone()),
         };
         let mut taken: Vec<Taken> = (0..count).map(fresh).collect();
         let mut honesty = [Honesty::new(&self.options.mutates), Honesty::new(&self.options.mutates)];

@@ -91,13 +91,46 @@ fn a_storage_that_entries_share_is_uploaded_once() {
     profile.args(["--launches", "3", "--warmup", "1"]);
     let (code, record) = scene.run(on_emulation(&scene, &mut profile));
     assert_eq!(code, 0, "{:#?}", record.results);
-    // Once each for the batch, and once more for each entry's launch at other addresses.
+    // Once each for the first entry, which is alone, and for the batch, and once more for each launch at other addresses.
     let uploads = log(&scene, "upload");
     let count = |bytes| uploads.iter().filter(|&&upload| upload == bytes).count();
-    assert_eq!((count(TABLE), count(INDICES)), (1 + 3, 3 + 3), "{uploads:?}");
+    assert_eq!((count(TABLE), count(INDICES)), (2 + 3, 3 + 3), "{uploads:?}");
     // The table once, the indices, one output, the room for each to move.
     let most = log(&scene, "held").into_iter().max().unwrap();
     assert!(most < 2 * TABLE, "{most} bytes were held");
+}
+
+#[test]
+fn what_a_kernel_takes_besides_counts_to_the_cap_once_a_launch_has_shown_it() {
+    let scene = Scene::new(3);
+    let library = device_kernels(&scene);
+    let (entry, workspace) = (ByteSize::new(TABLE + INDICES + OUTPUT), ByteSize::new(256 << 10));
+    let batches = |record: &Record| {
+        let batching = record.policy.capture().unwrap().batching.clone().unwrap();
+        batching.batches.iter().map(|b| (b.count, b.bytes, b.workspace, b.over_cap)).collect::<Vec<_>>()
+    };
+    let run = |part: &str, kernel: &str, more: &[&str]| {
+        scene.run(command(&scene, part, &library, kernel).arg("--batch-bytes").args(more))
+    };
+    // Room for one entry beside the workspace, and for three without.
+    let (code, record) = run("check", "workspace", &["350KiB"]);
+    assert_eq!((code, batches(&record)), (0, vec![(1, entry + workspace, Some(workspace), false); 3]));
+    let (_, record) = run("check", "embedding", &["350KiB"]);
+    assert_eq!(batches(&record), [(3, entry + entry + entry, None, false)]);
+    // Where nothing was launched before, the first entry shows it.
+    let (code, record) = run("profile", "workspace", &["350KiB"]);
+    let after = (1, entry + workspace, Some(workspace), false);
+    assert_eq!((code, batches(&record)), (0, vec![(1, entry, None, false), after, after]));
+    // An entry that exceeds the cap with it is alone, and said to be, or refused.
+    let (code, record) = run("check", "workspace", &["300KiB"]);
+    assert_eq!((code, batches(&record)), (0, vec![(1, entry + workspace, Some(workspace), true); 3]));
+    let (code, record) = run("check", "workspace", &["300KiB", "--over-cap", "refuse"]);
+    let reason = record.results.entries[0].profile.as_ref().unwrap().not_run.clone().unwrap();
+    assert_eq!(code, 3, "{:#?}", record.verdicts);
+    assert!(
+        reason.contains("with the 256.00 KiB that the kernel takes besides, over the cap of 300.00 KiB"),
+        "{reason}"
+    );
 }
 
 #[test]

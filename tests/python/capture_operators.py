@@ -94,11 +94,26 @@ def calls():
     F.leaky_relu(one, 0.2), F.elu(one), F.hardtanh(one), F.relu6(one), F.mish(one), F.hardswish(one), F.glu(one, 1)
     F.unfold(two, 2), F.fold(torch.randn(2, 16, 35), (8, 6), 2)
     F.pixel_shuffle(two, 2), F.cosine_similarity(one, one.flip(0)), F.logsigmoid(one)
+    # Without a signature a position has no name, whatever other calls give by name.
+    F.conv_transpose3d(three, torch.randn(4, 2, 2, 2, 2), torch.randn(2), 2, (0, 1, 1))
+    F.conv_transpose3d(three, torch.randn(4, 2, 2, 2, 2), torch.randn(2), stride=2, groups=1)
+    F.max_pool1d(one, 3, 1, 1), F.max_pool1d(one, 2, 2, ceil_mode=True), F.avg_pool1d(one, 3, 2, 1, True, False)
+    F.pad(torch.tensor([True, False]), (1, 2), value=True)
+    F.dropout2d(two, 0.3, False), F.grouped_mm(torch.randn(3, 4, 8).bfloat16(), torch.randn(3, 8, 16).bfloat16())
+    for pool, unpool, input in [(F.max_pool2d, F.max_unpool2d, two), (F.max_pool3d, F.max_unpool3d, three[..., :4, :6, :6])]:
+        pooled, indices = pool(input, 2, return_indices=True)
+        unpool(pooled, indices, 2), unpool(pooled, indices, 2, output_size=input.shape)
+    F.fractional_max_pool2d(two, 2, (3, 4), _random_samples=torch.rand(2, 4, 2), return_indices=True)
+    F.fractional_max_pool3d(three, 2, 2, _random_samples=torch.rand(2, 4, 3))
+    F.upsample_nearest(two, (3, 5)), F.upsample_bilinear(two, scale_factor=1.5)
+    bags = torch.tensor([1, 2, 4, 5, 4, 3]), torch.randn(7, 3), torch.tensor([0, 2, 2])
+    F.embedding_bag(*bags), F.embedding_bag(*bags, mode="max"), F.embedding_bag(*bags, mode="sum", padding_idx=4)
+    F.embedding_bag(*bags, mode="sum", per_sample_weights=torch.randn(6), include_last_offset=True)
 
 
 def main():
     torch.manual_seed(0)
-    with torch.no_grad(), capture(f"{sys.argv[1]}/store"):
+    with torch.no_grad(), capture(f"{sys.argv[1]}/store", skip=()):
         Block()(torch.randint(0, 63, (2, 11)))
         Network()(torch.randn(2, 3, 14, 17))
         calls()

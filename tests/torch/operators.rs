@@ -16,7 +16,9 @@ const EXPECTED: &str = "embedding linear conv1d conv2d conv3d conv_transpose1d c
     batch_norm layer_norm group_norm rms_norm instance_norm softmax log_softmax gelu relu silu sigmoid tanh \
     scaled_dot_product_attention pad adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d \
     max_pool2d avg_pool1d avg_pool2d avg_pool3d interpolate one_hot cross_entropy grid_sample affine_grid nll_loss \
-    mse_loss leaky_relu elu hardtanh relu6 mish hardswish glu unfold fold pixel_shuffle cosine_similarity logsigmoid";
+    mse_loss leaky_relu elu hardtanh relu6 mish hardswish glu unfold fold pixel_shuffle cosine_similarity logsigmoid \
+    dropout2d grouped_mm max_unpool2d max_unpool3d fractional_max_pool2d fractional_max_pool3d upsample_nearest \
+    upsample_bilinear embedding_bag";
 /// Functions of Python that are more than one operator.
 const COMPOSED: [&str; 1] = ["normalize"];
 

@@ -87,12 +87,13 @@ unsafe fn has_text_relocations(base: usize, headers: &[libc::Elf64_Phdr]) -> boo
 
 #[cfg(test)]
 mod tests {
+    use plimsoll::ByteSize;
+    use plimsoll::meter::ProcessMemory;
+
     use super::*;
 
-    fn resident() -> usize {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find(|line| line.starts_with("RssFile:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    fn resident() -> ByteSize {
+        ProcessMemory::read(std::process::id()).unwrap().file.unwrap()
     }
 
     #[test]
@@ -100,7 +101,7 @@ mod tests {
         let before = resident();
         let_go();
         let after = resident();
-        assert!(after < before, "{before} KiB, then {after}");
+        assert!(after < before, "{before}, then {after}");
         // Code, constants and the heap are as they were.
         let words: Vec<String> = (0..1000).map(|n| format!("{n:05} {:?}", f64::from(n).sqrt())).collect();
         assert_eq!((words[4].as_str(), words.len()), ("00004 2.0", 1000));

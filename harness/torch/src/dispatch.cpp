@@ -133,6 +133,8 @@ std::optional<IValue> convert(const IValue &value, const c10::Type &type, std::o
     case TypeKind::FloatType:
       if (value.isDouble()) return value;
       if (value.isInt()) return IValue(static_cast<double>(value.toInt()));
+      // A truth value is a number of Python.
+      if (value.isBool()) return IValue(value.toBool() ? 1.0 : 0.0);
       return std::nullopt;
     case TypeKind::IntType:
       if (value.isInt()) return value;

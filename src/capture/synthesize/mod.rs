@@ -36,11 +36,6 @@ pub use plan::Plan;
 pub use planned::PlannedEntry;
 pub use preset::{Preset, TableShape, embedding, gemma4_e2b_gb10};
 pub use stream::EntryStream;
-#[doc(hidden)]
-pub fn bench_fill(d: crate::capture::Dtype) -> impl Fn(u64, &mut [u8]) {
-    let t = content::Table::new(content::Stream::new(0, 0), d);
-    move |o, b| t.fill(o, b)
-}
 
 #[cfg(test)]
 mod tests;

@@ -125,17 +125,16 @@ impl OperatorCall {
             let path = staging.path().join(name);
             let inputs = self.contents(seed, index);
             let mut value = self.entry();
-            let sources = |more: &[Vec<u8>]| -> Vec<Vec<u8>> { inputs.iter().chain(more).cloned().collect() };
-            let save = |value: &EntryValue, storages: &[Vec<u8>]| {
-                let storages: Vec<Source<'_>> = storages.iter().map(|bytes| Source::Bytes(bytes)).collect();
+            let save = |value: &EntryValue, outputs: &[Vec<u8>]| {
+                let storages: Vec<_> = inputs.iter().chain(outputs).map(|bytes| Source::Bytes(bytes)).collect();
                 write_entry(&path, value, &storages, options).map_err(|error| error.at(dir.join(name)))
             };
-            save(&value, &inputs)?;
+            save(&value, &[])?;
             let failed = |reason: String| SynthesizeError::Compute { entry: name.clone(), reason };
             let entry = Entry::open(&path).map_err(|error| failed(error.to_string()))?;
             let (output, outputs) = output(compute(&entry).map_err(failed)?, inputs.len());
             value.output = output;
-            total += save(&value, &sources(&outputs))?;
+            total += save(&value, &outputs)?;
         }
         staging.commit(names.iter().map(String::as_str))?;
         Ok(total)

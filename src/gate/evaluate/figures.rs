@@ -2,8 +2,9 @@
 
 use crate::gate::allowance::Allowance;
 use crate::gate::conditions::ConditionChange;
-use crate::gate::judge::{Comparison, Outcome};
+use crate::gate::judge::Comparison;
 use crate::gate::limits::Limits;
+use crate::gate::outcome::Outcome;
 use crate::gate::report::{FigureVerdict, SubjectVerdict};
 use crate::gate::summary::Summary;
 use crate::meter::Metric;

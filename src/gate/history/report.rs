@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::commit::ten;
 use super::steps::{Step, steps};
-use super::store::{Entry, ten};
+use super::store::Entry;
 use crate::gate::{Subject, Summary};
 use crate::record::{Direction, Figure, Record, Unit, figures_of, timestamp};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
 
+use super::commit::Commit;
 use super::error::HistoryError;
-use crate::gate::baseline::git;
 use crate::gate::{Subject, distilled};
 use crate::record::{MAX_RECORD, Record};
 
@@ -36,40 +36,6 @@ const TABLES: &str = "
     ) STRICT;
     CREATE INDEX runs_in_order ON runs (branch, subject, committed, id);
 ";
-
-/// The commit that a record is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
-    /// Its name: of git the digest, or whatever else orders the work.
-    pub id: String,
-    /// The branch.
-    pub branch: String,
-    /// When it was made, in seconds since 1970.
-    pub committed: i64,
-    /// The first line of its message.
-    pub title: String,
-}
-
-impl Commit {
-    /// The commit that is checked out in the working directory.
-    ///
-    /// # Errors
-    /// [`HistoryError::Commit`] where it is in no repository, or the repository has no commit.
-    pub fn current() -> Result<Self, HistoryError> {
-        let (id, committed, title, branch) = git::head()?;
-        Ok(Self { id, branch, committed, title })
-    }
-
-    /// Its name in as many characters as tell it apart.
-    pub fn short(&self) -> &str {
-        ten(&self.id)
-    }
-}
-
-/// The first ten characters: enough of a digest, and the day of a time.
-pub(super) fn ten(text: &str) -> &str {
-    text.char_indices().nth(10).map_or(text, |(end, _)| &text[..end])
-}
 
 /// A record of the history.
 #[derive(Clone, Debug, PartialEq)]

@@ -96,6 +96,14 @@ KERNEL(faults) {
   return launched(NULL, &work);
 }
 
+/* Keeps a workspace of 256 KiB, which it allocates at its first launch. */
+KERNEL(workspace) {
+  static uint64_t room;
+  READ;
+  if (!room && cuMemAlloc_v2(&room, 256 << 10)) return kernel_fail("OutOfMemoryError", "CUDA out of memory");
+  return launched(NULL, &work);
+}
+
 /* Keeps 1 MiB of the device at every launch. */
 KERNEL(leaks) {
   uint64_t address;

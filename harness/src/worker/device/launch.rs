@@ -195,7 +195,7 @@ impl DeviceLaunches {
         if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
             return Err(error.into());
         }
-        let (samples, idles) = timed?;
+        let (samples, idles, first) = timed?;
         let changed = changed(&mut self.ring, call, &on.homes)?;
         let mutated = touching(&call.params, &on.args, &changed);
         drop(on);
@@ -205,6 +205,9 @@ impl DeviceLaunches {
         let written = outputs.memory(on.placement.bytes);
         if idles && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON)) {
             return Err(CallError::Idle);
+        }
+        if let Some(device) = &mut again.device {
+            device.growth = device.growth.max(first);
         }
         again.mutated.extend(mutated);
         again.mutated.sort_unstable();
@@ -221,15 +224,25 @@ impl DeviceLaunches {
         Ok(OnDevice::new(call, homes, placement, room))
     }
 
-    fn timed(&mut self, call: &CallMessage, on: &OnDevice, timing: Timing) -> Result<(Samples, bool), CallError> {
+    /// The samples, whether the kernel writes nothing to outputs that it has seen, and what the first launch took of the device.
+    fn timed(
+        &mut self,
+        call: &CallMessage,
+        on: &OnDevice,
+        timing: Timing,
+    ) -> Result<(Samples, bool, Option<ByteSize>), CallError> {
         poison(&self.stream, on)?;
         if !timing.graph {
             let bound = on.call(call, self.index, &self.stream);
             let mut launch = self.library.bind_on_device(&bound)?;
             let mut launch = || Ok(launch()?);
+            let before = self.gpu.memory()?.used();
+            launch()?;
+            self.gpu.synchronize()?;
+            let growth = self.gpu.memory()?.used().saturating_sub(before);
             let samples = measured(&self.stream, timing.protocol, &mut launch)?;
             let idles = idles(&mut self.ring, &self.stream, on, mean_ns(&samples), &mut self.holds, &mut launch)?;
-            return Ok((samples, idles));
+            return Ok((samples, idles, Some(growth)));
         }
         let stream = Stream::new(&self.gpu)?;
         let bound = on.call(call, self.index, &stream);
@@ -245,7 +258,7 @@ impl DeviceLaunches {
         let mut replay = || Ok(graph.launch(&stream)?);
         let samples = measured(&stream, timing.protocol, &mut replay)?;
         let idles = idles(&mut self.ring, &stream, on, mean_ns(&samples), &mut self.holds, &mut replay)?;
-        Ok((samples, idles))
+        Ok((samples, idles, None))
     }
 }
 

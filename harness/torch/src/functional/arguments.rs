@@ -29,6 +29,11 @@ impl Arguments {
         arguments
     }
 
+    /// The name of the function.
+    pub fn function(&self) -> &str {
+        &self.function
+    }
+
     /// The argument `name`.
     pub fn get(&self, name: &str) -> Option<&Argument> {
         self.named.iter().find(|(known, _)| known.as_deref() == Some(name)).map(|(_, value)| value)

@@ -56,8 +56,15 @@ pub fn interpolate(from: &mut Arguments, to: &mut Lowered) -> Result<(), KernelE
     Ok(())
 }
 
+/// What Python has deprecated, and computes by `interpolate`.
+pub fn bilinear(from: &mut Arguments, to: &mut Lowered) -> Result<(), KernelError> {
+    from.set("mode", Argument::Str("bilinear".to_owned()));
+    from.set("align_corners", Argument::Bool(true));
+    interpolate(from, to)
+}
+
 /// The sizes or factors `name`; a single one stands for all dimensions.
-fn repeated(from: &mut Arguments, name: &str, dimensions: usize) -> Result<Option<Vec<Argument>>, KernelError> {
+pub fn repeated(from: &mut Arguments, name: &str, dimensions: usize) -> Result<Option<Vec<Argument>>, KernelError> {
     match from.take_given(name) {
         None => Ok(None),
         Some(Argument::List(items) | Argument::Tuple(items)) if items.len() == dimensions => Ok(Some(items)),

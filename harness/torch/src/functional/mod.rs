@@ -6,6 +6,7 @@
 
 mod arguments;
 mod interpolate;
+mod pools;
 mod rules;
 
 use plimsoll::capture::Argument;

@@ -5,7 +5,10 @@ use plimsoll::kernel::KernelError;
 
 use super::Lowered;
 use super::arguments::Arguments;
-use super::interpolate::{interpolate, scalars};
+use super::interpolate::{bilinear, interpolate, scalars};
+use super::pools::{
+    adaptive_indices, adaptive_max_pool, as_the_input, fractional_max_pool, indices, max_pool, max_unpool,
+};
 
 /// How functions are computed.
 pub struct Rule {
@@ -23,7 +26,7 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-type Applied = Result<(), KernelError>;
+pub type Applied = Result<(), KernelError>;
 
 macro_rules! rules {
     ($($functions:literal ($params:literal) $apply:expr;)*) => {
@@ -42,6 +45,9 @@ rules! {
     "softmax log_softmax" ("input dim _stacklevel dtype") softmax;
     "logsigmoid" ("input") |_, to| named(to, "log_sigmoid");
     "dropout alpha_dropout feature_alpha_dropout" ("input p training inplace") dropout;
+    "dropout1d dropout2d dropout3d" ("input p training inplace") |from, to| { named(to, "feature_dropout")?; dropout(from, to) };
+    "embedding_bag" ("input weight offsets max_norm norm_type scale_grad_by_freq mode sparse per_sample_weights \
+        include_last_offset padding_idx") embedding_bag;
     "embedding" ("input weight padding_idx max_norm norm_type scale_grad_by_freq sparse") embedding;
     "batch_norm" ("input running_mean running_var weight bias training momentum eps") batch_norm;
     "instance_norm" ("input running_mean running_var weight bias use_input_stats momentum eps") instance_norm;
@@ -55,11 +61,21 @@ rules! {
     "adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices"
         ("input output_size return_indices") adaptive_indices;
     "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d" ("input output_size") as_the_input;
+    "max_unpool2d max_unpool3d" ("input indices kernel_size stride padding output_size") max_unpool;
+    "fractional_max_pool2d fractional_max_pool3d fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices"
+        ("input kernel_size output_size output_ratio return_indices _random_samples") fractional_max_pool;
+    "upsample_nearest" ("input size scale_factor") interpolate;
+    "upsample_bilinear" ("input size scale_factor") bilinear;
     "interpolate upsample" ("input size scale_factor mode align_corners recompute_scale_factor antialias") interpolate;
     "grid_sample" ("input grid mode padding_mode align_corners") grid_sample;
     "affine_grid" ("theta size align_corners") affine_grid;
     "one_hot" ("tensor num_classes") |from, _| { from.rename("tensor", "self"); Ok(()) };
     "fold" ("input output_size kernel_size dilation padding stride") |from, to| { strided(from); named(to, "col2im") };
+    "grouped_mm" ("mat_a mat_b offs bias out_dtype") |from, to| {
+        from.rename("mat_a", "self");
+        from.rename("mat_b", "mat2");
+        named(to, "_grouped_mm")
+    };
     "unfold" ("input kernel_size dilation padding stride") |from, to| { strided(from); named(to, "im2col") };
     "cross_entropy" ("input target weight size_average ignore_index reduce reduction label_smoothing")
         |from, to| { reduction(from)?; named(to, "cross_entropy_loss") };
@@ -127,6 +143,31 @@ fn embedding(from: &mut Arguments, _: &mut Lowered) -> Applied {
     Ok(())
 }
 
+/// Python gives the first of four results. Of an input of two dimensions it makes the offsets, which are no argument then.
+fn embedding_bag(from: &mut Arguments, to: &mut Lowered) -> Applied {
+    if from.take_given("max_norm").is_some() {
+        return Err(from.refuse("max_norm changes the weight before, by another operator"));
+    }
+    if from.shape("input")?.len() != 1 {
+        return Err(from.refuse("only with an input of one dimension and its offsets is it one operator"));
+    }
+    let mode = from.take_text("mode", "mean")?;
+    let mode = ["sum", "mean", "max"].iter().position(|known| *known == mode);
+    let mode = mode.ok_or_else(|| from.refuse("there is no such mode"))?;
+    from.set("mode", Argument::Int(mode as i64));
+    from.take("norm_type");
+    from.rename("input", "indices");
+    for name in ["scale_grad_by_freq", "sparse", "include_last_offset"] {
+        from.set_default(name, Argument::Bool(false));
+    }
+    for name in ["per_sample_weights", "padding_idx"] {
+        from.set_default(name, Argument::None);
+    }
+    to.overload = Some("padding_idx".to_owned());
+    to.first = true;
+    Ok(())
+}
+
 fn batch_norm(from: &mut Arguments, _: &mut Lowered) -> Applied {
     from.set_default("weight", Argument::None);
     from.set_default("bias", Argument::None);
@@ -146,40 +187,6 @@ fn norm(from: &mut Arguments) -> Applied {
     from.set_default("momentum", Argument::Float(0.1));
     from.set_default("eps", Argument::Float(1e-5));
     from.set("cudnn_enabled", Argument::Bool(true));
-    Ok(())
-}
-
-fn max_pool(from: &mut Arguments, to: &mut Lowered) -> Applied {
-    if from.take_flag("return_indices")? {
-        to.operator.push_str("_with_indices");
-    }
-    Ok(())
-}
-
-fn indices(from: &mut Arguments, _: &mut Lowered) -> Applied {
-    from.take("return_indices");
-    Ok(())
-}
-
-fn adaptive_max_pool(from: &mut Arguments, to: &mut Lowered) -> Applied {
-    to.first = !from.take_flag("return_indices")?;
-    as_the_input(from, to)
-}
-
-fn adaptive_indices(from: &mut Arguments, to: &mut Lowered) -> Applied {
-    to.operator.truncate(to.operator.len() - "_with_indices".len());
-    from.take("return_indices");
-    as_the_input(from, to)
-}
-
-/// A size of None is that of the input.
-fn as_the_input(from: &mut Arguments, _: &mut Lowered) -> Applied {
-    let Some(Argument::List(sizes) | Argument::Tuple(sizes)) = from.get("output_size").cloned() else { return Ok(()) };
-    let shape = from.shape("input")?;
-    let own = shape.len().checked_sub(sizes.len()).map(|skip| &shape[skip..]);
-    let own = own.ok_or_else(|| from.refuse("output_size has more sizes than the input has dimensions"))?;
-    let size = |(size, own): (Argument, &i64)| if size == Argument::None { Argument::Int(*own) } else { size };
-    from.set("output_size", Argument::List(sizes.into_iter().zip(own).map(size).collect()));
     Ok(())
 }
 
