@@ -17,10 +17,17 @@ fi
 # What is small is added without setting up torch again.
 "$venv/bin/python" -c 'import xmlschema' 2>/dev/null ||
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir xmlschema
+# The compiler of CUDA that belongs to this torch: kernels for a GPU are built where there is none, too.
+"$venv/bin/python" -c 'import os, nvidia.cu13 as cu; assert os.path.exists(os.path.join(list(cu.__path__)[0], "bin", "nvcc"))' \
+    2>/dev/null ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir "nvidia-cuda-nvcc==13.0.*" \
+        "nvidia-nvvm==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-runtime==13.0.*"
 PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
 export PLIMSOLL_TORCH_PYTHON
-# load_inline builds with ninja, which it finds on the path.
-export PATH="$(dirname "$PLIMSOLL_TORCH_PYTHON"):$PATH"
+# load_inline builds with ninja, which it finds on the path, as tests find nvcc, and nvcc the libraries of CUDA.
+cuda="$("$PLIMSOLL_TORCH_PYTHON" -c 'import nvidia.cu13; print(list(nvidia.cu13.__path__)[0])')"
+export PATH="$(dirname "$PLIMSOLL_TORCH_PYTHON"):$cuda/bin:$PATH"
+export LIBRARY_PATH="$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
 export TORCH_EXTENSIONS_DIR="$(cd "$target" && pwd)/torch-extensions"
 
 run() { echo "+ $*"; "$@"; }

@@ -14,6 +14,7 @@ mod github_benchmark;
 mod gitlab;
 mod html;
 mod junit;
+mod kernels;
 mod markdown;
 pub mod matrix;
 mod openmetrics;

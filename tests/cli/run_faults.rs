@@ -71,7 +71,9 @@ impl Scene {
         let terminal = File::options().read(true).write(true).open(&name).unwrap();
         let command = self.command(script);
         let mut session = Command::new("setsid");
-        session.args(["--ctty", "--"]).arg(command.get_program()).args(command.get_args());
+        // A test run that was started in the background ignores the keys, and what it starts would.
+        session.args(["--ctty", "--", "env", "--default-signal=INT,HUP,QUIT"]);
+        session.arg(command.get_program()).args(command.get_args());
         session.current_dir(self.dir.path()).env("NO_COLOR", "1");
         session.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap());
         let child = session.stderr(File::create(self.path("report")).unwrap()).spawn().unwrap();

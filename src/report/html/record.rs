@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::course::Course;
 use super::{Body, ceilings, chart, conditions, entries, escaped, memory, strips, versus};
 use crate::record::{Record, Semantics};
+use crate::report::kernels::kernels;
 use crate::report::outcome::{Outcome, Tone, state_words};
 use crate::report::terminal::{duration, machine, words};
 
@@ -50,6 +51,10 @@ fn head(out: &mut Body, record: &Record, at: usize, count: usize) {
     let _ = writeln!(out, "<div class=\"head\"><div><h1>{number}{}</h1>", escaped(record.semantics.subject()));
     if let Semantics::Command(command) = &record.semantics {
         let _ = writeln!(out, "<p><code>{}</code></p>", escaped(&words(&command.command)));
+    }
+    if let Semantics::Capture(semantics) = &record.semantics {
+        let name = |name: &str| format!("<code>{}</code>", escaped(name));
+        let _ = writeln!(out, "<p>{}</p>", kernels(semantics, &name));
     }
     let _ = writeln!(
         out,

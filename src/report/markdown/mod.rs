@@ -14,6 +14,7 @@ use escape::{code, text};
 
 pub use gate::gate;
 
+use super::kernels::kernels;
 use super::outcome::{Outcome, Tone, findings, names, state_words};
 use super::runs::shifts;
 use super::terminal::{duration, machine, words};
@@ -65,6 +66,9 @@ fn one(out: &mut String, record: &Record, name: &str) {
         state_words(record.state),
         duration(record.wall_ns as f64)
     );
+    if let Some(semantics) = record.semantics.capture() {
+        let _ = writeln!(out, "kernel {}\n", kernels(semantics, &code));
+    }
     let findings = findings(record);
     tables::ceilings(out, &findings);
     tables::others(out, &findings);

@@ -6,13 +6,13 @@ use std::fmt::Write;
 use super::entries::EntryTable;
 use super::problems::problems;
 use super::style::Screen;
-use super::text::{LABEL, counted, duration, labelled, short};
+use super::text::{LABEL, counted, duration, labelled};
 use super::versus::versus;
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::OverCap;
-use crate::kernel::KernelIdentity;
 use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, Results, SourceKind};
+use crate::report::kernels::{kernel, place};
 use crate::timing::{MOST_LAUNCHES, Protocol, Stop};
 
 /// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
@@ -28,7 +28,8 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     });
     let mut line = |label: &str, value: &str| text.push_str(&labelled(label, screen.palette.dim, value, LABEL, screen));
     line("capture", &format!("{source}{entries}, {}", semantics.bytes()));
-    line("kernel", &kernel(&semantics.kernel));
+    let kernel = |of| kernel(of, &str::to_owned);
+    line("kernel", &(kernel(&semantics.kernel) + place(semantics)));
     if let Some(versus) = &semantics.versus {
         let pairs = counted(versus.pairs.get() as usize, "pair", "pairs");
         line("versus", &format!("{}, in turns, {pairs} an entry", kernel(&versus.kernel)));
@@ -37,7 +38,10 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
         line("comparison", &comparison.to_string());
     }
     if let Some(reference) = &semantics.reference {
-        line("reference", &format!("{}: the outputs that it gives are expected, not those captured", reference.name));
+        line(
+            "reference",
+            &format!("{}: the outputs that it gives are expected, not those captured", kernel(reference)),
+        );
     }
     if let Some(protocol) = semantics.timing {
         line("timing", &protocol_words(protocol));
@@ -56,13 +60,6 @@ pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Sc
     text.push_str(&problems(&record.results.entries, screen));
     text.push_str(&versus(semantics, record, screen));
     text
-}
-
-fn kernel(kernel: &KernelIdentity) -> String {
-    match &kernel.digest {
-        Some(digest) => format!("{} ({})", kernel.name, short(digest)),
-        None => kernel.name.clone(),
-    }
 }
 
 fn protocol_words(protocol: Protocol) -> String {

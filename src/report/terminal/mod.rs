@@ -62,4 +62,4 @@ pub use snapshot::{snapshot, snapshot_difference};
 pub use style::{Palette, Screen};
 pub(crate) use table::{Align, Cell, Column, Table};
 pub use text::duration;
-pub(crate) use text::{clean, counted, interval, labelled, number, percent, width};
+pub(crate) use text::{clean, counted, interval, labelled, number, percent, short, width};

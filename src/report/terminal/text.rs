@@ -153,7 +153,7 @@ pub(crate) fn labelled(label: &str, style: Style, value: &str, columns: usize, s
 }
 
 /// A digest's first 12 hexadecimal digits, under the name of its function where it has one.
-pub(super) fn short(digest: &str) -> String {
+pub(crate) fn short(digest: &str) -> String {
     let (function, hex) = digest.split_once(':').unwrap_or(("blake3", digest));
     format!("{}:{}", clean(function), clean(&hex.chars().take(12).collect::<String>()))
 }

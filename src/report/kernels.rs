@@ -1,0 +1,62 @@
+//! The kernels of a run on a capture in words: what was launched and where, beside what, and whose outputs were expected.
+
+use super::terminal::short;
+use crate::kernel::KernelIdentity;
+use crate::record::CaptureSemantics;
+
+/// A sentence without its end; what the record says goes through `name`, and the rest is plain.
+pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> String) -> String {
+    let mut words = kernel(&semantics.kernel, name);
+    words.push_str(place(semantics));
+    if let Some(versus) = &semantics.versus {
+        words.push_str(&format!(", in turns with {}", kernel(&versus.kernel, name)));
+    }
+    if let Some(reference) = &semantics.reference {
+        words.push_str(&format!("; what {} gives is expected, not what was captured", kernel(reference, name)));
+    }
+    words
+}
+
+/// A kernel by its name, and the start of its digest where it has one.
+pub(super) fn kernel(kernel: &KernelIdentity, name: &dyn Fn(&str) -> String) -> String {
+    match &kernel.digest {
+        Some(digest) => format!("{} ({})", name(&kernel.name), name(&short(digest))),
+        None => name(&kernel.name),
+    }
+}
+
+/// Where the kernels of the run were launched, as words that follow their names; none on the CPU.
+pub(super) fn place(semantics: &CaptureSemantics) -> &'static str {
+    match (semantics.device.is_cpu(), semantics.graph) {
+        (true, _) => "",
+        (false, false) => " on a GPU",
+        (false, true) => " on a GPU, replays of a CUDA graph",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::PlaceKind;
+    use crate::record::sample;
+
+    #[test]
+    fn kernels_are_named_with_their_place_and_whose_outputs_were_expected() {
+        let record = sample::versus();
+        let mut semantics = record.semantics.capture().unwrap().clone();
+        semantics.kernel =
+            KernelIdentity { name: "lib:rows.so".to_owned(), digest: Some("0123456789abcdef".to_owned()) };
+        semantics.device = PlaceKind::Cuda;
+        let name = |name: &str| format!("`{name}`");
+        let words = kernels(&semantics, &name);
+        assert!(words.starts_with("`lib:rows.so` (`blake3:0123456789ab`) on a GPU, in turns with `"), "{words}");
+        semantics.versus = None;
+        semantics.graph = true;
+        semantics.reference = Some(KernelIdentity { name: "torch:embedding".to_owned(), digest: None });
+        assert_eq!(
+            kernels(&semantics, &name),
+            "`lib:rows.so` (`blake3:0123456789ab`) on a GPU, replays of a CUDA graph; what `torch:embedding` gives is \
+             expected, not what was captured"
+        );
+    }
+}
