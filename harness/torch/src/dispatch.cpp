@@ -298,7 +298,7 @@ plimsoll_call *plimsoll_bind(const char *name, const char *overload, const plims
         call = new plimsoll_call{*op, std::move(*bound), {}, {}};
         return;
       }
-      refusals += "\n  " + c10::toString(op->schema()) + ": " + why;
+      refusals += (refusals.empty() ? " " : "; ") + c10::toString(op->schema()) + ": " + why;
     }
     std::string full = std::string(name) + (overload ? std::string(".") + overload : "");
     if (tried == 0) throw NotReachable{"libtorch has no operator " + full};
