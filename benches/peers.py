@@ -7,7 +7,8 @@ PYTHON has torch 2.11 (default: the one that harness/test.sh sets up). Without -
 capture of the two embedding tables at 1/divisor of its full size into WORK (1/8: 6.5 GiB). Wall times of
 Plimsoll are those of the whole process, from start to exit; those of the peers leave their imports out. What
 the start of libtorch takes, in time and in memory, is that of a validation of one entry of some bytes; it is
-left out of the row of `torch:`, as the peer's imports are, and shown beside it.
+left out of the row of `torch:`, as the peer's imports are, and shown beside it. The rows of a cold cache need root,
+which may drop what the page cache holds of the capture.
 Peak memory is the largest sum of resident sets over the process tree, sampled every 2 ms; in brackets the
 sum of the processes' own high-water marks, which cannot be too small.
 """
@@ -42,11 +43,11 @@ def memory(pid):
         return (0, 0)
 
 
-def run(command, env=None):
+def run(command):
     """Runs a command; gives its output, wall seconds, largest sampled sum of RSS and sum of high-water marks."""
     start = time.perf_counter()
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, **(env or {})}, cwd=ROOT)
+                               cwd=ROOT)
     peak, marks, done = 0, {}, threading.Event()
 
     def sample():
@@ -69,10 +70,17 @@ def run(command, env=None):
     return out, wall, peak, sum(marks.values())
 
 
-def best(rounds, command, env=None):
+def best(rounds, command):
     """The round with the median wall time."""
-    runs = sorted((run(command, env) for _ in range(rounds)), key=lambda r: r[1])
+    runs = sorted((run(command) for _ in range(rounds)), key=lambda r: r[1])
     return runs[len(runs) // 2]
+
+
+def dropped(before):
+    """Drops the page cache; what `before` needs, programs and libraries, is in it again."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    return run(before)
 
 
 class Table:
@@ -148,14 +156,33 @@ def main():
     shutil.rmtree(tiny, ignore_errors=True)
     run([plimsoll, "generate", tiny, "--preset", "embedding", "--vocab", "16", "--dim", "16", "--seq", "4", "--entries", "1"])
     operator = lambda of: [plimsoll, "validate", of, "--kernel", "torch:embedding", "--json"]
-    its_worker = {"PLIMSOLL_TORCH_WORKER": str(TARGET / "release" / "plimsoll-torch-worker")}
-    out, start, _, _ = best(max(options.rounds, 5), operator(tiny), its_worker)
+    os.environ["PLIMSOLL_TORCH_WORKER"] = str(TARGET / "release" / "plimsoll-torch-worker")
+    out, start, _, _ = best(max(options.rounds, 5), operator(tiny))
     own = worker_peak(out)
-    out, wall, _, _ = best(max(options.rounds, 5), operator(capture), its_worker)
+    out, wall, _, _ = best(max(options.rounds, 5), operator(capture))
     table.add("validate, torch:embedding, beside torch.load mmap",
               f"{seconds(wall - start)} after {seconds(start)} to start libtorch, worker {mib(worker_peak(out))}",
               f"{seconds(theirs)} after its imports, {theirs_peak:.0f} MiB",
               f"{theirs / (wall - start):.0f}x faster, {(worker_peak(out) - own) / MIB:+.0f} MiB to libtorch alone")
+
+    loads = [python, HERE / "peers/load_loop.py", capture, "mmap"]
+    if os.access("/proc/sys/vm/drop_caches", os.W_OK):
+        builtins, operators, theirs = [], [], []
+        for _ in range(max(options.rounds, 5)):  # in turn
+            dropped([plimsoll, "validate", tiny, "--kernel", "builtin:embedding", "--no-record"])
+            builtins.append(run(builtin)[1])
+            dropped(operator(tiny))
+            start = run(operator(tiny))[1]
+            operators.append(run(operator(capture))[1] - start)
+            dropped([python, "-c", "import torch"])
+            theirs.append(loop(run(loads)[0])[0])
+        theirs = statistics.median(theirs)
+        for kernel, ours in (("builtin:embedding", builtins), ("torch:embedding", operators)):
+            wall = statistics.median(ours)
+            table.add(f"validate, {kernel}, beside torch.load mmap, cold cache", seconds(wall), seconds(theirs),
+                      f"{theirs / wall:.0f}x faster")
+    else:
+        print("left out: the rows of a cold cache, which need root", file=sys.stderr)
 
     kernel = f"py:{ROOT / 'tests/kernels/torch_embedding.py'}"
     importing = "import torch, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
