@@ -6,7 +6,7 @@ use std::time::Instant;
 use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
 use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
-use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure};
+use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanoseconds};
 
 use super::error::CallError;
 use super::inputs::{Files, Inputs};
@@ -77,7 +77,7 @@ impl Launches {
         let mut launch = kernel.bind(bound, &mut buffers)?;
         let start = Instant::now();
         launch()?;
-        let elapsed_ns = nanoseconds(start);
+        let elapsed_ns = nanoseconds(start.elapsed());
         drop(launch);
         drop(buffers);
         Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
@@ -93,7 +93,7 @@ impl Launches {
         let mut evaluation = operator.bind(bound)?;
         let start = Instant::now();
         evaluation.launch()?;
-        let elapsed_ns = nanoseconds(start);
+        let elapsed_ns = nanoseconds(start.elapsed());
         let (leaves, _) = outputs.keep(evaluation.given()?, &mut |elements, place| match elements {
             Elements::Host(bytes) => {
                 place.copy_from_slice(bytes);
@@ -202,8 +202,4 @@ impl Launches {
         let idle = placement.bytes > 0 && buffers.iter_mut().all(untouched);
         Ok((samples, idle))
     }
-}
-
-fn nanoseconds(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
