@@ -71,10 +71,10 @@ impl CallError {
             },
             Self::Outputs { .. } | Self::Addresses(_) => ErrorKind::HostOom,
             Self::Clock(_) | Self::NoGraph(_) => ErrorKind::Unsupported,
+            Self::Late(_) | Self::Unordered | Self::Gpu(GpuError::Unjoined) => ErrorKind::LateWrite,
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,
-            Self::Late(_) | Self::Unordered => ErrorKind::LateWrite,
             Self::Idle => ErrorKind::StaleOutput,
         };
         Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }

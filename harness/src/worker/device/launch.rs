@@ -249,7 +249,10 @@ impl DeviceLaunches {
         let launched = launch.launch();
         let captured = Graph::end(&stream);
         launched?;
-        let graph = captured.map_err(|error| CallError::NoGraph(error.to_string()))?;
+        let graph = captured.map_err(|error| match error {
+            GpuError::Unjoined => error.into(),
+            other => CallError::NoGraph(other.to_string()),
+        })?;
         let graph = graph.ok_or_else(|| {
             CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream gives".to_owned())
         })?;
