@@ -184,8 +184,8 @@ if [ $? -eq 3 ]; then
 else
     expect torch-check 0 operator check small embedding torch-check
     device='d["results"]["entries"][0]["validation"]["device"]'
-    holds "libtorch's allocator" torch-check.json "$device[\"allocator\"][\"allocated_peak\"] >= $device[\"outputs\"] > 0" \
-        "{$device[\"allocator\"]}, at least the {$device[\"outputs\"]} bytes of the output asked for"
+    holds "libtorch's allocator" torch-check.json "${device}[\"allocator\"][\"allocated_peak\"] >= ${device}[\"outputs\"] > 0" \
+        "{${device}[\"allocator\"]}, at least the {${device}[\"outputs\"]} bytes of the output asked for"
     for protocol in kernelforge samples cold until; do
         expect "torch-$protocol" 0 operator profile large embedding "torch-$protocol" --protocol "$protocol"
     done
