@@ -2,9 +2,10 @@
 //! is not filled at all, which is what pinned copies alone take. By turns in one run; the medians are told, and the process's
 //! largest resident set.
 //!
-//!     cargo bench --bench gpu -- [FILE]
+//!     cargo bench --bench gpu -- [FILE] [--json OUT]
 //!
-//! Without a file one of 2 GiB is written below the target folder. Where there is no GPU it says so, and measures nothing.
+//! Without a file one of 2 GiB is written below the target folder; with `--json` the figures are written to a file as well. Where
+//! there is no GPU it says so, and measures nothing.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -22,8 +23,10 @@ const ROUNDS: usize = 7;
 type Failed = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let json = arguments.iter().position(|word| word == "--json").and_then(|at| arguments.drain(at..).nth(1));
     // `cargo test` and `cargo bench` add flags of their own.
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    arguments.retain(|word| !word.starts_with("--"));
     let gpu = match Gpu::open(0) {
         Ok(gpu) => gpu,
         Err(error) => {
@@ -31,7 +34,7 @@ fn main() -> ExitCode {
             return if error.is_absence() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
     };
-    match measured(&gpu, arguments.first().map(Path::new)) {
+    match measured(&gpu, arguments.first().map(Path::new), json.as_deref().map(Path::new)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -40,7 +43,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn measured(gpu: &std::rc::Rc<Gpu>, file: Option<&Path>) -> Result<(), Failed> {
+fn measured(gpu: &std::rc::Rc<Gpu>, file: Option<&Path>, json: Option<&Path>) -> Result<(), Failed> {
+    let resident =
+        || Ok::<_, Failed>(ProcessMemory::read(std::process::id())?.peak_rss.ok_or("no resident set is told")?);
+    let context = resident()?;
     let path = file.map_or_else(written, |path| Ok(path.to_owned()))?;
     let file = File::open(&path)?;
     let bytes = file.metadata()?.len().min(BYTES);
@@ -66,8 +72,16 @@ fn measured(gpu: &std::rc::Rc<Gpu>, file: Option<&Path>) -> Result<(), Failed> {
     println!("upload from the page cache  {upload:8.2} GB/s");
     println!("pinned copies alone         {copy:8.2} GB/s");
     println!("upload / pinned             {:8.1} %", 100.0 * upload / copy);
-    let peak = ProcessMemory::read(std::process::id())?.peak_rss;
-    println!("largest resident set        {}", peak.map_or_else(|| "not told".to_owned(), |bytes| bytes.to_string()));
+    let peak = resident()?;
+    println!("largest resident set        {peak}, {context} with the context alone");
+    if let Some(json) = json {
+        let (peak, context) = (peak.bytes(), context.bytes());
+        let figures = serde_json::json!({
+            "device": gpu.facts().name, "bytes": bytes, "rounds": ROUNDS, "upload_gb_s": upload, "pinned_gb_s": copy,
+            "peak_rss": peak, "context_rss": context,
+        });
+        std::fs::write(json, format!("{figures}\n"))?;
+    }
     Ok(())
 }
 

@@ -22,8 +22,8 @@ pub struct DeviceUse {
     pub allocator: Option<AllocatorUse>,
 }
 
-/// What PyTorch's allocator of a device held after a launch, and at most during it. Exact, by its own count; inputs are in
-/// it.
+/// What PyTorch's allocator of a device held after a launch, and at most during it. Exact, by its own count. The inputs of
+/// `py:` kernels are in it; those of `torch:` kernels are allocated beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocatorUse {
     /// In tensors, after it.

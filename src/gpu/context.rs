@@ -12,6 +12,7 @@ use super::driver::Driver;
 use super::error::GpuError;
 use super::functions::{Code, Functions};
 use crate::bytes::ByteSize;
+use crate::kernel::DeviceRange;
 
 /// A device in use by this thread, in its primary context: that of the CUDA runtime, so that kernels find it current.
 pub struct Gpu {
@@ -111,7 +112,7 @@ impl Gpu {
         }
         self.check("cuMemAlloc", code)?;
         self.held.set(self.held.get() + length as u64);
-        Ok(DeviceMemory { gpu: Rc::clone(self), address, bytes: length as u64 })
+        Ok(DeviceMemory { gpu: Rc::clone(self), address, bytes: length as u64, own: true })
     }
 
     /// Allocates memory of the host that the device can copy from and to by itself.
@@ -150,9 +151,19 @@ pub struct DeviceMemory {
     gpu: Rc<Gpu>,
     address: u64,
     bytes: u64,
+    /// Whether it was allocated here, and not by a kernel.
+    own: bool,
 }
 
 impl DeviceMemory {
+    /// Memory that a kernel has allocated, for as long as the kernel keeps it. Dropped, it stays.
+    ///
+    /// # Safety
+    /// The range was allocated on `gpu`, and is not freed while this lives.
+    pub unsafe fn lent(gpu: &Rc<Gpu>, range: DeviceRange) -> Self {
+        Self { gpu: Rc::clone(gpu), address: range.address, bytes: range.bytes, own: false }
+    }
+
     /// The device that it lies on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
@@ -180,6 +191,9 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
+        if !self.own {
+            return;
+        }
         self.gpu.held.set(self.gpu.held.get() - self.bytes);
         // SAFETY: the memory was allocated by this type and is freed once; the driver waits for work that uses it. After a fault
         // nothing can be freed any more, and the process ends.

@@ -89,6 +89,12 @@ pub enum KernelError {
         /// What it said.
         message: String,
     },
+    /// The memory of the device could not be had by a kernel that calls into other code.
+    #[error("{message}")]
+    DeviceOutOfMemory {
+        /// What it said.
+        message: String,
+    },
     /// There is no such operator, or none that takes such a call.
     #[error("{message}")]
     NotReachable {

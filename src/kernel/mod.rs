@@ -22,6 +22,6 @@ pub use call::{Call, CapturedOutput};
 pub use device_call::{DeviceCall, DeviceRange};
 pub use error::KernelError;
 pub use launch::{Kernel, KernelIdentity, Launch};
-pub use operator::{Evaluation, Given, GivenValue, Operator};
+pub use operator::{Elements, Evaluation, Given, GivenValue, Operator};
 pub use output::OutputBuffer;
 pub use spec::{DEFAULT_FUNCTION, KernelSpec, ParseKernelSpecError, SpecError};

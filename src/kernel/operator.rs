@@ -1,6 +1,7 @@
 //! [`Operator`]: a kernel that gives tensors of its own, where a [`Kernel`](super::Kernel) fills memory that it is handed.
 
 use super::call::Call;
+use super::device_call::DeviceRange;
 use super::error::KernelError;
 use crate::capture::{Argument, TensorSpec};
 
@@ -46,8 +47,17 @@ pub enum GivenValue<'a> {
         /// Its dtype and shape.
         spec: TensorSpec,
         /// Its elements, row-major.
-        bytes: &'a [u8],
+        elements: Elements<'a>,
     },
     /// A value that is no tensor.
     Value(Argument),
+}
+
+/// The elements of a tensor, where they lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements<'a> {
+    /// In the memory of this process.
+    Host(&'a [u8]),
+    /// On the device that the operator was launched on, where they stay until it is launched again.
+    Device(DeviceRange),
 }

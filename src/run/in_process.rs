@@ -119,6 +119,7 @@ impl From<KernelError> for Failure {
             | KernelError::NotReachable { .. }
             | KernelError::NoOutputs { .. } => FailureKind::Unsupported,
             KernelError::OutOfMemory { .. } => FailureKind::HostOom,
+            KernelError::DeviceOutOfMemory { .. } => FailureKind::DeviceOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "MemoryError" => FailureKind::HostOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "OutOfMemoryError" => {
                 FailureKind::DeviceOom

@@ -22,10 +22,12 @@ fn where_there_is_no_driver_it_is_said_and_nothing_runs() {
     assert!(known.iter().any(|known| said.starts_with(known)), "{said}");
     let scene = Scene::new(1);
     for part in ["check", "validate", "profile"] {
-        let mut command = scene.command(part);
-        let (code, out, err) = run(command.args(["--kernel", "lib:./no.so", "--device", "cuda"]));
-        assert_eq!((code, out.as_str(), err), (3, "", said.clone()));
-        assert!(!scene.record().exists(), "no record is left of what was not measured");
+        for kernel in ["lib:./no.so", "torch:embedding"] {
+            let mut command = scene.command(part);
+            let (code, out, err) = run(command.args(["--kernel", kernel, "--device", "cuda"]));
+            assert_eq!((code, out.as_str(), err), (3, "", said.clone()));
+            assert!(!scene.record().exists(), "no record is left of what was not measured");
+        }
     }
 }
 
@@ -34,7 +36,10 @@ fn devices_that_cannot_be_are_refused() {
     let scene = Scene::new(1);
     let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--device", "cuda"]));
     assert_eq!(code, 2);
-    assert!(err.contains("builtin:embedding runs on the CPU: --device cuda:0 takes lib: and py: kernels"), "{err}");
+    assert!(
+        err.contains("builtin:embedding runs on the CPU: --device cuda:0 takes torch:, lib: and py: kernels"),
+        "{err}"
+    );
     let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--device", "tpu"]));
     assert_eq!(code, 2);
     assert!(err.contains("`tpu` is no device: write cpu, cuda, or cuda:N with the number of a GPU"), "{err}");

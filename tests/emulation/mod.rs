@@ -9,7 +9,7 @@ pub fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let sources = [package.join("tests/emulation"), package.join("../tests/emulation")];
+        let sources = ["", "..", "../.."].map(|up| package.join(up).join("tests/emulation"));
         let sources = sources.iter().find(|folder| folder.exists()).expect("the emulation's folder");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emulation-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

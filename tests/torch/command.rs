@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plimsoll::record::{FailureKind, Record, Semantics};
+use plimsoll::record::{Failure, FailureKind, Record, Semantics};
 use tempfile::TempDir;
 
 use crate::support::{plimsoll, python, run};
 
 /// A small capture of embeddings.
-fn embeddings(entries: u32) -> (TempDir, PathBuf) {
+pub fn embeddings(entries: u32) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let capture = dir.path().join("capture");
     let mut generate = plimsoll();
@@ -17,6 +17,11 @@ fn embeddings(entries: u32) -> (TempDir, PathBuf) {
     let (code, _, err) = run(generate.args(["--seq", "32", "--entries", &entries.to_string()]));
     assert_eq!(code, 0, "{err}");
     (dir, capture)
+}
+
+/// Why entries failed.
+pub fn failures(record: &Record) -> Vec<Failure> {
+    record.results.entries.iter().filter_map(|entry| entry.failure().cloned()).collect()
 }
 
 fn record(part: &str, capture: &Path, kernel: &str, more: &[&str]) -> (i32, Record) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall, Options};
 use plimsoll::capture::{Argument, Capture, Dtype, Entry, Layout, ParameterOrder, TensorRef, TensorView};
 use plimsoll::compare::{Comparison, Leaf, compare_leaves};
-use plimsoll::kernel::{Call, GivenValue, KernelError, Operator};
+use plimsoll::kernel::{Call, Elements, GivenValue, KernelError, Operator};
 use plimsoll_torch::TorchOperator;
 
 use crate::support::script;
@@ -72,12 +72,13 @@ fn validate(folder: &Path) {
                 value => Leaf::Value(value),
             };
             let outcome = match &given.value {
-                GivenValue::Tensor { spec, bytes } => {
+                GivenValue::Tensor { spec, elements: Elements::Host(bytes) } => {
                     let layout = Layout::contiguous(spec.dtype, &spec.shape);
                     let actual = TensorView::new(&layout, bytes).unwrap();
                     compare_leaves(path, expected, Leaf::Tensor(actual), &rule)
                 }
                 GivenValue::Value(value) => compare_leaves(path, expected, Leaf::Value(value), &rule),
+                elsewhere => panic!("{at}: {elsewhere:?}"),
             };
             assert!(outcome.passed, "{at}: {outcome:#?}");
         }
@@ -93,8 +94,11 @@ fn called(operator: &str, args: &[(&str, Argument)], storage: &[u8]) -> Result<V
     let mut evaluation = operator.bind(&call)?;
     evaluation.launch()?;
     let shown = |value: GivenValue<'_>| match value {
-        GivenValue::Tensor { spec, bytes } => format!("{} {:?} {bytes:?}", spec.dtype, spec.shape),
+        GivenValue::Tensor { spec, elements: Elements::Host(bytes) } => {
+            format!("{} {:?} {bytes:?}", spec.dtype, spec.shape)
+        }
         GivenValue::Value(value) => value.to_string(),
+        elsewhere => panic!("{elsewhere:?}"),
     };
     Ok(evaluation.given()?.into_iter().map(|given| (given.path, shown(given.value))).collect())
 }
@@ -171,12 +175,12 @@ fn every_example_of_generate_is_a_call_that_the_operator_takes() {
             evaluation.launch().map_err(|error| error.to_string())?;
             let given = evaluation.given().map_err(|error| error.to_string())?;
             let computed = given.into_iter().map(|given| match given.value {
-                GivenValue::Tensor { spec, bytes } => {
+                GivenValue::Tensor { spec, elements: Elements::Host(bytes) } => {
                     // No example is one whose outputs would tell nothing.
                     assert!(bytes.iter().any(|&byte| byte != bytes[0]), "{name}");
                     Computed { path: given.path, value: ComputedValue::Tensor(spec, bytes.to_vec()) }
                 }
-                GivenValue::Value(value) => panic!("{name} gives {value}"),
+                other => panic!("{name} gives {other:?}"),
             });
             Ok(computed.collect())
         };

@@ -76,7 +76,9 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let crew = Crew::default();
     let launcher = |kernel: &KernelSpec| {
         let python = Some(check.python.clone());
-        WorkerLauncher::new(kernel.clone(), python, gpu.clone(), check.timeout, &cancel, &meter, &crew)
+        // Only a reference can be built in where there is a GPU: it computes on the CPU what is expected.
+        let gpu = gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
+        WorkerLauncher::new(kernel.clone(), python, gpu, check.timeout, &cancel, &meter, &crew)
     };
     let mut kernel = launcher(&check.kernel)?;
     let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;
@@ -117,9 +119,11 @@ fn gpu(check: &Check) -> Result<Result<Option<OnGpu>, String>, Failed> {
         };
     };
     for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
-        if matches!(kernel, KernelSpec::Builtin(_) | KernelSpec::Torch(_)) {
+        if matches!(kernel, KernelSpec::Builtin(_)) {
             let device = check.device;
-            return Err(format!("{kernel} runs on the CPU: --device {device} takes lib: and py: kernels").into());
+            return Err(
+                format!("{kernel} runs on the CPU: --device {device} takes torch:, lib: and py: kernels").into()
+            );
         }
         if check.graph && !matches!(kernel, KernelSpec::Library { .. }) {
             return Err(format!("--graph takes lib: kernels, and not {kernel}").into());

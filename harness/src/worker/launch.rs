@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use plimsoll::kernel::{Call, GivenValue, Kernel, Operator, OutputBuffer};
+use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
 use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
 use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure};
@@ -12,9 +12,9 @@ use super::error::CallError;
 use super::forked::end_if_child;
 use super::inputs::{Files, Inputs};
 use super::marks::{Left, Marks};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, leaf_of};
 use super::private::Arena;
-use crate::protocol::{CallMessage, Leaf, LeafTensor, Outcome, Reply, Value};
+use crate::protocol::{CallMessage, Leaf, Outcome, Reply};
 
 /// What a worker launches.
 pub enum Loaded {
@@ -73,8 +73,7 @@ impl Launches {
         outputs: &mut Outputs,
     ) -> Result<(u64, Vec<Leaf>), CallError> {
         let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
-        let bytes = placement.bytes;
-        let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
+        let memory = outputs.of_call(placement.bytes)?;
         let mut buffers = placement.buffers(memory)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
         let mut launch = kernel.bind(bound, &mut buffers)?;
@@ -98,31 +97,25 @@ impl Launches {
         let start = Instant::now();
         evaluation.launch()?;
         let elapsed_ns = nanoseconds(start);
-        let given = evaluation.given()?;
-        let tensors = given.iter().filter_map(|leaf| match &leaf.value {
-            GivenValue::Tensor { spec, .. } => Some(spec.clone()),
-            GivenValue::Value(_) => None,
-        });
-        let placement = Placement::of(&tensors.collect::<Vec<_>>(), &[])?;
-        let bytes = placement.bytes;
-        let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
-        let mut places = placement.outputs.into_iter();
-        let leaves = given.into_iter().map(|leaf| match leaf.value {
-            GivenValue::Tensor { bytes, .. } => {
-                let placed = Placed { path: leaf.path, ..places.next().expect("a place was made for each tensor") };
-                memory[placed.offset..placed.offset + placed.bytes].copy_from_slice(bytes);
-                self.leaf(placed, memory)
+        let (leaves, _) = outputs.keep(evaluation.given()?, &mut |elements, place| match elements {
+            Elements::Host(bytes) => {
+                place.copy_from_slice(bytes);
+                Ok(())
             }
-            GivenValue::Value(value) => Leaf { path: leaf.path, tensor: None, value: Some(Value(value)) },
-        });
-        Ok((elapsed_ns, leaves.collect()))
+            Elements::Device(_) => {
+                let message = "it gave a tensor on a device: name it with --device".to_owned();
+                Err(KernelError::Exception { message }.into())
+            }
+        })?;
+        Ok((elapsed_ns, leaves))
     }
 
     fn leaf(&self, placed: Placed, memory: &[u8]) -> Leaf {
         let bytes = &memory[placed.offset..placed.offset + placed.bytes];
         let crc32 = self.foreign.then(|| crc32fast::hash(bytes));
-        let (offset, bytes) = (placed.offset as u64, placed.bytes as u64);
-        Leaf { path: placed.path, tensor: Some(LeafTensor { spec: placed.spec, offset, bytes, crc32 }), value: None }
+        let mut leaf = leaf_of(placed);
+        leaf.tensor.iter_mut().for_each(|tensor| tensor.crc32 = crc32);
+        leaf
     }
 
     /// Maps every call of the batch, then times each by itself, and launches it once more where everything lies elsewhere.

@@ -24,6 +24,7 @@ use device::{DeviceLaunches, Timing};
 use launch::Launches;
 use outputs::Outputs;
 
+pub use device::DeviceKernel;
 pub use launch::Loaded;
 
 /// What differs between one worker program and another.
@@ -34,10 +35,12 @@ pub struct Host {
     pub versions: BTreeMap<String, String>,
     /// Loads a kernel, or says why it cannot.
     pub load: fn(&KernelSpec) -> Result<Loaded, String>,
+    /// Loads a kernel to be launched on the GPU of this number, whose context is current, or says why it cannot.
+    pub load_on_device: fn(&KernelSpec, u32) -> Result<DeviceKernel, NotServed>,
 }
 
 /// Why a kernel cannot be served.
-enum NotServed {
+pub enum NotServed {
     /// No worker could.
     Refused(String),
     /// What it is to run on is not there.
@@ -51,7 +54,14 @@ impl Host {
             let kernel = spec.load().map_err(|error| error.to_string())?;
             Ok(if matches!(spec, KernelSpec::Builtin(_)) { Loaded::Own(kernel) } else { Loaded::Foreign(kernel) })
         };
-        Self { name: "builtin", versions: BTreeMap::new(), load }
+        let load_on_device = |spec: &KernelSpec, _| match spec {
+            KernelSpec::Library { file, symbol } => match Library::open(file, symbol.as_deref()) {
+                Ok(library) => Ok(DeviceKernel::Library(library)),
+                Err(error) => Err(NotServed::Refused(error.to_string())),
+            },
+            _ => Err(NotServed::Refused(format!("{spec} runs on the CPU"))),
+        };
+        Self { name: "builtin", versions: BTreeMap::new(), load, load_on_device }
     }
 }
 
@@ -71,12 +81,8 @@ impl Served {
             true => NotServed::Absent(error.to_string()),
             false => NotServed::Refused(error.to_string()),
         })?;
-        let KernelSpec::Library { file, symbol } = spec else {
-            return Err(NotServed::Refused(format!("{spec} is not launched on a GPU by this worker")));
-        };
-        let refused = |error: &dyn std::error::Error| NotServed::Refused(error.to_string());
-        let library = Library::open(file, symbol.as_deref()).map_err(|error| refused(&error))?;
-        let launches = DeviceLaunches::of(library, gpu, index).map_err(|error| refused(&error))?;
+        let kernel = (host.load_on_device)(spec, index)?;
+        let launches = DeviceLaunches::of(kernel, gpu, index).map_err(|error| NotServed::Refused(error.to_string()))?;
         Ok(Self::Device(Box::new(launches)))
     }
 }

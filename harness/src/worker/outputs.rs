@@ -4,6 +4,11 @@ use std::fs::File;
 use std::io;
 
 use memmap2::MmapMut;
+use plimsoll::kernel::{Elements, Given, GivenValue};
+use plimsoll::run::{Placed, Placement};
+
+use super::error::CallError;
+use crate::protocol::{Leaf, LeafTensor, Value};
 
 /// The shared memory for outputs, mapped as far as it is needed.
 pub struct Outputs {
@@ -31,4 +36,47 @@ impl Outputs {
         }
         Ok(self.map.as_deref_mut().map_or(&mut [], |map| &mut map[..bytes]))
     }
+
+    /// The same for what a call gives.
+    ///
+    /// # Errors
+    /// [`CallError::Outputs`].
+    pub fn of_call(&mut self, bytes: usize) -> Result<&mut [u8], CallError> {
+        self.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })
+    }
+
+    /// Keeps what an operator gave: `copy` brings the elements of each tensor to their place. Gives the leaves, and how many
+    /// bytes they have.
+    ///
+    /// # Errors
+    /// What `copy` gives, or so much memory cannot be had.
+    pub fn keep(
+        &mut self,
+        given: Vec<Given<'_>>,
+        copy: &mut dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError>,
+    ) -> Result<(Vec<Leaf>, usize), CallError> {
+        let tensors = given.iter().filter_map(|leaf| match &leaf.value {
+            GivenValue::Tensor { spec, .. } => Some(spec.clone()),
+            GivenValue::Value(_) => None,
+        });
+        let placement = Placement::of(&tensors.collect::<Vec<_>>(), &[])?;
+        let memory = self.of_call(placement.bytes)?;
+        let mut places = placement.outputs.into_iter();
+        let leaves = given.into_iter().map(|leaf| match leaf.value {
+            GivenValue::Tensor { elements, .. } => {
+                let placed = Placed { path: leaf.path, ..places.next().expect("a place was made for each tensor") };
+                copy(elements, &mut memory[placed.offset..placed.offset + placed.bytes])?;
+                Ok(leaf_of(placed))
+            }
+            GivenValue::Value(value) => Ok(Leaf { path: leaf.path, tensor: None, value: Some(Value(value)) }),
+        });
+        Ok((leaves.collect::<Result<_, CallError>>()?, placement.bytes))
+    }
+}
+
+/// The leaf of an output that was copied to where it was placed: no kernel has its address.
+pub fn leaf_of(placed: Placed) -> Leaf {
+    let (offset, bytes) = (placed.offset as u64, placed.bytes as u64);
+    let tensor = LeafTensor { spec: placed.spec, offset, bytes, crc32: None };
+    Leaf { path: placed.path, tensor: Some(tensor), value: None }
 }

@@ -11,7 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <ATen/ATen.h>
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
@@ -54,7 +58,8 @@ template <typename Work> bool guarded(plimsoll_error *error, Work work) {
   } catch (const NotReachable &e) {
     set(error, PLIMSOLL_NOT_REACHABLE, e.message);
   } catch (const c10::OutOfMemoryError &e) {
-    set(error, PLIMSOLL_OUT_OF_MEMORY, std::string("OutOfMemoryError: ") + e.what_without_backtrace());
+    // That of the host gives a plain error, as above.
+    set(error, PLIMSOLL_DEVICE_OUT_OF_MEMORY, std::string("OutOfMemoryError: ") + e.what_without_backtrace());
   } catch (const c10::IndexError &e) {
     raised("IndexError", e);
   } catch (const c10::ValueError &e) {
@@ -245,7 +250,7 @@ void flatten(const IValue &value, const std::string &path, std::vector<Leaf> &le
       return;
     }
     TORCH_CHECK(tensor.layout() == c10::kStrided, "a tensor of layout ", tensor.layout(), " was given, which has no strides");
-    tensor = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous();
+    tensor = tensor.detach().resolve_conj().resolve_neg().contiguous();
     leaf.dtype = c10::getDtypeNames(tensor.scalar_type()).first;
     leaf.shape = tensor.sizes().vec();
     leaf.value = std::move(tensor);
@@ -340,6 +345,7 @@ void plimsoll_leaf_at(const plimsoll_call *call, size_t index, plimsoll_leaf *le
     leaf->dimensions = from.shape.size();
     leaf->data = tensor.const_data_ptr();
     leaf->bytes = tensor.nbytes();
+    leaf->on_device = tensor.is_cuda();
   } else if (value.isBool()) {
     leaf->kind = PLIMSOLL_BOOL;
     leaf->integer = value.toBool();
@@ -364,3 +370,74 @@ void plimsoll_leaf_at(const plimsoll_call *call, size_t index, plimsoll_leaf *le
 void plimsoll_call_free(plimsoll_call *call) { delete call; }
 
 void plimsoll_text_free(char *text) { free(text); }
+
+namespace {
+
+void require(bool holds, const std::string &otherwise) {
+  if (!holds) throw NotReachable{otherwise};
+}
+
+/// Loads libtorch's part for CUDA, which this program is not linked to: it stands beside the rest of it, or libtorch is
+/// built without.
+void loadCuda() {
+  Dl_info own{};
+  require(dladdr(reinterpret_cast<const void *>(&at::globalContext), &own) && own.dli_fname, "libtorch is not found");
+  const std::string cpu = own.dli_fname;
+  const std::string path = cpu.substr(0, cpu.rfind('/') + 1) + "libtorch_cuda.so";
+  require(access(path.c_str(), F_OK) == 0,
+          "the libtorch " TORCH_VERSION " of this worker is built without CUDA (there is no " + path +
+              "): build the worker again with a Python first in the path whose torch has it");
+  // It is never unloaded: it has registered what it has.
+  const bool loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+  if (!loaded) throw NotReachable{std::string("libtorch's part for CUDA cannot be loaded: ") + dlerror()};
+}
+
+} // namespace
+
+void *plimsoll_tensor(void *data, const int64_t *shape, const int64_t *strides, size_t dimensions, int32_t dtype, int32_t device,
+                      plimsoll_error *error) {
+  at::Tensor *made = nullptr;
+  guarded(error, [&] {
+    const auto place = device < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device));
+    const auto options = at::TensorOptions().dtype(static_cast<c10::ScalarType>(dtype)).device(place);
+    // With its device named, an address is not looked up: a tensor without elements may begin where an allocation ends.
+    auto maker = at::for_blob(data, {shape, dimensions});
+    maker.strides(at::IntArrayRef(strides, dimensions)).target_device(place).options(options);
+    made = new at::Tensor(maker.make_tensor());
+  });
+  return made;
+}
+
+int32_t plimsoll_use_device(int32_t index, plimsoll_error *error) {
+  bool done = guarded(error, [&] {
+    loadCuda();
+    const int count = at::globalContext().hasCUDA() ? at::accelerator::deviceCount() : 0;
+    const auto asked = "cuda:" + std::to_string(index);
+    require(count > 0, "libtorch " TORCH_VERSION " sees no GPU, and " + asked + " was asked for: is the driver older than its CUDA?");
+    require(index < count,
+            "there is no device " + asked + ": libtorch knows " + std::to_string(count) + ", counted from 0");
+    at::globalContext().lazyInitDevice(c10::kCUDA);
+    at::accelerator::setDeviceIndex(static_cast<c10::DeviceIndex>(index));
+  });
+  return done ? 0 : 1;
+}
+
+int32_t plimsoll_trim(int32_t index, plimsoll_error *error) {
+  bool done = guarded(error, [&] {
+    at::accelerator::emptyCache();
+    at::accelerator::resetPeakStats(static_cast<c10::DeviceIndex>(index));
+  });
+  return done ? 0 : 1;
+}
+
+int32_t plimsoll_allocated_on(int32_t index, plimsoll_allocated *allocated, plimsoll_error *error) {
+  bool done = guarded(error, [&] {
+    const auto stats = at::accelerator::getDeviceStats(static_cast<c10::DeviceIndex>(index));
+    const auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    const auto &tensors = stats.allocated_bytes[all];
+    const auto &segments = stats.reserved_bytes[all];
+    *allocated = plimsoll_allocated{static_cast<uint64_t>(tensors.current), static_cast<uint64_t>(tensors.peak),
+                                    static_cast<uint64_t>(segments.current), static_cast<uint64_t>(segments.peak)};
+  });
+  return done ? 0 : 1;
+}

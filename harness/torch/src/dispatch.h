@@ -14,6 +14,7 @@ enum plimsoll_failure : int32_t {
   PLIMSOLL_EXCEPTION = 1,
   PLIMSOLL_OUT_OF_MEMORY = 2,
   PLIMSOLL_NOT_REACHABLE = 3,
+  PLIMSOLL_DEVICE_OUT_OF_MEMORY = 4,
 };
 struct plimsoll_error {
   int32_t failure;
@@ -50,6 +51,16 @@ struct plimsoll_leaf {
   size_t dimensions;
   const void *data;
   size_t bytes;
+  /// Whether `data` is an address of the device.
+  bool on_device;
+};
+
+/// What the allocator of a device holds, and held at most since it was trimmed.
+struct plimsoll_allocated {
+  uint64_t allocated;
+  uint64_t allocated_peak;
+  uint64_t reserved;
+  uint64_t reserved_peak;
 };
 
 /// libtorch's version.
@@ -73,4 +84,14 @@ int32_t plimsoll_flatten(plimsoll_call *call, bool first, size_t *leaves, plimso
 void plimsoll_leaf_at(const plimsoll_call *call, size_t index, plimsoll_leaf *leaf);
 void plimsoll_call_free(plimsoll_call *call);
 void plimsoll_text_free(char *text);
+
+/// A tensor over memory of the CPU (a device below 0) or of a CUDA device, as an `at::Tensor *`. Null on error.
+void *plimsoll_tensor(void *data, const int64_t *shape, const int64_t *strides, size_t dimensions, int32_t dtype, int32_t device,
+                      plimsoll_error *error);
+
+/// Makes `cuda:INDEX` the device of this thread, libtorch's part for CUDA loaded before. The error is why it cannot be.
+int32_t plimsoll_use_device(int32_t index, plimsoll_error *error);
+/// Gives back to the device what its allocator keeps for later, and has its peaks begin anew.
+int32_t plimsoll_trim(int32_t index, plimsoll_error *error);
+int32_t plimsoll_allocated_on(int32_t index, plimsoll_allocated *allocated, plimsoll_error *error);
 }

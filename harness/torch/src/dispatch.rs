@@ -4,8 +4,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 
+use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, Dtype, TensorRef, TensorSpec};
-use plimsoll::kernel::{Call, Given, GivenValue, KernelError};
+use plimsoll::gpu::AllocatorUse;
+use plimsoll::kernel::{Call, DeviceCall, DeviceRange, Elements, Given, GivenValue, KernelError};
 use tch::Tensor;
 use torch_sys::CIValue;
 
@@ -41,6 +43,15 @@ struct RawLeaf {
     dimensions: usize,
     data: *const c_void,
     bytes: usize,
+    on_device: bool,
+}
+
+#[repr(C)]
+struct RawAllocated {
+    allocated: u64,
+    allocated_peak: u64,
+    reserved: u64,
+    reserved_peak: u64,
 }
 
 unsafe extern "C" {
@@ -60,6 +71,18 @@ unsafe extern "C" {
     fn plimsoll_leaf_at(call: *const RawCall, index: usize, leaf: *mut RawLeaf);
     fn plimsoll_call_free(call: *mut RawCall);
     fn plimsoll_text_free(text: *mut c_char);
+    fn plimsoll_tensor(
+        data: *mut c_void,
+        shape: *const i64,
+        strides: *const i64,
+        dimensions: usize,
+        dtype: i32,
+        device: i32,
+        error: *mut RawError,
+    ) -> *mut c_void;
+    fn plimsoll_use_device(index: i32, error: *mut RawError) -> i32;
+    fn plimsoll_trim(index: i32, error: *mut RawError) -> i32;
+    fn plimsoll_allocated_on(index: i32, allocated: *mut RawAllocated, error: *mut RawError) -> i32;
 }
 
 impl RawError {
@@ -75,6 +98,7 @@ impl RawError {
         match self.failure {
             2 => KernelError::OutOfMemory { message },
             3 => KernelError::NotReachable { message },
+            4 => KernelError::DeviceOutOfMemory { message },
             _ => KernelError::Exception { message },
         }
     }
@@ -90,6 +114,47 @@ unsafe fn text(pointer: *const c_char) -> String {
     }
     // SAFETY: the caller's.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+/// Makes `cuda:INDEX` the device of this thread, on which operators are launched from now on.
+///
+/// # Errors
+/// Why libtorch cannot use it.
+pub fn use_device(index: i32) -> Result<(), KernelError> {
+    let mut error = RawError::NONE;
+    // SAFETY: the function takes a number.
+    if unsafe { plimsoll_use_device(index, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
+}
+
+/// Has the allocator of a device that is in use give back what it keeps for later, and its peaks begin anew.
+///
+/// # Errors
+/// What libtorch threw.
+pub fn trim(index: i32) -> Result<(), KernelError> {
+    let mut error = RawError::NONE;
+    // SAFETY: the function takes a number.
+    if unsafe { plimsoll_trim(index, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
+}
+
+/// What the allocator of a device that is in use holds.
+///
+/// # Errors
+/// What libtorch threw.
+pub fn allocated(index: i32) -> Result<AllocatorUse, KernelError> {
+    let (mut error, mut raw) =
+        (RawError::NONE, RawAllocated { allocated: 0, allocated_peak: 0, reserved: 0, reserved_peak: 0 });
+    // SAFETY: the function writes the four numbers.
+    if unsafe { plimsoll_allocated_on(index, &raw mut raw, &raw mut error) } != 0 {
+        return Err(error.take());
+    }
+    Ok(AllocatorUse {
+        allocated: ByteSize::new(raw.allocated),
+        allocated_peak: ByteSize::new(raw.allocated_peak),
+        reserved: ByteSize::new(raw.reserved),
+        reserved_peak: ByteSize::new(raw.reserved_peak),
+        // What is alive after a launch is what was before it, and its outputs.
+        workspace: Some(ByteSize::new(raw.allocated_peak.saturating_sub(raw.allocated))),
+    })
 }
 
 /// libtorch's version.
@@ -137,7 +202,7 @@ impl Drop for Value {
 }
 
 impl Value {
-    fn of(call: &Call<'_>, name: &str, argument: &Argument) -> Result<Self, KernelError> {
+    fn of(storages: &Storages<'_>, name: &str, argument: &Argument) -> Result<Self, KernelError> {
         let refuse = |what: &str| KernelError::NotReachable {
             message: format!("argument `{name}` is {what}, which no operator of libtorch takes"),
         };
@@ -153,11 +218,12 @@ impl Value {
                 Argument::Str(s) | Argument::Device(s) => torch_sys::ati_string(c_text(s)?.as_ptr()),
                 Argument::Dtype(dtype) => torch_sys::ati_int(i64::from(number(*dtype)?)),
                 Argument::Tensor(tensor) => {
-                    let tensor = view(call, name, tensor)?;
+                    let tensor = view(storages, name, tensor)?;
                     torch_sys::ati_tensor(tensor.as_ptr().cast_mut())
                 }
                 Argument::List(items) | Argument::Tuple(items) => {
-                    let items = items.iter().map(|item| Self::of(call, name, item)).collect::<Result<Vec<_>, _>>()?;
+                    let items =
+                        items.iter().map(|item| Self::of(storages, name, item)).collect::<Result<Vec<_>, _>>()?;
                     let pointers: Vec<_> = items.iter().map(|item| item.0).collect();
                     torch_sys::ati_tuple(pointers.as_ptr(), pointers.len() as i32)
                 }
@@ -180,10 +246,37 @@ fn number(dtype: Dtype) -> Result<i32, KernelError> {
     if number < 0 { Err(missing()) } else { Ok(number) }
 }
 
+/// Where the storages of a call lie.
+#[derive(Clone, Copy)]
+pub enum Storages<'a> {
+    Host(&'a Call<'a>),
+    Device(&'a DeviceCall<'a>),
+}
+
+impl Storages<'_> {
+    /// The address of the storage of a tensor that does not reach beyond it.
+    fn of(&self, name: &str, tensor: &TensorRef) -> Result<usize, KernelError> {
+        match self {
+            Self::Host(call) => {
+                call.view(name, tensor)?;
+                Ok(call.storages[tensor.storage].as_ptr() as usize)
+            }
+            Self::Device(call) => Ok(call.storage_of(name, tensor)? as usize),
+        }
+    }
+
+    /// The number of their device as torch-sys has it, which is negative for the CPU.
+    fn number(&self) -> i32 {
+        match self {
+            Self::Host(_) => -1,
+            Self::Device(call) => call.device as i32,
+        }
+    }
+}
+
 /// The tensor where it lies: nothing is copied.
-fn view(call: &Call<'_>, name: &str, tensor: &TensorRef) -> Result<Tensor, KernelError> {
-    // Nothing reaches beyond its storage.
-    call.view(name, tensor)?;
+fn view(storages: &Storages<'_>, name: &str, tensor: &TensorRef) -> Result<Tensor, KernelError> {
+    let start = storages.of(name, tensor)?;
     let layout = &tensor.layout;
     let too_large = || exception(format!("argument `{name}`: {:?} is no shape of libtorch", layout.shape));
     let signed = |n: &u64| i64::try_from(*n).map_err(|_| too_large());
@@ -191,17 +284,20 @@ fn view(call: &Call<'_>, name: &str, tensor: &TensorRef) -> Result<Tensor, Kerne
     let strides =
         layout.strides.iter().map(|&s| i64::try_from(s).map_err(|_| too_large())).collect::<Result<Vec<_>, _>>()?;
     let from = usize::try_from(layout.offset * layout.dtype.size()).map_err(|_| too_large())?;
-    let data = call.storages[tensor.storage][from..].as_ptr().cast_mut().cast();
-    let dtype = number(layout.dtype)?;
-    const CPU: i32 = -1;
-    // SAFETY: the tensor lies within its storage (`view` above), and is dropped before the call's storages are: a bound call
-    // borrows them. An operator that writes in place writes to a private map, which the worker gives to what is not its own.
-    let made = unsafe {
-        torch_sys::at_tensor_of_blob(data, shape.as_ptr(), shape.len(), strides.as_ptr(), strides.len(), dtype, CPU)
-    };
-    check()?;
-    // SAFETY: torch-sys has made a tensor, of which this is the only owner.
-    let mut made = unsafe { Tensor::from_ptr(made) };
+    // One of the device is not this process's to dereference.
+    let data = std::ptr::with_exposed_provenance_mut(start + from);
+    let (dtype, device) = (number(layout.dtype)?, storages.number());
+    let mut error = RawError::NONE;
+    // SAFETY: the tensor lies within its storage (`of` above), and is dropped before the call's storages are: a bound call
+    // borrows them. An operator that writes in place writes to a private map, which the worker gives to what is not its own,
+    // or to what is on the device.
+    let made =
+        unsafe { plimsoll_tensor(data, shape.as_ptr(), strides.as_ptr(), shape.len(), dtype, device, &raw mut error) };
+    if made.is_null() {
+        return Err(error.take());
+    }
+    // SAFETY: a tensor was made, of which this is the only owner.
+    let mut made = unsafe { Tensor::from_ptr(made.cast()) };
     if layout.conj {
         made = made.internal_conj();
     }
@@ -224,11 +320,11 @@ impl<'a> BoundCall<'a> {
     ///
     /// # Errors
     /// [`KernelError`] where there is none, or an argument has no form in libtorch.
-    pub fn new(call: &Call<'a>, lowered: &Lowered) -> Result<Self, KernelError> {
+    pub fn new(storages: Storages<'a>, lowered: &Lowered) -> Result<Self, KernelError> {
         let mut values = Vec::new();
         for (index, (name, argument)) in lowered.arguments.iter().enumerate() {
             let shown = name.clone().unwrap_or_else(|| format!("arg{index}"));
-            values.push((name.as_deref().map(c_text).transpose()?, Value::of(call, &shown, argument)?));
+            values.push((name.as_deref().map(c_text).transpose()?, Value::of(&storages, &shown, argument)?));
         }
         let pointer = |name: &Option<CString>| name.as_ref().map_or(null(), |name| name.as_ptr());
         let arguments: Vec<RawArgument> =
@@ -301,14 +397,18 @@ impl Drop for BoundCall<'_> {
 
 fn tensor<'a>(raw: &RawLeaf) -> Result<GivenValue<'a>, KernelError> {
     // SAFETY: a tensor's leaf names its dtype by a text that ends in zero, its shape by so many numbers, and its elements, which
-    // lie without gaps, by so many bytes; an empty one may have none to point to.
-    let (name, shape, bytes) = unsafe {
+    // lie without gaps, by so many bytes, of this process unless they are on the device; an empty one may have none to point to.
+    let (name, shape, elements) = unsafe {
         let shape = if raw.dimensions == 0 { &[] } else { std::slice::from_raw_parts(raw.shape, raw.dimensions) };
-        let bytes = if raw.bytes == 0 { &[] } else { std::slice::from_raw_parts(raw.data.cast(), raw.bytes) };
-        (text(raw.dtype), shape, bytes)
+        let elements = match (raw.bytes, raw.on_device) {
+            (0, _) => Elements::Host(&[]),
+            (bytes, false) => Elements::Host(std::slice::from_raw_parts(raw.data.cast(), bytes)),
+            (bytes, true) => Elements::Device(DeviceRange { address: raw.data as u64, bytes: bytes as u64 }),
+        };
+        (text(raw.dtype), shape, elements)
     };
     let dtype: Dtype =
         name.parse().map_err(|_| exception(format!("a tensor of {name} was given, which no capture holds")))?;
     let shape = shape.iter().map(|&n| n as u64).collect();
-    Ok(GivenValue::Tensor { spec: TensorSpec { dtype, shape }, bytes })
+    Ok(GivenValue::Tensor { spec: TensorSpec { dtype, shape }, elements })
 }

@@ -12,4 +12,4 @@ pub mod functional;
 mod operator;
 
 #[cfg(feature = "tch")]
-pub use operator::{TorchOperator, version};
+pub use operator::{TorchOnDevice, TorchOperator, version};

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use plimsoll::kernel::KernelSpec;
-use plimsoll_harness::worker::{self, Host, Loaded};
-use plimsoll_torch::TorchOperator;
+use plimsoll_harness::worker::{self, DeviceKernel, Host, Loaded, NotServed};
+use plimsoll_torch::{TorchOnDevice, TorchOperator};
 
 fn main() -> ExitCode {
     // As the worker of Python: nothing that is launched builds a graph.
     let _no_grad = tch::no_grad_guard();
     let versions = BTreeMap::from([("libtorch".to_owned(), plimsoll_torch::version())]);
-    match worker::serve(&Host { name: "torch", versions, load }) {
+    match worker::serve(&Host { name: "torch", versions, load, load_on_device }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("plimsoll-torch-worker: {error}");
@@ -21,9 +21,18 @@ fn main() -> ExitCode {
 }
 
 fn load(spec: &KernelSpec) -> Result<Loaded, String> {
+    Ok(Loaded::Operator(Box::new(operator(spec)?)))
+}
+
+fn load_on_device(spec: &KernelSpec, device: u32) -> Result<DeviceKernel, NotServed> {
+    let operator = operator(spec).map_err(NotServed::Refused)?;
+    let operator = TorchOnDevice::new(operator, device).map_err(|error| NotServed::Absent(error.to_string()))?;
+    Ok(DeviceKernel::Operator(Box::new(operator)))
+}
+
+fn operator(spec: &KernelSpec) -> Result<TorchOperator, String> {
     let KernelSpec::Torch(name) = spec else {
         return Err(format!("plimsoll-torch-worker launches `torch:` kernels, not {spec}"));
     };
-    let operator = TorchOperator::named(name).map_err(|error| error.to_string())?;
-    Ok(Loaded::Operator(Box::new(operator)))
+    TorchOperator::named(name).map_err(|error| error.to_string())
 }

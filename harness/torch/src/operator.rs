@@ -1,8 +1,9 @@
 //! [`TorchOperator`]: an operator of PyTorch as a kernel.
 
-use plimsoll::kernel::{Call, Evaluation, Given, KernelError, Operator};
+use plimsoll::gpu::{AllocatorUse, DeviceOperator};
+use plimsoll::kernel::{Call, DeviceCall, Evaluation, Given, KernelError, Operator};
 
-use crate::dispatch::{self, BoundCall};
+use crate::dispatch::{self, BoundCall, Storages};
 use crate::functional::Function;
 
 /// The version of the libtorch that this program is linked to.
@@ -36,8 +37,42 @@ impl TorchOperator {
 
 impl Operator for TorchOperator {
     fn bind<'a>(&'a self, call: &'a Call<'_>) -> Result<Box<dyn Evaluation + 'a>, KernelError> {
-        let lowered = self.function.lower(call)?;
-        Ok(Box::new(BoundCall::new(call, &lowered)?))
+        let lowered = self.function.lower(call.params, call.args)?;
+        Ok(Box::new(BoundCall::new(Storages::Host(call), &lowered)?))
+    }
+}
+
+/// A [`TorchOperator`] on a CUDA device, in the stream that is libtorch's current one there: the default stream.
+#[derive(Debug)]
+pub struct TorchOnDevice {
+    operator: TorchOperator,
+    device: i32,
+}
+
+impl TorchOnDevice {
+    /// `operator` on the device `index`, which becomes that of this thread.
+    ///
+    /// # Errors
+    /// Why this libtorch cannot use it.
+    pub fn new(operator: TorchOperator, index: u32) -> Result<Self, KernelError> {
+        let device = i32::try_from(index).unwrap_or(i32::MAX);
+        dispatch::use_device(device)?;
+        Ok(Self { operator, device })
+    }
+}
+
+impl DeviceOperator for TorchOnDevice {
+    fn bind<'a>(&'a self, call: &'a DeviceCall<'_>) -> Result<Box<dyn Evaluation + 'a>, KernelError> {
+        let lowered = self.operator.function.lower(call.params, call.args)?;
+        Ok(Box::new(BoundCall::new(Storages::Device(call), &lowered)?))
+    }
+
+    fn trim(&self) -> Result<(), KernelError> {
+        dispatch::trim(self.device)
+    }
+
+    fn allocated(&self) -> Result<AllocatorUse, KernelError> {
+        dispatch::allocated(self.device)
     }
 }
 

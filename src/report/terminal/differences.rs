@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::memory::marked;
 use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
+use super::table::{Align, Cell, apart};
 use super::text::{clean, counted, cut, duration, interval, labelled, percent, short, styled};
 use crate::bytes::ByteSize;
 use crate::record::{Change, ChangeKind, Differences, Figures};
@@ -109,12 +109,8 @@ fn table(title: &'static str, rows: Vec<[String; 4]>, screen: &Screen) -> String
     if rows.is_empty() {
         return String::new();
     }
-    let mut columns = vec![Column::new(title, Align::Left, 0)];
-    columns.extend(["before", "after", "change"].map(|title| Column::new(title, Align::Right, 0)));
-    for row in &rows {
-        columns.iter_mut().zip(row).for_each(|(column, text)| column.fit(text));
-    }
-    let table = Table::new(columns, 1, *screen);
-    let rows: String = rows.into_iter().map(|row| table.row(&row.map(Cell::plain))).collect();
-    format!("\n{}{rows}", table.header())
+    let columns =
+        [(title, Align::Left, 0), ("before", Align::Right, 1), ("after", Align::Right, 0), ("change", Align::Right, 0)];
+    let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| row.map(Cell::plain).to_vec()).collect();
+    apart(columns, &rows, screen)
 }

@@ -22,7 +22,7 @@ pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
             text.push_str(&format!("   {}\n{cause}", cut(&clean(&result.name), screen.width() - 3)));
         }
         if let Some(more) = failed.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            let line = format!("and {more} more: rows above, causes in the record");
+            let line = cut(&format!("and {more} more: rows above, causes in the record"), screen.width() - 3);
             text.push_str(&format!("   {}\n", styled(&line, screen.palette.dim)));
         }
     }

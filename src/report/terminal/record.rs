@@ -38,7 +38,15 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     text.push('\n');
     for verdict in &record.verdicts {
         let (mark, style) = verdict_mark(verdict.status, &screen.palette);
-        text.push_str(&labelled(&format!("{mark} {}", clean(&verdict.subject)), style, &verdict.message, 24, screen));
+        // On a narrow screen the message has more room than the subject.
+        let columns = 24.min(screen.width() * 2 / 5);
+        text.push_str(&labelled(
+            &format!("{mark} {}", clean(&verdict.subject)),
+            style,
+            &verdict.message,
+            columns,
+            screen,
+        ));
     }
     text.push_str(&closing(record, path, screen));
     text

@@ -59,10 +59,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen of `width` columns, taken as 60 where it is less and as 200 where it is more: below, a row says nothing;
+    /// A screen of `width` columns, taken as 40 where it is less and as 200 where it is more: below, a row says nothing;
     /// beyond, the eye loses it.
     pub fn new(width: usize, palette: Palette) -> Self {
-        Self { width: width.clamp(60, 200), palette }
+        Self { width: width.clamp(40, 200), palette }
     }
 
     /// The columns of the screen.

@@ -82,7 +82,8 @@ pub(crate) struct Table {
 impl Table {
     /// A table of `columns`, each made as wide as it needs to be.
     pub(crate) fn new(mut columns: Vec<Column>, indent: usize, screen: Screen) -> Self {
-        const FIRST_AT_LEAST: usize = 12;
+        // On a narrow screen the end of a file's name is enough to tell it apart.
+        let first_at_least = if screen.width() < 60 { 8 } else { 12 };
         let mut shown = vec![true; columns.len()];
         let total = |columns: &[Column], shown: &[bool]| {
             let widths = columns.iter().zip(shown).filter(|(_, shown)| **shown).map(|(column, _)| column.width);
@@ -90,7 +91,7 @@ impl Table {
         };
         loop {
             let over = total(&columns, &shown).saturating_sub(screen.width());
-            let spare = columns[0].width.saturating_sub(FIRST_AT_LEAST);
+            let spare = columns[0].width.saturating_sub(first_at_least);
             if over <= spare {
                 columns[0].width -= over;
                 break;

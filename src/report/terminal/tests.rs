@@ -30,6 +30,7 @@ fn records_of_a_test_and_of_a_command() {
 #[test]
 fn a_record_on_a_narrow_screen() {
     sample::assert_snapshot("terminal_record_narrow", &shown(&sample::record(), 60));
+    sample::assert_snapshot("terminal_record_repeated_narrow", &shown(&sample::repeated(), 40));
 }
 
 #[test]
@@ -131,16 +132,34 @@ fn what_changed_between_two_records() {
 
 #[test]
 fn no_line_is_wider_than_the_screen_or_ends_with_a_space() {
-    for width in [60, 61, 72, 80, 100, 133, 200] {
+    for width in [40, 47, 60, 61, 72, 80, 100, 133, 200] {
         let mut wordy = sample::record();
         wordy.verdicts[0].subject = "subject ".repeat(20);
         sample::capture(&mut wordy).operator = "operator".repeat(40);
-        for record in [sample::record(), sample::failing(), wordy] {
+        let processes = [sample::test(), sample::command(), sample::repeated(), sample::repeated_more(20)];
+        for record in [sample::record(), sample::failing(), sample::versus(), wordy].into_iter().chain(processes) {
             let changed = differences(&compare_records(&sample::record(), &record), &plain(width));
             for line in shown(&record, width).lines().chain(changed.lines()) {
                 assert!(line.chars().count() <= width, "{width}: {line}");
                 assert_eq!(line.trim_end(), line);
             }
+        }
+    }
+}
+
+#[test]
+fn no_document_is_wider_than_the_narrowest_screen() {
+    for width in [40, 66] {
+        let screen = plain(width);
+        let documents = [
+            gate(&crate::gate::sample_gate(), &screen),
+            bench_gate(&crate::gate::bench::sample::gate(), &screen),
+            proposal(&crate::gate::propose(&[crate::gate::sample_run(200)], "5%".parse().unwrap()), &screen),
+            #[cfg(feature = "history")]
+            history(&crate::gate::history::sample(), &screen),
+        ];
+        for line in documents.iter().flat_map(|document| document.lines()) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
 }

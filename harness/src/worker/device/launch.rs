@@ -6,21 +6,23 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, TensorSpec};
-use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
-use plimsoll::kernel::library::Library;
-use plimsoll::kernel::{DeviceCall, DeviceRange, KernelError, OutputBuffer};
+use plimsoll::gpu::{
+    CudaCache, CudaClock, DeviceMemory, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream,
+};
+use plimsoll::kernel::{DeviceCall, DeviceRange, Elements, Given, OutputBuffer};
 use plimsoll::run::Placement;
 use plimsoll::timing::{MeasureError, Protocol, Samples, measure};
 
+use super::kernel::{DeviceKernel, DeviceLaunch};
 use super::resident::{Arena, Home, Resident, changed, reached, upload};
-use crate::protocol::{CallMessage, Leaf, LeafTensor, Outcome, Reply};
+use crate::protocol::{CallMessage, Leaf, Outcome, Reply};
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
-use crate::worker::outputs::Outputs;
+use crate::worker::outputs::{Outputs, leaf_of};
 
-/// A kernel of a library, and the device that it is launched on.
+/// A kernel, and the device that it is launched on.
 pub struct DeviceLaunches {
-    library: Library,
+    kernel: DeviceKernel,
     gpu: Rc<Gpu>,
     index: u32,
     ring: Ring,
@@ -50,18 +52,20 @@ struct OnDevice {
 }
 
 impl DeviceLaunches {
-    /// Launches of the kernel of `library` on `gpu`, which has the number `index`.
+    /// Launches of `kernel` on `gpu`, which has the number `index`.
     ///
     /// # Errors
     /// Memory for uploads cannot be had.
-    pub fn of(library: Library, gpu: Rc<Gpu>, index: u32) -> Result<Self, GpuError> {
+    pub fn of(kernel: DeviceKernel, gpu: Rc<Gpu>, index: u32) -> Result<Self, GpuError> {
         let (ring, stream) = (Ring::usual(&gpu)?, Stream::default_of(&gpu));
-        Ok(Self { library, gpu, index, ring, stream, arena: Arena::default(), holds: true })
+        Ok(Self { kernel, gpu, index, ring, stream, arena: Arena::default(), holds: true })
     }
 
-    /// Gives the device's memory back, but for the kernel's own.
+    /// Gives the device's memory back, but for what a library has of its own.
     pub fn release(&mut self) {
         self.arena.clear();
+        // A device that failed is told of at the next launch.
+        let _ = self.kernel.trim();
     }
 
     /// Launches once.
@@ -74,7 +78,7 @@ impl DeviceLaunches {
 
     fn validated(&mut self, call: &CallMessage, outputs: &mut Outputs) -> Result<Outcome, CallError> {
         self.gpu.make_current()?;
-        let placement = placement(call)?;
+        let placement = self.kernel.placement(call)?;
         let reached = reached(call);
         let inputs = call.storages.iter().zip(&reached).filter(|(_, reached)| **reached).map(|(s, _)| s.bytes);
         let sizes = [placement.bytes as u64].into_iter().chain(inputs).collect::<Vec<_>>();
@@ -92,18 +96,18 @@ impl DeviceLaunches {
 
     /// One launch, its outputs brought to the shared memory.
     fn launched(&mut self, call: &CallMessage, on: &OnDevice, outputs: &mut Outputs) -> Result<Outcome, CallError> {
+        self.kernel.trim()?;
         let before = self.gpu.memory()?.used();
         poison(&self.stream, on)?;
         let bound = on.call(call, self.index, &self.stream);
         let idle = IdleCheck::new(&self.gpu)?;
         let start = Instant::now();
-        let mut launch = self.library.bind_on_device(&bound)?;
-        let launched = launch();
+        let mut launch = self.kernel.bind(&bound)?;
+        let launched = launch.launch();
         let checked = idle.begin(&self.stream);
         // A fault on the device says more than what the kernel makes of it.
         let late = checked.and_then(|checked| idle.finish(&self.stream, checked));
         let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        drop(launch);
         if let Err(error @ GpuError::Fault { .. }) = late {
             return Err(error.into());
         }
@@ -112,7 +116,13 @@ impl DeviceLaunches {
             return Err(CallError::Late(late));
         }
         let growth = self.gpu.memory()?.used().saturating_sub(before);
-        let leaves = self.bring_back(on, outputs)?;
+        let allocator = self.kernel.allocated()?;
+        let (leaves, output_bytes) = match launch {
+            DeviceLaunch::Filled(_) => (bring_back(&mut self.ring, on, outputs)?, on.room.bytes),
+            DeviceLaunch::Given(mut evaluation) => {
+                bring_given(&mut self.ring, &self.stream, evaluation.given()?, outputs)?
+            }
+        };
         let changed = changed(&mut self.ring, call, &on.homes)?;
         Ok(Outcome {
             elapsed_ns,
@@ -120,27 +130,11 @@ impl DeviceLaunches {
             mutated: touching(&call.params, &on.args, &changed),
             device: Some(DeviceUse {
                 inputs: on.homes.iter().flatten().map(|home| ByteSize::new(home.bytes)).sum(),
-                outputs: ByteSize::new(on.room.bytes),
+                outputs: ByteSize::new(output_bytes),
                 growth: Some(growth),
-                allocator: None,
+                allocator,
             }),
         })
-    }
-
-    /// Copies the outputs to the shared memory. What the kernel does to them later changes nothing there.
-    fn bring_back(&mut self, on: &OnDevice, outputs: &mut Outputs) -> Result<Vec<Leaf>, CallError> {
-        let bytes = on.placement.bytes;
-        let memory = outputs.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })?;
-        self.ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |at, part| {
-            memory[at as usize..at as usize + part.len()].copy_from_slice(part);
-            Ok::<_, CallError>(())
-        })?;
-        let leaf = |placed: &plimsoll::run::Placed| {
-            let (offset, bytes) = (placed.offset as u64, placed.bytes as u64);
-            let tensor = LeafTensor { spec: placed.spec.clone(), offset, bytes, crc32: None };
-            Leaf { path: placed.path.clone(), tensor: Some(tensor), value: None }
-        };
-        Ok(on.placement.outputs.iter().map(leaf).collect())
     }
 
     /// Uploads every call of the batch, then times each by itself, and launches it once more where everything lies elsewhere.
@@ -154,7 +148,7 @@ impl DeviceLaunches {
         say: &mut dyn FnMut(Reply) -> io::Result<()>,
         next: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        self.arena.clear();
+        self.release();
         let mut resident = Resident::default();
         let ready = self.gpu.make_current();
         let batch: Vec<Result<_, CallError>> = calls
@@ -218,7 +212,7 @@ impl DeviceLaunches {
     /// The call over resident storages, with outputs of its own.
     fn on_device(&mut self, call: &CallMessage, resident: &mut Resident) -> Result<OnDevice, CallError> {
         let homes = resident.homes(&self.gpu, &mut self.ring, call)?;
-        let placement = placement(call)?;
+        let placement = self.kernel.placement(call)?;
         let bytes = placement.bytes as u64;
         let room = Home { memory: Rc::new(self.gpu.allocate(bytes)?), at: 0, bytes };
         Ok(OnDevice::new(call, homes, placement, room))
@@ -234,21 +228,25 @@ impl DeviceLaunches {
         poison(&self.stream, on)?;
         if !timing.graph {
             let bound = on.call(call, self.index, &self.stream);
-            let mut launch = self.library.bind_on_device(&bound)?;
-            let mut launch = || Ok(launch()?);
+            let mut bound = self.kernel.bind(&bound)?;
+            let mut launch = || Ok(bound.launch()?);
             let before = self.gpu.memory()?.used();
             launch()?;
             self.gpu.synchronize()?;
             let growth = self.gpu.memory()?.used().saturating_sub(before);
             let samples = measured(&self.stream, timing.protocol, &mut launch)?;
+            if matches!(self.kernel, DeviceKernel::Operator(_)) {
+                // It is given no buffers that it could leave as they are.
+                return Ok((samples, false, Some(growth)));
+            }
             let idles = idles(&mut self.ring, &self.stream, on, mean_ns(&samples), &mut self.holds, &mut launch)?;
             return Ok((samples, idles, Some(growth)));
         }
         let stream = Stream::new(&self.gpu)?;
         let bound = on.call(call, self.index, &stream);
-        let mut launch = self.library.bind_on_device(&bound)?;
+        let mut launch = self.kernel.bind(&bound)?;
         Graph::begin(&stream)?;
-        let launched = launch();
+        let launched = launch.launch();
         let captured = Graph::end(&stream);
         launched?;
         let graph = captured.map_err(|error| CallError::NoGraph(error.to_string()))?;
@@ -343,13 +341,42 @@ fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {
     stream.synchronize()
 }
 
-/// Where the outputs of a call lie: a library is given those that were captured.
-fn placement(call: &CallMessage) -> Result<Placement, CallError> {
-    if call.outputs.is_empty() {
-        return Err(KernelError::NoOutputs { kernel: "the kernel".to_owned() }.into());
-    }
-    let specs: Vec<TensorSpec> = call.outputs.iter().map(|output| output.spec.clone()).collect();
-    Ok(Placement::of(&specs, &call.outputs)?)
+/// Copies the outputs to the shared memory. What the kernel does to them later changes nothing there.
+fn bring_back(ring: &mut Ring, on: &OnDevice, outputs: &mut Outputs) -> Result<Vec<Leaf>, CallError> {
+    let memory = outputs.of_call(on.placement.bytes)?;
+    copy_back(ring, &on.room.memory, on.room.at, memory)?;
+    Ok(on.placement.outputs.iter().cloned().map(leaf_of).collect())
+}
+
+/// The same of what an operator has allocated itself; also how many bytes it is.
+fn bring_given(
+    ring: &mut Ring,
+    stream: &Stream,
+    given: Vec<Given<'_>>,
+    outputs: &mut Outputs,
+) -> Result<(Vec<Leaf>, u64), CallError> {
+    // What was not contiguous has been copied in the stream.
+    stream.synchronize()?;
+    let (leaves, bytes) = outputs.keep(given, &mut |elements, place| match elements {
+        Elements::Host(bytes) => {
+            place.copy_from_slice(bytes);
+            Ok(())
+        }
+        Elements::Device(range) => {
+            // SAFETY: the operator keeps what it gave until it is launched again.
+            let memory = unsafe { DeviceMemory::lent(stream.gpu(), range) };
+            copy_back(ring, &memory, 0, place)
+        }
+    })?;
+    Ok((leaves, bytes as u64))
+}
+
+/// Copies as many bytes of `memory` from `at` on as `place` has.
+fn copy_back(ring: &mut Ring, memory: &DeviceMemory, at: u64, place: &mut [u8]) -> Result<(), CallError> {
+    ring.download(memory, at, place.len() as u64, &mut |offset, part| {
+        place[offset as usize..offset as usize + part.len()].copy_from_slice(part);
+        Ok(())
+    })
 }
 
 impl OnDevice {

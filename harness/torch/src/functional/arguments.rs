@@ -1,7 +1,7 @@
 //! [`Arguments`]: those of a call of Python, on their way to an operator.
 
 use plimsoll::capture::Argument;
-use plimsoll::kernel::{Call, KernelError};
+use plimsoll::kernel::KernelError;
 
 /// The arguments of a call by the names of Python's parameters.
 pub struct Arguments {
@@ -10,8 +10,9 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Those of `call`. An argument that has no name but its number gets that of the parameter of `params` at its place.
-    pub fn of(function: &str, call: &Call<'_>, params: &str) -> Self {
+    /// `args`, by their names `given`. One that has no name but its number gets that of the parameter of `params` at its
+    /// place.
+    pub fn of(function: &str, given: &[String], args: &[Argument], params: &str) -> Self {
         let params: Vec<&str> = params.split_whitespace().collect();
         let name = |(position, name): (usize, &String)| {
             let number = name.strip_prefix("arg").and_then(|rest| rest.parse::<usize>().ok());
@@ -20,7 +21,7 @@ impl Arguments {
                 _ => Some(name.clone()),
             }
         };
-        let named = call.params.iter().enumerate().map(name).zip(call.args.iter().cloned()).collect();
+        let named = given.iter().enumerate().map(name).zip(args.iter().cloned()).collect();
         let mut arguments = Self { function: function.to_owned(), named };
         // Where a result goes is the caller's: nobody has asked for another place.
         if arguments.get("out") == Some(&Argument::None) {

@@ -10,7 +10,7 @@ mod pools;
 mod rules;
 
 use plimsoll::capture::Argument;
-use plimsoll::kernel::{Call, KernelError};
+use plimsoll::kernel::KernelError;
 
 use arguments::Arguments;
 use rules::{RULES, Rule};
@@ -65,13 +65,13 @@ impl Function {
         &self.operator
     }
 
-    /// The operator that computes `call`, and its arguments.
+    /// The operator that computes the call with `args`, which are parallel to `params`; and its arguments.
     ///
     /// # Errors
     /// [`KernelError`] where a rule does not take the arguments.
-    pub fn lower(&self, call: &Call<'_>) -> Result<Lowered, KernelError> {
+    pub fn lower(&self, params: &[String], args: &[Argument]) -> Result<Lowered, KernelError> {
         let plain = self.operator.strip_prefix("aten::").unwrap_or(&self.operator);
-        let mut arguments = Arguments::of(plain, call, self.rule.map_or("", |rule| rule.params));
+        let mut arguments = Arguments::of(plain, params, args, self.rule.map_or("", |rule| rule.params));
         let mut lowered = Lowered {
             operator: self.operator.clone(),
             overload: self.overload.clone(),

@@ -10,8 +10,7 @@ fn tensor(shape: &[u64]) -> Argument {
 fn lower(function: &str, given: &[(&str, Argument)]) -> Result<Lowered, String> {
     let params: Vec<String> = given.iter().map(|(name, _)| (*name).to_owned()).collect();
     let args: Vec<Argument> = given.iter().map(|(_, value)| value.clone()).collect();
-    let call = Call { params: &params, args: &args, storages: &[], outputs: &[] };
-    Function::named(function).lower(&call).map_err(|error| error.to_string())
+    Function::named(function).lower(&params, &args).map_err(|error| error.to_string())
 }
 
 fn shown(lowered: &Lowered) -> String {

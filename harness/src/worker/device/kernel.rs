@@ -1,0 +1,70 @@
+//! [`DeviceKernel`]: what is launched on a device.
+
+use plimsoll::capture::TensorSpec;
+use plimsoll::gpu::{AllocatorUse, DeviceOperator};
+use plimsoll::kernel::library::Library;
+use plimsoll::kernel::{DeviceCall, Evaluation, KernelError, Launch};
+use plimsoll::run::Placement;
+
+use crate::protocol::CallMessage;
+use crate::worker::error::CallError;
+
+/// What is launched on a device.
+pub enum DeviceKernel {
+    /// It fills outputs that it is given.
+    Library(Library),
+    /// It gives tensors of its own.
+    Operator(Box<dyn DeviceOperator>),
+}
+
+/// A call of it that is bound.
+pub enum DeviceLaunch<'a> {
+    Filled(Launch<'a>),
+    Given(Box<dyn Evaluation + 'a>),
+}
+
+impl DeviceKernel {
+    /// Where the outputs of a call lie that the kernel is given: those that were captured.
+    pub fn placement(&self, call: &CallMessage) -> Result<Placement, CallError> {
+        let Self::Library(_) = self else { return Ok(Placement::of(&[], &[])?) };
+        if call.outputs.is_empty() {
+            return Err(KernelError::NoOutputs { kernel: "the kernel".to_owned() }.into());
+        }
+        let specs: Vec<TensorSpec> = call.outputs.iter().map(|output| output.spec.clone()).collect();
+        Ok(Placement::of(&specs, &call.outputs)?)
+    }
+
+    /// `call`, ready to be launched any number of times.
+    pub fn bind<'a>(&'a self, call: &'a DeviceCall<'_>) -> Result<DeviceLaunch<'a>, KernelError> {
+        Ok(match self {
+            Self::Library(library) => DeviceLaunch::Filled(library.bind_on_device(call)?),
+            Self::Operator(operator) => DeviceLaunch::Given(operator.bind(call)?),
+        })
+    }
+
+    /// Has an allocator of the kernel's own give back what it keeps, and count anew.
+    pub fn trim(&self) -> Result<(), KernelError> {
+        match self {
+            Self::Library(_) => Ok(()),
+            Self::Operator(operator) => operator.trim(),
+        }
+    }
+
+    /// What that allocator holds; absent of a kernel without one.
+    pub fn allocated(&self) -> Result<Option<AllocatorUse>, KernelError> {
+        match self {
+            Self::Library(_) => Ok(None),
+            Self::Operator(operator) => operator.allocated().map(Some),
+        }
+    }
+}
+
+impl DeviceLaunch<'_> {
+    /// Launches it, and waits for nothing.
+    pub fn launch(&mut self) -> Result<(), KernelError> {
+        match self {
+            Self::Filled(launch) => launch(),
+            Self::Given(evaluation) => evaluation.launch(),
+        }
+    }
+}
