@@ -210,3 +210,18 @@ fn adversaries_in_python_end_with_the_same_verdicts() {
     );
     assert_eq!(record.releases.len(), 1, "none of it ends the worker");
 }
+
+#[test]
+fn a_kernel_that_stops_the_clock_is_timed_by_the_true_one() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    for protocol in ["kernelforge", "samples"] {
+        let mut check = scene.command("check");
+        check.arg("--kernel").arg(kernel("patches_clock")).arg("--python").arg(&python);
+        check.args(["--launches", "5", "--warmup", "1", "--protocol", protocol]);
+        let (code, record) = scene.run(&mut check);
+        assert_eq!(code, 0, "{:#?}", record.verdicts);
+        let profile = record.results.entries[0].profile.as_ref().unwrap();
+        assert!(profile.samples_ns.iter().all(|&ns| ns > 0.0), "{protocol}: {:?}", profile.samples_ns);
+    }
+}
