@@ -5,7 +5,9 @@ usage: benches/peers.py [--torch-python PYTHON] [--divisor 8] [--capture DIR] [-
 
 PYTHON has torch 2.11 (default: the one that harness/test.sh sets up). Without --capture, torch writes the
 capture of the two embedding tables at 1/divisor of its full size into WORK (1/8: 6.5 GiB). Wall times of
-Plimsoll are those of the whole process, from start to exit; those of the peers leave their imports out.
+Plimsoll are those of the whole process, from start to exit; those of the peers leave their imports out. What
+the start of libtorch takes, in time and in memory, is that of a validation of one entry of some bytes; it is
+left out of the row of `torch:`, as the peer's imports are, and shown beside it.
 Peak memory is the largest sum of resident sets over the process tree, sampled every 2 ms; in brackets the
 sum of the processes' own high-water marks, which cannot be too small.
 """
@@ -95,6 +97,12 @@ def mib(peak, marks=None):
     return f"{peak / MIB:.0f} MiB" + (f" [{marks / MIB:.0f}]" if marks is not None else "")
 
 
+def worker_peak(record):
+    """The most that a worker of a record had resident."""
+    processes = [process for phase in json.loads(record)["phases"] for process in phase["processes"]]
+    return max(process["peak_rss"]["bytes"] for process in processes if process["name"].startswith("worker"))
+
+
 def loop(text):
     """The seconds and MiB that a peer prints of itself."""
     return float(re.search(r"loop ([\d.]+) ?s", text)[1]), float(re.search(r"peak ([\d.]+) MiB", text)[1])
@@ -123,6 +131,10 @@ def main():
     size = sum(entry.stat().st_size for entry in capture.glob("entry_*.pt"))
     print(f"capture: {capture.name}, {size / 2**30:.2f} GiB", file=sys.stderr)
     table = Table()
+    # With a PATH in which that Python comes first, the worker of `torch:` is linked to its libtorch.
+    with_torch = {"LIBTORCH_USE_PYTORCH": "1", "PATH": f"{Path(python).absolute().parent}:{os.environ['PATH']}"}
+    subprocess.run(["cargo", "build", "--release", "--locked", "--package", "plimsoll-torch", "--features", "tch"],
+                   cwd=ROOT, check=True, env={**os.environ, **with_torch})
 
     builtin = [plimsoll, "validate", capture, "--kernel", "builtin:embedding", "--no-record"]
     _, wall, peak, marks = best(max(options.rounds, 5), builtin)
@@ -132,13 +144,25 @@ def main():
         table.add(f"validate, beside torch.load {mode}", f"{seconds(wall)}, {mib(peak, marks)}",
                   f"{seconds(theirs)}, {theirs_peak:.0f} MiB", f"{theirs / wall:.0f}x faster")
 
+    tiny = work / "tiny"
+    shutil.rmtree(tiny, ignore_errors=True)
+    run([plimsoll, "generate", tiny, "--preset", "embedding", "--vocab", "16", "--dim", "16", "--seq", "4", "--entries", "1"])
+    operator = lambda of: [plimsoll, "validate", of, "--kernel", "torch:embedding", "--json"]
+    its_worker = {"PLIMSOLL_TORCH_WORKER": str(TARGET / "release" / "plimsoll-torch-worker")}
+    out, start, _, _ = best(max(options.rounds, 5), operator(tiny), its_worker)
+    own = worker_peak(out)
+    out, wall, _, _ = best(max(options.rounds, 5), operator(capture), its_worker)
+    table.add("validate, torch:embedding, beside torch.load mmap",
+              f"{seconds(wall - start)} after {seconds(start)} to start libtorch, worker {mib(worker_peak(out))}",
+              f"{seconds(theirs)} after its imports, {theirs_peak:.0f} MiB",
+              f"{theirs / (wall - start):.0f}x faster, {(worker_peak(out) - own) / MIB:+.0f} MiB to libtorch alone")
+
     kernel = f"py:{ROOT / 'tests/kernels/torch_embedding.py'}"
     importing = "import torch, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     torch_mib = float(run([python, "-c", importing])[0])
     command = [plimsoll, "validate", capture, "--kernel", kernel, "--python", python, "--json"]
     out, wall, peak, _ = best(1, command)
-    worker = max(p["peak_rss"]["bytes"] for phase in json.loads(out)["phases"] for p in phase["processes"]
-                 if p["name"].startswith("worker"))
+    worker = worker_peak(out)
     table.add("validate, py: torch's own embedding", f"{seconds(wall)}, worker {mib(worker)}",
               f"import torch alone {torch_mib:.0f} MiB", f"{worker / MIB - torch_mib:+.0f} MiB")
 

@@ -7,6 +7,8 @@
 #
 # The programs are built where cargo is. On a machine without it they are named:
 #     PLIMSOLL_BIN           the program: cargo build --release --package plimsoll-harness, target/release/plimsoll
+#     PLIMSOLL_TORCH_WORKER  the worker of operators of PyTorch, which finds libtorch where it was built with it:
+#                            LIBTORCH_USE_PYTORCH=1 cargo build --release --package plimsoll-torch --features tch
 #     PLIMSOLL_GPU_BENCH     the benchmark of uploads: cargo bench --bench gpu --no-run, which prints its path
 #     PLIMSOLL_GPU_KERNELS   a folder with embedding.so and device.so, built elsewhere from harness/examples/embedding.cu and
 #                            tests/kernels/library/device.cu as below, where there is no nvcc
@@ -165,6 +167,40 @@ if [ -n "${PLIMSOLL_GPU_KERNELS:-}" ] || command -v nvcc >/dev/null; then
         '{d["policy"]["batching"]["batches"][-1]["workspace"] / 2**20:.1f} MiB are counted to a batch, at least 32 MiB asked for'
 else
     left_out "kernels in CUDA: there is no nvcc, and PLIMSOLL_GPU_KERNELS is not set"
+fi
+
+# Operators of PyTorch. Where the libtorch of the worker cannot use the GPU, it says so and ends with 3.
+torch_worker="$(absolute "${PLIMSOLL_TORCH_WORKER:-$target/release/plimsoll-torch-worker}")"
+if ! [ -x "$torch_worker" ] && command -v cargo >/dev/null && "$python" -c 'import torch' 2>/dev/null; then
+    expect build-torch-worker 0 env "PATH=$(dirname "$(command -v "$python")"):$PATH" LIBTORCH_USE_PYTORCH=1 \
+        cargo build --release --offline --locked --package plimsoll-torch --features tch
+fi
+export PLIMSOLL_TORCH_WORKER="$torch_worker"
+# operator COMMAND CAPTURE NAME RECORD [FLAGS..]
+operator() { "$plimsoll" "$1" "$work/$2" --kernel "torch:$3" --device cuda --record "$report/$4.json" "${@:5}"; }
+operator validate tiny embedding torch-tiny >"$report/torch-tiny.txt" 2>"$report/torch-tiny.err"
+if [ $? -eq 3 ]; then
+    left_out "operators of PyTorch: $(tail -n 1 "$report/torch-tiny.err")"
+else
+    expect torch-check 0 operator check small embedding torch-check
+    device='d["results"]["entries"][0]["validation"]["device"]'
+    holds "libtorch's allocator" torch-check.json "${device}[\"allocator\"][\"allocated_peak\"] >= ${device}[\"outputs\"] > 0" \
+        "{${device}[\"allocator\"]}, at least the {${device}[\"outputs\"]} bytes of the output asked for"
+    for protocol in kernelforge samples cold until; do
+        expect "torch-$protocol" 0 operator profile large embedding "torch-$protocol" --protocol "$protocol"
+    done
+    expect torch-part 0 operator check "part-${scale/\//-}" embedding torch-part --batch-bytes 384MiB --gpu-peak 64GiB
+    holds "torch:embedding on a part of the capture ($scale)" torch-part.json 'd["exit_code"] == 0' \
+        'exit code {d["exit_code"]}, {max([p["readings"]["gpu_peak"]["bytes"] for p in d["phases"] if "gpu_peak" in p["readings"]], default=0) / 2**20:.0f} MiB on the GPU at most, the context and what libtorch loads there included'
+    expect torch-reference 0 operator validate small embedding torch-reference --reference builtin:embedding
+    # Computed by the CPU, and again by the GPU, which adds in another order.
+    for name in linear layer_norm softmax gelu scaled_dot_product_attention adaptive_max_pool2d cross_entropy; do
+        generated "op-$name" --op "$name" --entries 1
+        expect "torch-$name" 0 operator check "op-$name" "$name" "torch-$name" --rtol 1e-4 --atol 1e-4
+    done
+    if [ -f "$kernels/embedding.so" ]; then
+        expect torch-versus 0 operator check small embedding torch-versus --vs "lib:$kernels/embedding.so:embedding"
+    fi
 fi
 
 # Kernels in Python, and the loops that the times are held to.

@@ -53,8 +53,8 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod run;
-mod suggest;
 pub mod timing;
+mod words;
 
 pub use assert::phase;
 pub use bytes::ByteSize;

@@ -14,6 +14,7 @@ use super::slurm::SlurmStep;
 use crate::bytes::ByteSize;
 use crate::ceiling::Ceiling;
 use crate::meter::{Breach, Metric};
+use crate::timing::nanoseconds;
 
 /// How a process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -145,9 +146,7 @@ impl ProcessEnd {
                 EndCause::CeilingEnforced { metric, limit, by: guard.enforcement.clone(), evidence: oom.own_group }
             }
             _ if status.success() || (killed.is_some() && signal.is_none()) => EndCause::Exited,
-            (Some(Killed::Timeout(limit)), ..) if was_killed => {
-                EndCause::Timeout { limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX) }
-            }
+            (Some(Killed::Timeout(limit)), ..) if was_killed => EndCause::Timeout { limit_ns: nanoseconds(*limit) },
             (Some(Killed::Ceiling(breach)), Some(guard), _) if was_killed => EndCause::CeilingEnforced {
                 metric: breach.metric,
                 limit: breach.limit,

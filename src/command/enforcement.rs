@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::meter::{Cgroup, CgroupVersion, MeterError, Metric};
+use crate::timing::nanoseconds;
 
 /// What stops a process tree at its ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +76,7 @@ pub(super) struct Guard {
 impl Guard {
     /// A control group where a ceiling can be enforced by one and the system allows it, the watchdog alone where not.
     pub(super) fn new(ceilings: &Ceilings, interval: Duration) -> Self {
-        let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        let interval_ns = nanoseconds(interval);
         let Some((ceiling, limit)) = group_limit(ceilings) else {
             let no_cgroup = Some("no ceiling on peak_rss, which its limit could stand for".to_owned());
             return Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None };

@@ -13,7 +13,7 @@ use super::setting::settings;
 use super::value::{Value, limit};
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::gate::{BaselineSource, Condition, Conditions, Limit};
-use crate::suggest::nearest;
+use crate::words::nearest;
 
 /// A configuration that was read and checked.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use super::subject::Subject;
 use super::summary::Summary;
 use crate::meter::Source;
 use crate::record::{Direction, Unit, Verdict, VerdictStatus};
+use crate::words::counted;
 
 /// The format of [`GateReport`].
 pub(super) const SCHEMA: &str = "plimsoll.gate/1";
@@ -129,7 +130,6 @@ impl SubjectVerdict {
 /// The verdict in one line: what came to it, and of which subjects.
 fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome) -> String {
     const NAMED: usize = 3;
-    let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let so: Vec<&SubjectVerdict> = subjects.iter().filter(|subject| subject.outcome == outcome).collect();
     let mut names = so.iter().take(NAMED).map(|subject| subject.subject.to_string()).collect::<Vec<_>>().join(", ");
     if so.len() > NAMED {
@@ -143,9 +143,9 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
             let broken = verdicts.filter(|verdict| verdict.status == VerdictStatus::Fail).count();
             let failed = so.iter().filter(|subject| subject.failure.is_some()).count();
             let parts = [
-                (worse, format!("{} got worse", count(worse, "figure", "figures"))),
-                (broken, format!("{} broken", count(broken, "ceiling", "ceilings"))),
-                (failed, count(failed, "failed run", "failed runs")),
+                (worse, format!("{} got worse", counted(worse, "figure", "figures"))),
+                (broken, format!("{} broken", counted(broken, "ceiling", "ceilings"))),
+                (failed, counted(failed, "failed run", "failed runs")),
             ];
             let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
             format!("{}: {names}", parts.join(", "))
@@ -156,8 +156,8 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
             let against = baseline.map_or_else(String::new, |baseline| format!(" against {baseline}"));
             let figures: usize = subjects.iter().map(|subject| subject.figures.len()).sum();
             let ceilings: usize = subjects.iter().map(|subject| subject.verdicts.len()).sum();
-            let figures = count(figures, "figure", "figures");
-            format!("{figures}{against} and {} hold", count(ceilings, "ceiling", "ceilings"))
+            let figures = counted(figures, "figure", "figures");
+            format!("{figures}{against} and {} hold", counted(ceilings, "ceiling", "ceilings"))
         }
     }
 }

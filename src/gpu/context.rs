@@ -1,6 +1,5 @@
 //! [`Gpu`]: a device in use, and the memory that is allocated on it.
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::fmt;
 use std::rc::Rc;
@@ -19,7 +18,6 @@ pub struct Gpu {
     driver: Driver,
     facts: DeviceFacts,
     context: sys::CUcontext,
-    held: Cell<u64>,
 }
 
 /// What a device has, and what of it is free.
@@ -52,7 +50,7 @@ impl Gpu {
         driver.check("cuDevicePrimaryCtxRetain", unsafe {
             (driver.functions().cuDevicePrimaryCtxRetain)(&raw mut context, device)
         })?;
-        let gpu = Self { driver, facts, context, held: Cell::new(0) };
+        let gpu = Self { driver, facts, context };
         gpu.make_current()?;
         Ok(Rc::new(gpu))
     }
@@ -82,11 +80,6 @@ impl Gpu {
         Ok(MemoryInfo { free: ByteSize::new(free as u64), total: ByteSize::new(total as u64) })
     }
 
-    /// What is allocated through here now.
-    pub fn held(&self) -> ByteSize {
-        ByteSize::new(self.held.get())
-    }
-
     /// Waits until the device has done everything that this process has asked of it.
     ///
     /// # Errors
@@ -111,7 +104,6 @@ impl Gpu {
             return Err(GpuError::OutOfMemory { bytes: ByteSize::new(bytes), free, total });
         }
         self.check("cuMemAlloc", code)?;
-        self.held.set(self.held.get() + length as u64);
         Ok(DeviceMemory { gpu: Rc::clone(self), address, bytes: length as u64, own: true })
     }
 
@@ -194,7 +186,6 @@ impl Drop for DeviceMemory {
         if !self.own {
             return;
         }
-        self.gpu.held.set(self.gpu.held.get() - self.bytes);
         // SAFETY: the memory was allocated by this type and is freed once; the driver waits for work that uses it. After a fault
         // nothing can be freed any more, and the process ends.
         let _ = unsafe { (self.gpu.functions().cuMemFree_v2)(self.address) };

@@ -59,6 +59,12 @@ pub enum GpuError {
         /// What it means.
         reason: String,
     },
+    /// Work that was captured from a stream went on to another, which was not joined to it again.
+    #[error(
+        "the kernel forks from the stream that it is given and does not join it: what it puts on the other stream may go on \
+         when the stream of the kernel has ended"
+    )]
+    Unjoined,
     /// Any other refusal of the driver.
     #[error("{call} failed: {name}: {reason}")]
     Call {

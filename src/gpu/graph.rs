@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cudarc::driver::sys;
+use cudarc::driver::sys::{self, CUresult};
 
 use super::context::Gpu;
 use super::error::GpuError;
@@ -33,12 +33,16 @@ impl Graph {
     /// Ends the capture, and makes what was captured ready; `None` where nothing was put into the stream.
     ///
     /// # Errors
-    /// [`GpuError`] where what was done meanwhile cannot be captured.
+    /// [`GpuError::Unjoined`] where a part of it goes on elsewhere, another where what was done meanwhile cannot be captured.
     pub fn end(stream: &Stream) -> Result<Option<Self>, GpuError> {
         let gpu = stream.gpu();
         let mut graph = std::ptr::null_mut();
         // SAFETY: the stream captures, and the function writes one handle, or null.
-        gpu.check("cuStreamEndCapture", unsafe { (gpu.functions().cuStreamEndCapture)(stream.raw(), &raw mut graph) })?;
+        let code = unsafe { (gpu.functions().cuStreamEndCapture)(stream.raw(), &raw mut graph) };
+        if code.is(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) {
+            return Err(GpuError::Unjoined);
+        }
+        gpu.check("cuStreamEndCapture", code)?;
         let made = Self::of(gpu, graph);
         // SAFETY: the handle is the function's above and is destroyed once; what was made of it is its own.
         unsafe { (gpu.functions().cuGraphDestroy)(graph) };

@@ -1,9 +1,9 @@
 //! NVIDIA GPUs: their driver, loaded at run time, and what kernels need of a device.
 //!
 //! Nothing of CUDA is needed to build or to run: where there is no driver, [`Driver::load`] says so in a typed error, which
-//! commands that were told to use a GPU end with. A [`Gpu`] is a device in its primary context, with memory that is counted;
-//! a [`Ring`] carries storages to it and outputs back through a few pinned buffers; [`CudaClock`] and [`CudaCache`] are what
-//! the protocols of [`timing`](crate::timing) time launches with there.
+//! commands that were told to use a GPU end with. A [`Gpu`] is a device in its primary context, with memory that is freed
+//! when it is dropped; a [`Ring`] carries storages to it and outputs back through a few pinned buffers; [`CudaClock`] and
+//! [`CudaCache`] are what the protocols of [`timing`](crate::timing) time launches with there.
 //!
 //! This code has run on an emulation of the driver alone, which the tests build; `harness/gpu-check.sh` runs it on a device.
 

@@ -17,7 +17,7 @@ pub trait DeviceOperator {
     /// [`KernelError`] where the device failed.
     fn trim(&self) -> Result<(), KernelError>;
 
-    /// What the allocator holds, and held at most since the last [`trim`](Self::trim).
+    /// What the allocator holds, and held at most since the last [`trim`](Self::trim); it knows of no workspace.
     ///
     /// # Errors
     /// [`KernelError`] where it does not tell.

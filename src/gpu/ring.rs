@@ -84,10 +84,7 @@ impl Ring {
     /// [`TransferError`]; what the memory holds then is unspecified.
     pub fn upload(&mut self, read: &ReadAt<'_>, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), TransferError> {
         let filled = self.fill(read, bytes, to, at);
-        // Copies are under way whatever failed.
-        let settled = self.settle();
-        filled?;
-        Ok(settled?)
+        self.settled(filled)
     }
 
     fn fill(&mut self, read: &ReadAt<'_>, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), TransferError> {
@@ -100,8 +97,7 @@ impl Ring {
             let pieces = slot.memory.bytes_mut()[..length as usize].par_chunks_mut(PIECE).enumerate();
             pieces.try_for_each(|(index, piece)| read(offset + (index * PIECE) as u64, piece))?;
             self.stream.copy_in(&slot.memory, length, to, at + offset)?;
-            slot.busy = true;
-            slot.done.record(&self.stream)?;
+            slot.under_way(&self.stream)?;
         }
         Ok(())
     }
@@ -119,9 +115,7 @@ impl Ring {
         take: &mut Take<'_, E>,
     ) -> Result<(), E> {
         let taken = self.drain(from, at, bytes, take);
-        let settled = self.settle();
-        taken?;
-        Ok(settled?)
+        self.settled(taken)
     }
 
     fn drain<E: From<GpuError>>(
@@ -140,8 +134,7 @@ impl Ring {
                 let offset = turn as u64 * step;
                 let slot = &mut self.slots[turn % count];
                 self.stream.copy_out(from, at + offset, step.min(bytes - offset), &slot.memory)?;
-                slot.busy = true;
-                slot.done.record(&self.stream)?;
+                slot.under_way(&self.stream)?;
             }
             if let Some(ready) = turn.checked_sub(count - 1).filter(|&ready| ready < parts) {
                 let offset = ready as u64 * step;
@@ -153,8 +146,14 @@ impl Ring {
         Ok(())
     }
 
-    /// Waits until no copy is under way.
-    fn settle(&mut self) -> Result<(), GpuError> {
+    /// What `ended` in, once no copy is under way, which may be so whatever failed.
+    fn settled<E: From<GpuError>>(&mut self, ended: Result<(), E>) -> Result<(), E> {
+        let waited = self.wait_for_all();
+        ended?;
+        Ok(waited?)
+    }
+
+    fn wait_for_all(&mut self) -> Result<(), GpuError> {
         if self.slots.iter().any(|slot| slot.busy) {
             self.stream.synchronize()?;
             self.slots.iter_mut().for_each(|slot| slot.busy = false);
@@ -164,6 +163,12 @@ impl Ring {
 }
 
 impl Slot {
+    /// Notes that a copy from or to it was put into `stream`.
+    fn under_way(&mut self, stream: &Stream) -> Result<(), GpuError> {
+        self.busy = true;
+        self.done.record(stream)
+    }
+
     fn wait(&mut self) -> Result<(), GpuError> {
         if self.busy {
             self.done.wait()?;

@@ -2,6 +2,7 @@
 
 use super::library::Raised;
 use crate::capture::{Dtype, OutsideStorage, TensorSpec};
+use crate::words::counted;
 
 /// Why a kernel refused a call, or failed in it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -200,6 +201,5 @@ fn raised_message(kernel: &str, code: i32, raised: Option<&Raised>, given: &[Str
     if kind != "TypeError" {
         return message;
     }
-    let many = if outputs == 1 { "" } else { "s" };
-    format!("{message} (it was given {}, then {outputs} output{many})", given.join(", "))
+    format!("{message} (it was given {}, then {})", given.join(", "), counted(outputs, "output", "outputs"))
 }

@@ -9,6 +9,7 @@ use super::log::LogReadings;
 use crate::bytes::ByteSize;
 use crate::command::{Ended, ProcessEnd};
 use crate::meter::{Metric, worst_reading};
+use crate::timing::nanoseconds;
 
 /// What one turn gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +58,7 @@ impl Run {
 
     /// Takes what the meter read.
     pub fn metered(mut self, ended: &Ended) -> Self {
-        self.wall_ns = Some(u64::try_from(ended.wall.as_nanos()).unwrap_or(u64::MAX));
+        self.wall_ns = Some(nanoseconds(ended.wall));
         for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::GpuPeak] {
             if let Some((_, reading)) = worst_reading(&ended.phases, metric) {
                 self.metered.insert(metric, reading.bytes);

@@ -1,5 +1,6 @@
 //! [`Activity`]: what memory cost during a phase, from counters that only rise, read when it begins and when it ends.
 
+use crate::timing::nanoseconds;
 use std::collections::BTreeMap;
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -95,7 +96,6 @@ pub struct Activity {
 impl Activity {
     /// Takes the processor time of a phase that is the whole run from what was told when its tree was reaped.
     pub(crate) fn set_reaped(&mut self, cpu: CpuTime) {
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.cpu_user_ns = Some(nanoseconds(cpu.user));
         self.cpu_system_ns = Some(nanoseconds(cpu.system));
         self.cpu_source = CpuSource::Reaped;

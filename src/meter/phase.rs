@@ -16,6 +16,7 @@ use super::reading::{MemorySplit, ProcessRss, Source, TimelinePoint};
 use super::smaps::{MappingTable, SmapsPass};
 use super::timeline::Timeline;
 use crate::bytes::ByteSize;
+use crate::timing::nanoseconds;
 
 /// So many processes are kept of each point of a timeline.
 const LARGEST: usize = 4;
@@ -107,7 +108,7 @@ impl Phase {
     }
 
     pub(crate) fn nanoseconds_to(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.beginning.at).as_nanos()).unwrap_or(u64::MAX)
+        nanoseconds(at.saturating_duration_since(self.beginning.at))
     }
 
     /// Notes what growth is counted from, where `pass` is the first.
@@ -219,5 +220,5 @@ impl Phase {
 }
 
 pub(super) fn source(interval: Duration) -> Source {
-    Source::Sampled { interval_ns: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX) }
+    Source::Sampled { interval_ns: nanoseconds(interval) }
 }

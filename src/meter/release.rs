@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::meminfo::SystemMemory;
 use super::process::{ProcessId, ProcessMemory};
 use crate::bytes::ByteSize;
+use crate::timing::nanoseconds;
 
 /// The pause between the first looks; each is twice as long as the one before, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -90,7 +91,7 @@ impl Release {
                     gone,
                     recovered,
                     tolerance,
-                    waited_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+                    waited_ns: nanoseconds(began.elapsed()),
                     available_before: self.available_before,
                     available_at_end: self.available_at_end,
                     available_after,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::reading::TimelinePoint;
 use crate::bytes::ByteSize;
+use crate::timing::nanoseconds;
 
 /// A timeline has at most so many points.
 pub const TIMELINE_POINTS: usize = 300;
@@ -26,7 +27,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A timeline of samples taken at `interval`.
     pub(crate) fn new(interval: Duration) -> Self {
-        let stretch_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let stretch_ns = nanoseconds(interval).max(1);
         Self { stretch_ns, stretches: Vec::new(), points: 0, last: None }
     }
 

@@ -12,6 +12,7 @@ use super::semantics::Semantics;
 use super::verdict::Verdict;
 use crate::command::ProcessEnd;
 use crate::meter::PhaseReadings;
+use crate::timing::nanoseconds;
 
 /// What a run of a test or a command gave.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl From<ProcessRun> for Record {
             command: run.command,
             state: run.state,
             started: timestamp(run.started),
-            wall_ns: u64::try_from(run.wall.as_nanos()).unwrap_or(u64::MAX),
+            wall_ns: nanoseconds(run.wall),
             semantics_digest: run.semantics.digest(),
             semantics: run.semantics,
             policy: Policy::Process(run.policy),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Ended, ProcessEnd, Repeats};
 use crate::meter::PhaseReadings;
+use crate::timing::nanoseconds;
 
 /// One of several runs of a command that share a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +48,6 @@ impl RepeatedRun {
     }
 
     fn new(offset: Duration, ended: &Ended) -> Self {
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Self {
             started_ns: nanoseconds(offset),
             wall_ns: nanoseconds(ended.wall),

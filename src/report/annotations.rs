@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::outcome::Judged;
+use super::outcome::{Judged, status_word};
 use super::terminal::clean;
 use crate::record::{Record, VerdictStatus};
 
@@ -16,12 +16,12 @@ pub(super) fn lines(judged: &[Judged<'_>]) -> String {
     let mut out = String::new();
     for Judged { name, findings, .. } in judged {
         for finding in findings {
-            let (command, word) = match finding.status {
+            let command = match finding.status {
                 VerdictStatus::Pass => continue,
-                VerdictStatus::Fail => ("error", "failed"),
-                VerdictStatus::NotMeasurable => ("warning", "not measurable"),
-                VerdictStatus::Inconclusive => ("warning", "inconclusive"),
+                VerdictStatus::Fail => "error",
+                VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => "warning",
             };
+            let word = status_word(finding.status);
             let title = property(&format!("{name}: {} {word}", finding.subject));
             let _ = writeln!(out, "::{command} title={title}::{}", message(&finding.message));
         }

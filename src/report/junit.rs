@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::outcome::{Finding, Judged};
+use super::outcome::{Finding, Judged, status_word};
 use super::page::escaped;
 use crate::record::{EntryResult, Record, VerdictStatus};
 
@@ -69,15 +69,15 @@ fn suite(out: &mut String, judged: &Judged<'_>, totals: &mut Totals) {
 
 fn case(out: &mut String, record: Option<&Record>, name: &str, finding: &Finding<'_>) {
     let message = escaped(&finding.message);
-    let (element, kind) = match finding.status {
+    let element = match finding.status {
         VerdictStatus::Pass => {
             let _ = writeln!(out, "    <testcase name=\"{}\" classname=\"{name}\"/>", escaped(&finding.subject));
             return;
         }
-        VerdictStatus::Fail => ("failure", "failed"),
-        VerdictStatus::NotMeasurable => ("error", "not measurable"),
-        VerdictStatus::Inconclusive => ("error", "inconclusive"),
+        VerdictStatus::Fail => "failure",
+        VerdictStatus::NotMeasurable | VerdictStatus::Inconclusive => "error",
     };
+    let kind = status_word(finding.status);
     let _ = write!(
         out,
         "    <testcase name=\"{}\" classname=\"{name}\">\n      <{element} message=\"{message}\" type=\"{kind}\">{message}",

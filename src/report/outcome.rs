@@ -55,6 +55,16 @@ pub(crate) const fn gate_word(outcome: gate::Outcome) -> (&'static str, Tone) {
     }
 }
 
+/// What became of what was judged.
+pub(crate) const fn status_word(status: VerdictStatus) -> &'static str {
+    match status {
+        VerdictStatus::Pass => "passed",
+        VerdictStatus::Fail => "failed",
+        VerdictStatus::NotMeasurable => "not measurable",
+        VerdictStatus::Inconclusive => "inconclusive",
+    }
+}
+
 /// What there is to say of a run that did not come to its end; empty where it did.
 pub(crate) fn state_words(state: RunState) -> &'static str {
     match state {

@@ -1,10 +1,11 @@
 //! Figures as other formats take them: [`Summary`], the values of repeats as one with their spread; names, units and sources
 //! in words.
 
-use super::terminal::interval;
+use super::terminal::{counted, duration, interval};
 use crate::median::median;
 use crate::meter::Source;
 use crate::record::{Figure, Unit};
+use crate::timing::Statistics;
 
 /// One value with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +39,19 @@ pub(crate) const fn unit(unit: Unit) -> &'static str {
         Unit::Nanoseconds => "ns",
         Unit::Count => "count",
     }
+}
+
+/// The times of entries as one, in words.
+pub(crate) fn times_words(all: &Statistics) -> String {
+    let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
+    format!(
+        "median {}, mean {}{std}, min {}, max {} over {}",
+        duration(all.median_ns),
+        duration(all.mean_ns),
+        duration(all.min_ns),
+        duration(all.max_ns),
+        counted(all.count, "entry", "entries")
+    )
 }
 
 /// How far a figure can be trusted, in words.

@@ -115,3 +115,80 @@ impl<'a> Plan<'a> {
         self.batches
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::capture::{Digest, Residency, StorageId};
+    use crate::record::{EntrySemantics, Profile};
+
+    /// Entries of 100 bytes each, which share nothing.
+    fn planned(count: u64) -> Vec<Planned> {
+        let entry = |number: u64| Planned {
+            semantics: EntrySemantics {
+                name: format!("entry_{number:06}.pt"),
+                bytes: ByteSize::new(100),
+                digest: String::new(),
+                covers: Digest::Skeleton,
+                tensors: Vec::new(),
+            },
+            residency: Some(Residency {
+                storages: vec![(StorageId::in_file(Arc::from(Path::new("a.pt")), number), ByteSize::new(90))],
+                outputs: ByteSize::new(10),
+            }),
+        };
+        (0..count).map(entry).collect()
+    }
+
+    fn took(bytes: u64) -> EntryResult {
+        let device = DeviceUse { growth: Some(ByteSize::new(bytes)), ..DeviceUse::default() };
+        let profile = Profile { device: Some(device), ..Profile::not_run("a test") };
+        EntryResult { index: 0, name: String::new(), validation: None, profile: Some(profile) }
+    }
+
+    fn rest(plan: &mut Plan<'_>) -> Vec<(usize, Range<usize>, u64)> {
+        std::iter::from_fn(|| plan.next()).map(|(number, b)| (number, b.entries, b.bytes.bytes())).collect()
+    }
+
+    #[test]
+    fn batches_after_a_launch_count_what_it_took_besides() {
+        let planned = planned(4);
+        let options = Options { batch_bytes: ByteSize::new(250), ..Options::default() };
+        let mut plan = Plan::new(&planned, &options, Grouping::FirstAlone).unwrap();
+        assert_eq!(plan.next().unwrap().1.entries, 0..1);
+        plan.learn(&[took(40), took(30)]);
+        assert_eq!(rest(&mut plan), [(1, 1..3, 240), (2, 3..4, 140)]);
+        assert_eq!(plan.into_batches().len(), 3);
+
+        let mut plan = Plan::new(&planned, &options, Grouping::Together).unwrap();
+        assert_eq!(plan.next().unwrap().1.entries, 0..2);
+        plan.learn(&[took(60)]);
+        plan.learn(&[took(10)]);
+        assert_eq!(rest(&mut plan), [(1, 2..3, 160), (2, 3..4, 160)]);
+
+        let mut plan = Plan::new(&planned, &options, Grouping::Alone).unwrap();
+        assert_eq!(rest(&mut plan), [(0, 0..1, 100), (1, 1..2, 100), (2, 2..3, 100), (3, 3..4, 100)]);
+    }
+
+    #[test]
+    fn an_entry_that_exceeds_the_cap_with_it_is_refused_where_such_are() {
+        let planned = planned(2);
+        let options = Options { batch_bytes: ByteSize::new(250), over_cap: OverCap::Refuse, ..Options::default() };
+        let mut plan = Plan::new(&planned, &options, Grouping::FirstAlone).unwrap();
+        let (_, first) = plan.next().unwrap();
+        assert_eq!(plan.refused(&first), None);
+        plan.learn(&[took(200)]);
+        let (_, second) = plan.next().unwrap();
+        let reason = plan.refused(&second).unwrap();
+        assert!(
+            reason.starts_with("it keeps 300 B on the device with the 200 B that the kernel takes besides"),
+            "{reason}"
+        );
+        let narrow = Options { batch_bytes: ByteSize::new(99), ..options };
+        assert!(matches!(Plan::new(&planned, &narrow, Grouping::Alone), Err(RunError::OverCap { .. })));
+    }
+}

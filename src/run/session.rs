@@ -16,6 +16,7 @@ use crate::record::{
     Policy, Record, RecordError, Recycling, Release, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind,
     Verdict, exit_code, timestamp,
 };
+use crate::timing::nanoseconds;
 
 use super::entries::Entries;
 use super::launcher::{Launcher, Launchers};
@@ -191,7 +192,7 @@ impl<'a> Session<'a> {
             command: self.options.command.clone(),
             state: if interrupted { RunState::Interrupted } else { RunState::Complete },
             started: timestamp(self.started),
-            wall_ns: u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            wall_ns: nanoseconds(self.clock.elapsed()),
             semantics_digest: semantics.digest(),
             semantics,
             policy: Policy::Capture(policy(self.capture, self.options, batches)),
@@ -257,8 +258,8 @@ fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> CaptureP
         recycling: Recycling { after: options.recycle_after, rss_mark: options.recycle_rss },
         cache_release: CacheRelease::BetweenBatches,
         threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u32,
-        timeout_ns: options.timeout.and_then(|t| u64::try_from(t.as_nanos()).ok()),
-        sampling_interval_ns: u64::try_from(options.sampling_interval.as_nanos()).unwrap_or(u64::MAX),
+        timeout_ns: options.timeout.map(nanoseconds),
+        sampling_interval_ns: nanoseconds(options.sampling_interval),
         digest: options.digest,
     }
 }

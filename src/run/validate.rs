@@ -4,6 +4,7 @@ use crate::bytes::ByteSize;
 use crate::capture::{CaptureError, Entry, MappedEntry, Residency};
 use crate::compare::Comparison;
 use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
+use crate::timing::nanoseconds;
 
 use super::entries::Entries;
 use super::honesty::Honesty;
@@ -94,7 +95,7 @@ fn validate_entry(
         let blindness = blind_spots(expected, before, rule)?;
         let mut validation = Validation::compared(leaves, Some(blindness));
         validation.device = launched.device;
-        validation.launch_ns = u64::try_from(launched.elapsed.as_nanos()).ok();
+        validation.launch_ns = Some(nanoseconds(launched.elapsed));
         Ok((validation, entry, mapped))
     };
     let mut validation = match attempt() {

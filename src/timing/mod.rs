@@ -8,6 +8,7 @@
 mod cache;
 mod clock;
 mod measure;
+mod nanoseconds;
 mod protocol;
 mod relative_error;
 mod statistics;
@@ -16,6 +17,7 @@ mod until;
 pub use cache::{Cache, CpuCache, Flush};
 pub use clock::{Clock, ClockError, CpuClock};
 pub use measure::{MeasureError, Samples, measure};
+pub use nanoseconds::nanoseconds;
 pub use protocol::{DEFAULT_LAUNCHES, DEFAULT_WARMUP, Protocol};
 pub use relative_error::{RelativeError, RelativeErrorError};
 pub use statistics::Statistics;

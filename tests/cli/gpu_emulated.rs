@@ -260,6 +260,11 @@ fn a_graph_of_one_launch_is_replayed() {
     // A kernel that launches elsewhere than it was told.
     let (code, record) = scene.run(command(&scene, "profile", &library, "default_stream").arg("--graph"));
     assert_eq!((code, first_failure(&record).kind), (1, FailureKind::Exception));
+    // One whose work goes on elsewhere: the driver tells, however short it is.
+    let (code, record) = scene.run(command(&scene, "profile", &library, "forks").arg("--graph"));
+    let failure = first_failure(&record);
+    assert_eq!((code, failure.kind), (1, FailureKind::LateWrite));
+    assert!(failure.message.starts_with("the kernel forks from the stream that it is given"), "{}", failure.message);
     let adversaries = built(&scene, "tests/kernels/library/adversaries.c");
     let (code, record) = scene.run(command(&scene, "profile", &adversaries, "zeros").arg("--graph"));
     let failure = first_failure(&record);

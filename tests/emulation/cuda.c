@@ -32,6 +32,7 @@ enum {
   INVALID_DEVICE = 101,
   NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
+  CAPTURE_UNJOINED = 904,
   CAPTURE_IMPLICIT = 906,
 };
 
@@ -70,7 +71,7 @@ typedef struct Graph {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static Stream standard, *streams;
-static int started, fault;
+static int started, fault, unjoined;
 static size_t held;
 static struct Block {
   void *start;
@@ -194,6 +195,9 @@ EXPORT int emulated_launch(void *stream, void (*function)(void *), const void *a
 
 /* Every call from now on fails as after a kernel that wrote where it may not. */
 EXPORT void emulated_fault(void) { fault = ILLEGAL_ADDRESS; }
+
+/* A stream that was forked from the one that captures is not joined to it. */
+EXPORT void emulated_fork(void) { unjoined = 1; }
 
 EXPORT int cuInit(unsigned flags) {
   (void)flags;
@@ -395,6 +399,7 @@ EXPORT int cuStreamBeginCapture_v2(Stream *stream, int mode) {
   return fault;
 }
 EXPORT int cuStreamEndCapture(Stream *stream, Graph **handle) {
+  if (unjoined) return stream->capturing = unjoined = 0, *handle = NULL, CAPTURE_UNJOINED;
   Graph *graph = calloc(1, sizeof *graph);
   pthread_mutex_lock(&lock);
   stream->capturing = 0, graph->ops = stream->captured;

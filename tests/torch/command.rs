@@ -42,6 +42,26 @@ fn a_capture_is_checked_by_the_operator_itself() {
     assert_eq!(record.environment.versions["libtorch"], "2.11.0");
 }
 
+#[test]
+fn two_kernels_of_which_any_is_an_operator_are_timed_in_turns() {
+    let (dir, capture) = embeddings(1);
+    let linear = dir.path().join("linear");
+    let made = run(plimsoll().arg("generate").arg(&linear).args(["--op", "linear", "--entries", "1"]));
+    assert_eq!(made.0, 0, "{}", made.2);
+    let turns = |capture: &Path, kernel: &str, other: &str| {
+        let flags = ["--vs", other, "--pairs", "2", "--launches", "2", "--warmup", "1"];
+        let (code, record) = record("check", capture, kernel, &flags);
+        (code, record.results.versus.clone().unwrap_or_else(|| panic!("{:#?}", record.verdicts)))
+    };
+    for (capture, kernel, other) in
+        [(&capture, "builtin:embedding", "torch:embedding"), (&linear, "torch:linear", "torch:aten::linear")]
+    {
+        let (code, versus) = turns(capture, kernel, other);
+        assert_eq!((code, versus.pairs[0].times_ns.len()), (0, 2), "{versus:#?}");
+        assert!(versus.entries.iter().all(|entry| entry.validation.as_ref().unwrap().passed()));
+    }
+}
+
 /// A capture by torch itself whose outputs are not what the function gives.
 const WRONG: &str = "
 import sys, torch

@@ -47,7 +47,8 @@ fn an_operator_computes_on_uploaded_tensors_and_its_outputs_are_brought_back() {
         for device in [validation.device.unwrap(), profile.device.unwrap()] {
             assert_eq!((device.inputs.bytes(), device.outputs.bytes()), (INPUTS, OUTPUT));
             let allocator = device.allocator.unwrap();
-            assert_eq!((allocator.allocated.bytes(), allocator.allocated_peak.bytes()), (OUTPUT, OUTPUT));
+            assert_eq!((allocator.allocated.bytes(), allocator.allocated_peak.bytes()), (OUTPUT, OUTPUT + 4096));
+            assert_eq!(device.workspace().unwrap().bytes(), 4096, "what is beside the outputs");
         }
         assert_eq!(profile.samples_ns.len(), 1, "a mean between two events");
     }

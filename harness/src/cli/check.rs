@@ -13,7 +13,7 @@ use plimsoll::meter::{Meter, MeterOptions, Metric};
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
 use plimsoll::run::{self, Launcher, Launchers, Options};
-use plimsoll::timing::Protocol;
+use plimsoll::timing::{Protocol, nanoseconds};
 
 use super::args::{
     Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode,
@@ -198,7 +198,7 @@ fn protocol(flags: &TimingFlags) -> Protocol {
             warmup,
             launches,
             relative_error: flags.relative_error,
-            time_ns: u64::try_from(flags.max_time.as_nanos()).unwrap_or(u64::MAX),
+            time_ns: nanoseconds(flags.max_time),
         },
     }
 }

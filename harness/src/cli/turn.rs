@@ -9,6 +9,7 @@ use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{Ended, Metered, Step};
 use plimsoll::matrix::{Plan, Run, Turn};
 use plimsoll::record::{CommandSemantics, ProcessPolicy, ProcessRun, RecordFile, RunState, Semantics};
+use plimsoll::timing::nanoseconds;
 
 use super::matrix::take_log;
 use super::{Failed, own_command, run};
@@ -92,7 +93,6 @@ fn stem(name: &str, digest: &str, repeat: u32) -> String {
 }
 
 fn process_run(plan: &Plan, name: &str, words: Vec<String>, started: SystemTime, ended: Ended) -> ProcessRun {
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     ProcessRun {
         command: own_command(),
         semantics: Semantics::Command(CommandSemantics { label: name.to_owned(), command: words }),

@@ -78,10 +78,10 @@ impl CallError {
             },
             Self::Outputs { .. } | Self::Addresses(_) => ErrorKind::HostOom,
             Self::Clock(_) | Self::NoGraph(_) => ErrorKind::Unsupported,
+            Self::Late(_) | Self::Unordered | Self::Gpu(GpuError::Unjoined) => ErrorKind::LateWrite,
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,
-            Self::Late(_) | Self::Unordered => ErrorKind::LateWrite,
             Self::Idle | Self::Partial => ErrorKind::StaleOutput,
             Self::OutOfBounds { .. } => ErrorKind::MutatedInput,
         };

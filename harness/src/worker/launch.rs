@@ -6,7 +6,7 @@ use std::time::Instant;
 use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
 use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
-use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure};
+use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanoseconds};
 
 use super::error::CallError;
 use super::forked::end_if_child;
@@ -79,7 +79,7 @@ impl Launches {
         let mut launch = kernel.bind(bound, &mut buffers)?;
         let start = Instant::now();
         launch()?;
-        let elapsed_ns = nanoseconds(start);
+        let elapsed_ns = nanoseconds(start.elapsed());
         end_if_child();
         drop(launch);
         drop(buffers);
@@ -96,7 +96,7 @@ impl Launches {
         let mut evaluation = operator.bind(bound)?;
         let start = Instant::now();
         evaluation.launch()?;
-        let elapsed_ns = nanoseconds(start);
+        let elapsed_ns = nanoseconds(start.elapsed());
         let (leaves, _) = outputs.keep(evaluation.given()?, &mut |elements, place| match elements {
             Elements::Host(bytes) => {
                 place.copy_from_slice(bytes);
@@ -206,8 +206,4 @@ impl Launches {
         kernel.bind(bound, &mut buffers)?()?;
         Ok((samples, marks.left(&mut buffers)))
     }
-}
-
-fn nanoseconds(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

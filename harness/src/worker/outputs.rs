@@ -10,6 +10,9 @@ use plimsoll::run::{Placed, Placement};
 use super::error::CallError;
 use crate::protocol::{Leaf, LeafTensor, Value};
 
+/// Brings the elements of a tensor to its place, which is as long.
+pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError> + 'a;
+
 /// The shared memory for outputs, mapped as far as it is needed.
 pub struct Outputs {
     file: File,
@@ -50,11 +53,7 @@ impl Outputs {
     ///
     /// # Errors
     /// What `copy` gives, or so much memory cannot be had.
-    pub fn keep(
-        &mut self,
-        given: Vec<Given<'_>>,
-        copy: &mut dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError>,
-    ) -> Result<(Vec<Leaf>, usize), CallError> {
+    pub fn keep(&mut self, given: Vec<Given<'_>>, copy: &mut Copying<'_>) -> Result<(Vec<Leaf>, usize), CallError> {
         let tensors = given.iter().filter_map(|leaf| match &leaf.value {
             GivenValue::Tensor { spec, .. } => Some(spec.clone()),
             GivenValue::Value(_) => None,

@@ -298,7 +298,7 @@ plimsoll_call *plimsoll_bind(const char *name, const char *overload, const plims
         call = new plimsoll_call{*op, std::move(*bound), {}, {}};
         return;
       }
-      refusals += "\n  " + c10::toString(op->schema()) + ": " + why;
+      refusals += (refusals.empty() ? " " : "; ") + c10::toString(op->schema()) + ": " + why;
     }
     std::string full = std::string(name) + (overload ? std::string(".") + overload : "");
     if (tried == 0) throw NotReachable{"libtorch has no operator " + full};
@@ -411,6 +411,7 @@ void *plimsoll_tensor(void *data, const int64_t *shape, const int64_t *strides, 
 int32_t plimsoll_use_device(int32_t index, plimsoll_error *error) {
   bool done = guarded(error, [&] {
     loadCuda();
+    require(at::Context::hasCUDART(), "libtorch's part for CUDA is loaded, and the rest of it does not know of it");
     const int count = at::globalContext().hasCUDA() ? at::accelerator::deviceCount() : 0;
     const auto asked = "cuda:" + std::to_string(index);
     require(count > 0, "libtorch " TORCH_VERSION " sees no GPU, and " + asked + " was asked for: is the driver older than its CUDA?");

@@ -152,8 +152,7 @@ pub fn allocated(index: i32) -> Result<AllocatorUse, KernelError> {
         allocated_peak: ByteSize::new(raw.allocated_peak),
         reserved: ByteSize::new(raw.reserved),
         reserved_peak: ByteSize::new(raw.reserved_peak),
-        // What is alive after a launch is what was before it, and its outputs.
-        workspace: Some(ByteSize::new(raw.allocated_peak.saturating_sub(raw.allocated))),
+        workspace: None,
     })
 }
 

@@ -25,10 +25,16 @@ impl TorchOperator {
     pub fn named(name: &str) -> Result<Self, KernelError> {
         let function = Function::named(name);
         if !function.has_rule() && !dispatch::exists(function.operator()) {
-            let message = format!(
-                "libtorch has no operator `{}`, and no rule says by which `{name}` is computed: use a `py:` kernel",
-                function.operator()
-            );
+            let message = match function.composed_of() {
+                Some(parts) => format!(
+                    "`{name}` is no operator of libtorch: Python puts it together from {parts}; capture those, or use a `py:` \
+                    kernel"
+                ),
+                None => format!(
+                    "libtorch has no operator `{}`, and no rule says by which `{name}` is computed: use a `py:` kernel",
+                    function.operator()
+                ),
+            };
             return Err(KernelError::NotReachable { message });
         }
         Ok(Self { function })

@@ -1,7 +1,7 @@
 //! What becomes of a test whose process has ended, and what it says.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::Isolated;
 use super::message::Outcome;
@@ -14,6 +14,7 @@ use crate::ceiling::{self, CeilingStatus, CeilingVerdict, Ceilings};
 use crate::command::{EndCause, Ended};
 use crate::meter::{Activity, Metric, PhaseReadings, Reading, Source};
 use crate::record::{ProcessPolicy, ProcessRun, RunState, Semantics, TestSemantics, Verdict, VerdictStatus, exit_code};
+use crate::timing::nanoseconds;
 
 /// The metrics that the process itself tells, of the whole test.
 const OF_HEAP: [Metric; 2] = [Metric::PeakHeap, Metric::RetainedHeap];
@@ -139,7 +140,6 @@ impl Isolated {
         verdicts: &[CeilingVerdict],
         heap: &[HeapVerdict],
     ) -> ProcessRun {
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let of_heap = heap.iter().map(|heap| {
             let status = match heap.status {
                 CeilingStatus::Holds => VerdictStatus::Pass,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{Comparison, Outcome, Summary, Unit};
+use crate::words::counted;
 
 /// What became of the benchmarks of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +71,7 @@ impl BenchGate {
         };
         let (failed, inconclusive) = (count(Outcome::Fail), count(Outcome::Inconclusive));
         let compared = benchmarks.iter().filter(|verdict| verdict.comparison.is_some()).count();
-        let benches = |count: usize| format!("{count} benchmark{}", if count == 1 { "" } else { "s" });
+        let benches = |count: usize| counted(count, "benchmark", "benchmarks");
         let (outcome, message) = if failed > 0 {
             (Outcome::Fail, format!("{failed} of {} regressed against `{baseline}`", benches(compared)))
         } else if compared == 0 {

@@ -9,7 +9,7 @@ use crate::gate::report::{FigureVerdict, SubjectVerdict};
 use crate::gate::summary::Summary;
 use crate::meter::Metric;
 use crate::record::{Direction, Figure, Unit, Verdict, VerdictStatus};
-use crate::suggest::nearest;
+use crate::words::nearest;
 
 use super::Rules;
 

@@ -12,6 +12,7 @@ use crate::meter::oom::OomKills;
 use crate::meter::pressure::MemoryPressure;
 use crate::meter::reading::{Reading, Source};
 use crate::meter::text::{TextFile, number};
+use crate::timing::nanoseconds;
 
 /// A group that was not given is read no more often than this: nobody asked for it.
 const SELDOM: Duration = Duration::from_millis(100);
@@ -93,7 +94,7 @@ impl CgroupReader {
     }
 
     fn sampled(&self, source: Source) -> Source {
-        let seldom = u64::try_from(SELDOM.as_nanos()).unwrap_or(u64::MAX);
+        let seldom = nanoseconds(SELDOM);
         match source {
             Source::Sampled { interval_ns } if !self.given => Source::Sampled { interval_ns: interval_ns.max(seldom) },
             source => source,

@@ -6,6 +6,7 @@ use super::{Body, absent, escaped, table};
 use crate::compare::{Elements, LeafOutcome};
 use crate::record::{EntryResult, ProfileStatus, Record, Semantics, Validation, ValidationStatus};
 use crate::report::page::bar;
+use crate::report::summary::times_words;
 use crate::report::terminal::{counted, duration, mismatch, number};
 
 /// So many entries are shown; all are in the record.
@@ -23,16 +24,7 @@ pub(super) fn entries(out: &mut Body, record: &Record) {
     }
     let _ = writeln!(out, "<h2>Entries <small>{}</small></h2>", counted(results.len(), "entry", "entries"));
     if let Some(all) = record.results.timing {
-        let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
-        let _ = writeln!(
-            out,
-            "<p class=\"soft\">per launch: median {}, mean {}{std}, min {}, max {} over {}</p>",
-            duration(all.median_ns),
-            duration(all.mean_ns),
-            duration(all.min_ns),
-            duration(all.max_ns),
-            counted(all.count as usize, "entry", "entries")
-        );
+        let _ = writeln!(out, "<p class=\"soft\">per launch: {}</p>", times_words(&all));
     }
     let mut order: Vec<&EntryResult> = results.iter().collect();
     order.sort_by_key(|result| (!troubled(result), result.index));

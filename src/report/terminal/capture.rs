@@ -13,6 +13,7 @@ use crate::capture::Digest;
 use crate::capture::batch::OverCap;
 use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, Results, SourceKind};
 use crate::report::kernels::{kernel, place};
+use crate::report::summary::times_words;
 use crate::timing::{MOST_LAUNCHES, Protocol, Stop};
 
 /// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
@@ -89,16 +90,7 @@ pub(super) fn coverage(semantics: &CaptureSemantics) -> &'static str {
 
 fn timing(record: &Record, screen: &Screen) -> String {
     let Some(all) = record.results.timing else { return String::new() };
-    let entries = counted(all.count as usize, "entry", "entries");
-    let std = all.std_ns.map_or(String::new(), |std| format!(", std {}", duration(std)));
-    let value = format!(
-        "median {}, mean {}{std}, min {}, max {} over {entries}",
-        duration(all.median_ns),
-        duration(all.mean_ns),
-        duration(all.min_ns),
-        duration(all.max_ns),
-    );
-    let mut text = labelled("per launch", screen.palette.dim, &value, LABEL, screen);
+    let mut text = labelled("per launch", screen.palette.dim, &times_words(&all), LABEL, screen);
     for (label, value) in [("flush", flush_words(&record.results)), ("ended", stop_words(&record.results))] {
         if !value.is_empty() {
             text.push_str(&labelled(label, screen.palette.dim, &value, LABEL, screen));

@@ -10,6 +10,7 @@ use super::text::{clean, counted, cut, duration, styled, width};
 use crate::bytes::ByteSize;
 use crate::ceiling::Ceilings;
 use crate::meter::{Glance, Metric, ProcessGlance, TimelinePoint, sparkline};
+use crate::timing::nanoseconds;
 
 /// So many sums are kept for the line over time.
 const HISTORY: usize = 240;
@@ -86,7 +87,7 @@ impl LiveView {
         if self.history.len() == HISTORY {
             self.history.pop_front();
         }
-        let at_ns = u64::try_from(glance.elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let at_ns = nanoseconds(glance.elapsed);
         self.history.push_back(TimelinePoint { at_ns, rss, ..TimelinePoint::default() });
     }
 

@@ -1,10 +1,12 @@
 //! Pieces of text: clean, measured, cut to a width; figures as people read them.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 
 use anstyle::Style;
 
 use super::style::Screen;
+
+pub(crate) use crate::words::counted;
 
 /// The columns of a label at the start of a line.
 pub(super) const LABEL: usize = 12;
@@ -131,11 +133,6 @@ pub(crate) fn percent(before: f64, after: f64) -> String {
     } else {
         "-".to_owned()
     }
-}
-
-/// `1 entry`, `2 entries`.
-pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == N::from(1) { one } else { many })
 }
 
 /// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.

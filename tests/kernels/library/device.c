@@ -7,6 +7,7 @@
 
 int emulated_launch(void *stream, void (*function)(void *), const void *argument, size_t bytes);
 void emulated_fault(void);
+void emulated_fork(void);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamSynchronize(void *stream);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
@@ -78,6 +79,13 @@ KERNEL(unordered) {
   const int code = launched(stream, &work);
   cuStreamSynchronize(stream);
   return code;
+}
+
+/* Forks from the stream that it is given, and does not join it. */
+KERNEL(forks) {
+  READ;
+  emulated_fork();
+  return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
 }
 
 /* Waits inside of its launch. */

@@ -10,6 +10,7 @@ use plimsoll::record::{
     CommandSemantics, ProcessPolicy, ProcessRun, Record, RepeatedRun, Repetition, RunState, Semantics, Verdict,
     VerdictStatus, exit_code,
 };
+use plimsoll::timing::nanoseconds;
 
 use super::super::args::Run;
 use super::super::own_command;
@@ -68,7 +69,6 @@ fn semantics(arguments: &Run) -> Semantics {
 }
 
 fn policy(arguments: &Run) -> ProcessPolicy {
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let (repeat, warmup, keep_going) = (arguments.repeat.get(), arguments.warmup, arguments.keep_going);
     ProcessPolicy {
         ceilings: arguments.ceilings.ceilings(),

@@ -6,19 +6,18 @@ use std::time::{Duration, Instant};
 
 use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, TensorSpec};
-use plimsoll::gpu::{
-    CudaCache, CudaClock, DeviceMemory, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream,
-};
-use plimsoll::kernel::{DeviceCall, DeviceRange, Elements, Given, OutputBuffer};
+use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
+use plimsoll::kernel::{DeviceCall, DeviceRange, OutputBuffer};
 use plimsoll::run::Placement;
 use plimsoll::timing::{MeasureError, Protocol, Samples, measure};
 
 use super::kernel::{DeviceKernel, DeviceLaunch};
+use super::outputs::{filled, given};
 use super::resident::{Arena, Home, Resident, changed, reached, upload};
-use crate::protocol::{CallMessage, Leaf, Outcome, Reply};
+use crate::protocol::{CallMessage, Outcome, Reply};
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
-use crate::worker::outputs::{Outputs, leaf_of};
+use crate::worker::outputs::Outputs;
 
 /// A kernel, and the device that it is launched on.
 pub struct DeviceLaunches {
@@ -97,6 +96,7 @@ impl DeviceLaunches {
     /// One launch, its outputs brought to the shared memory.
     fn launched(&mut self, call: &CallMessage, on: &OnDevice, outputs: &mut Outputs) -> Result<Outcome, CallError> {
         self.kernel.trim()?;
+        let live = self.kernel.allocated()?.map(|allocator| allocator.allocated);
         let before = self.gpu.memory()?.used();
         poison(&self.stream, on)?;
         let bound = on.call(call, self.index, &self.stream);
@@ -116,11 +116,18 @@ impl DeviceLaunches {
             return Err(CallError::Late(late));
         }
         let growth = self.gpu.memory()?.used().saturating_sub(before);
-        let allocator = self.kernel.allocated()?;
+        let mut allocator = self.kernel.allocated()?;
         let (leaves, output_bytes) = match launch {
-            DeviceLaunch::Filled(_) => (bring_back(&mut self.ring, on, outputs)?, on.room.bytes),
+            DeviceLaunch::Filled(_) => {
+                (filled(&mut self.ring, &on.room, &on.placement, outputs)?, ByteSize::new(on.room.bytes))
+            }
             DeviceLaunch::Given(mut evaluation) => {
-                bring_given(&mut self.ring, &self.stream, evaluation.given()?, outputs)?
+                let given = given(&mut self.ring, &self.stream, &on.ranges, evaluation.given()?, outputs)?;
+                if let Some((allocator, live)) = allocator.as_mut().zip(live) {
+                    let more = allocator.allocated_peak.saturating_sub(live);
+                    allocator.workspace = Some(more.saturating_sub(given.fresh));
+                }
+                (given.leaves, given.bytes)
             }
         };
         let changed = changed(&mut self.ring, call, &on.homes)?;
@@ -130,7 +137,7 @@ impl DeviceLaunches {
             mutated: touching(&call.params, &on.args, &changed),
             device: Some(DeviceUse {
                 inputs: on.homes.iter().flatten().map(|home| ByteSize::new(home.bytes)).sum(),
-                outputs: ByteSize::new(output_bytes),
+                outputs: output_bytes,
                 growth: Some(growth),
                 allocator,
             }),
@@ -249,7 +256,10 @@ impl DeviceLaunches {
         let launched = launch.launch();
         let captured = Graph::end(&stream);
         launched?;
-        let graph = captured.map_err(|error| CallError::NoGraph(error.to_string()))?;
+        let graph = captured.map_err(|error| match error {
+            GpuError::Unjoined => error.into(),
+            other => CallError::NoGraph(other.to_string()),
+        })?;
         let graph = graph.ok_or_else(|| {
             CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream gives".to_owned())
         })?;
@@ -339,44 +349,6 @@ fn mean_ns(samples: &Samples) -> f64 {
 fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {
     stream.fill(&on.room.memory, on.room.at, on.room.bytes, OutputBuffer::POISON)?;
     stream.synchronize()
-}
-
-/// Copies the outputs to the shared memory. What the kernel does to them later changes nothing there.
-fn bring_back(ring: &mut Ring, on: &OnDevice, outputs: &mut Outputs) -> Result<Vec<Leaf>, CallError> {
-    let memory = outputs.of_call(on.placement.bytes)?;
-    copy_back(ring, &on.room.memory, on.room.at, memory)?;
-    Ok(on.placement.outputs.iter().cloned().map(leaf_of).collect())
-}
-
-/// The same of what an operator has allocated itself; also how many bytes it is.
-fn bring_given(
-    ring: &mut Ring,
-    stream: &Stream,
-    given: Vec<Given<'_>>,
-    outputs: &mut Outputs,
-) -> Result<(Vec<Leaf>, u64), CallError> {
-    // What was not contiguous has been copied in the stream.
-    stream.synchronize()?;
-    let (leaves, bytes) = outputs.keep(given, &mut |elements, place| match elements {
-        Elements::Host(bytes) => {
-            place.copy_from_slice(bytes);
-            Ok(())
-        }
-        Elements::Device(range) => {
-            // SAFETY: the operator keeps what it gave until it is launched again.
-            let memory = unsafe { DeviceMemory::lent(stream.gpu(), range) };
-            copy_back(ring, &memory, 0, place)
-        }
-    })?;
-    Ok((leaves, bytes as u64))
-}
-
-/// Copies as many bytes of `memory` from `at` on as `place` has.
-fn copy_back(ring: &mut Ring, memory: &DeviceMemory, at: u64, place: &mut [u8]) -> Result<(), CallError> {
-    ring.download(memory, at, place.len() as u64, &mut |offset, part| {
-        place[offset as usize..offset as usize + part.len()].copy_from_slice(part);
-        Ok(())
-    })
 }
 
 impl OnDevice {

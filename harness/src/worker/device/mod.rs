@@ -7,6 +7,7 @@
 
 mod kernel;
 mod launch;
+mod outputs;
 mod resident;
 
 pub use kernel::DeviceKernel;

@@ -5,6 +5,7 @@
 //! they call an operator, or call it under another name, have a rule each (`rules`).
 
 mod arguments;
+mod composed;
 mod interpolate;
 mod pools;
 mod rules;
@@ -58,6 +59,11 @@ impl Function {
     /// Whether Python does more than to call the operator of the same name.
     pub fn has_rule(&self) -> bool {
         self.rule.is_some()
+    }
+
+    /// The operators that the function is made of, where it is none and Python puts it together.
+    pub fn composed_of(&self) -> Option<&'static str> {
+        self.operator.strip_prefix("aten::").and_then(composed::parts)
     }
 
     /// The operator of the same name.

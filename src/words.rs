@@ -1,4 +1,11 @@
-//! What was meant by a name that is not known.
+//! Words that errors and reports share.
+
+use std::fmt::Display;
+
+/// `1 entry`, `2 entries`.
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { many })
+}
 
 /// The known name that is most like `name`, where one is like it.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -1,0 +1,70 @@
+//! What a launch gave, brought from the device to the shared memory.
+
+use plimsoll::ByteSize;
+use plimsoll::gpu::{DeviceMemory, Ring, Stream};
+use plimsoll::kernel::{DeviceRange, Elements, Given};
+use plimsoll::run::Placement;
+
+use super::resident::Home;
+use crate::protocol::Leaf;
+use crate::worker::error::CallError;
+use crate::worker::outputs::{Outputs, leaf_of};
+
+/// What an operator gave.
+pub struct Brought {
+    pub leaves: Vec<Leaf>,
+    /// The bytes of all its tensors.
+    pub bytes: ByteSize,
+    /// Of those on the device that are no part of an argument.
+    pub fresh: ByteSize,
+}
+
+/// Copies the outputs that a kernel has filled. What it does to them later changes nothing there.
+pub fn filled(
+    ring: &mut Ring,
+    room: &Home,
+    placement: &Placement,
+    outputs: &mut Outputs,
+) -> Result<Vec<Leaf>, CallError> {
+    copy(ring, &room.memory, room.at, outputs.of_call(placement.bytes)?)?;
+    Ok(placement.outputs.iter().cloned().map(leaf_of).collect())
+}
+
+/// Copies what an operator has allocated itself; `arguments` are where those lie.
+pub fn given(
+    ring: &mut Ring,
+    stream: &Stream,
+    arguments: &[DeviceRange],
+    given: Vec<Given<'_>>,
+    outputs: &mut Outputs,
+) -> Result<Brought, CallError> {
+    // What was not contiguous has been copied in the stream.
+    stream.synchronize()?;
+    let mut fresh = 0;
+    let (leaves, bytes) = outputs.keep(given, &mut |elements, place| match elements {
+        Elements::Host(bytes) => {
+            place.copy_from_slice(bytes);
+            Ok(())
+        }
+        Elements::Device(range) => {
+            let within = |argument: &DeviceRange| {
+                argument.address <= range.address && range.address - argument.address < argument.bytes
+            };
+            if !arguments.iter().any(within) {
+                fresh += range.bytes;
+            }
+            // SAFETY: the operator keeps what it gave until it is launched again.
+            let memory = unsafe { DeviceMemory::lent(stream.gpu(), range) };
+            copy(ring, &memory, 0, place)
+        }
+    })?;
+    Ok(Brought { leaves, bytes: ByteSize::new(bytes as u64), fresh: ByteSize::new(fresh) })
+}
+
+/// Copies as many bytes of `memory` from `at` on as `place` has.
+fn copy(ring: &mut Ring, memory: &DeviceMemory, at: u64, place: &mut [u8]) -> Result<(), CallError> {
+    ring.download(memory, at, place.len() as u64, &mut |offset, part| {
+        place[offset as usize..offset as usize + part.len()].copy_from_slice(part);
+        Ok(())
+    })
+}
