@@ -4,9 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 
-use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, Dtype, TensorRef, TensorSpec};
-use plimsoll::gpu::AllocatorUse;
 use plimsoll::kernel::{Call, DeviceCall, DeviceRange, Elements, Given, GivenValue, KernelError};
 use tch::Tensor;
 use torch_sys::CIValue;
@@ -19,7 +17,7 @@ struct RawCall {
 }
 
 #[repr(C)]
-struct RawError {
+pub(crate) struct RawError {
     failure: i32,
     message: *mut c_char,
 }
@@ -44,14 +42,6 @@ struct RawLeaf {
     data: *const c_void,
     bytes: usize,
     on_device: bool,
-}
-
-#[repr(C)]
-struct RawAllocated {
-    allocated: u64,
-    allocated_peak: u64,
-    reserved: u64,
-    reserved_peak: u64,
 }
 
 unsafe extern "C" {
@@ -80,15 +70,12 @@ unsafe extern "C" {
         device: i32,
         error: *mut RawError,
     ) -> *mut c_void;
-    fn plimsoll_use_device(index: i32, error: *mut RawError) -> i32;
-    fn plimsoll_trim(index: i32, error: *mut RawError) -> i32;
-    fn plimsoll_allocated_on(index: i32, allocated: *mut RawAllocated, error: *mut RawError) -> i32;
 }
 
 impl RawError {
-    const NONE: Self = Self { failure: 0, message: null_mut() };
+    pub(crate) const NONE: Self = Self { failure: 0, message: null_mut() };
 
-    fn take(self) -> KernelError {
+    pub(crate) fn take(self) -> KernelError {
         // SAFETY: `dispatch.cpp` left a text that ends in zero, which is given back once.
         let message = unsafe {
             let message = text(self.message);
@@ -114,46 +101,6 @@ unsafe fn text(pointer: *const c_char) -> String {
     }
     // SAFETY: the caller's.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
-}
-
-/// Makes `cuda:INDEX` the device of this thread, on which operators are launched from now on.
-///
-/// # Errors
-/// Why libtorch cannot use it.
-pub fn use_device(index: i32) -> Result<(), KernelError> {
-    let mut error = RawError::NONE;
-    // SAFETY: the function takes a number.
-    if unsafe { plimsoll_use_device(index, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
-}
-
-/// Has the allocator of a device that is in use give back what it keeps for later, and its peaks begin anew.
-///
-/// # Errors
-/// What libtorch threw.
-pub fn trim(index: i32) -> Result<(), KernelError> {
-    let mut error = RawError::NONE;
-    // SAFETY: the function takes a number.
-    if unsafe { plimsoll_trim(index, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
-}
-
-/// What the allocator of a device that is in use holds.
-///
-/// # Errors
-/// What libtorch threw.
-pub fn allocated(index: i32) -> Result<AllocatorUse, KernelError> {
-    let (mut error, mut raw) =
-        (RawError::NONE, RawAllocated { allocated: 0, allocated_peak: 0, reserved: 0, reserved_peak: 0 });
-    // SAFETY: the function writes the four numbers.
-    if unsafe { plimsoll_allocated_on(index, &raw mut raw, &raw mut error) } != 0 {
-        return Err(error.take());
-    }
-    Ok(AllocatorUse {
-        allocated: ByteSize::new(raw.allocated),
-        allocated_peak: ByteSize::new(raw.allocated_peak),
-        reserved: ByteSize::new(raw.reserved),
-        reserved_peak: ByteSize::new(raw.reserved_peak),
-        workspace: None,
-    })
 }
 
 /// libtorch's version.

@@ -6,6 +6,8 @@
 //! through libtorch's dispatcher, on tensors that view the captured storages where they are mapped.
 
 #[cfg(feature = "tch")]
+mod device;
+#[cfg(feature = "tch")]
 mod dispatch;
 pub mod functional;
 #[cfg(feature = "tch")]

@@ -3,6 +3,7 @@
 use plimsoll::gpu::{AllocatorUse, DeviceOperator};
 use plimsoll::kernel::{Call, DeviceCall, Evaluation, Given, KernelError, Operator};
 
+use crate::device;
 use crate::dispatch::{self, BoundCall, Storages};
 use crate::functional::Function;
 
@@ -62,7 +63,7 @@ impl TorchOnDevice {
     /// Why this libtorch cannot use it.
     pub fn new(operator: TorchOperator, index: u32) -> Result<Self, KernelError> {
         let device = i32::try_from(index).unwrap_or(i32::MAX);
-        dispatch::use_device(device)?;
+        device::use_device(device)?;
         Ok(Self { operator, device })
     }
 }
@@ -74,11 +75,11 @@ impl DeviceOperator for TorchOnDevice {
     }
 
     fn trim(&self) -> Result<(), KernelError> {
-        dispatch::trim(self.device)
+        device::trim(self.device)
     }
 
     fn allocated(&self) -> Result<AllocatorUse, KernelError> {
-        dispatch::allocated(self.device)
+        device::allocated(self.device)
     }
 }
 
