@@ -74,6 +74,35 @@ fn a_kernel_that_stops_working_while_it_is_timed_is_not_timed() {
 }
 
 #[test]
+fn a_kernel_that_looks_at_its_output_to_tell_whether_it_is_judged_is_not_timed() {
+    let scene = Scene::new(1);
+    for (name, said) in [("looks_for_poison", "wrote nothing"), ("does_half_in_a_loop", "a part of its output")] {
+        let (code, record) = scene.run(&mut command(&scene, "check", name));
+        assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED), "{name}");
+        let failure = profile_failure(&record, 0);
+        assert_eq!(failure.kind, FailureKind::StaleOutput, "{name}");
+        assert!(failure.message.contains(said), "{}", failure.message);
+    }
+}
+
+#[test]
+fn what_is_written_beside_an_input_is_told_with_its_place() {
+    let scene = Scene::new(1);
+    // No argument is meant to be written beside.
+    let (code, record) = scene.run(command(&scene, "validate", "writes_behind_an_input").args(["--mutates", "weight"]));
+    assert_eq!((code, validation(&record.results.entries[0])), (1, error(FailureKind::MutatedInput)));
+    let message = &record.results.entries[0].validation.as_ref().unwrap().error.as_ref().unwrap().message;
+    assert!(message.ends_with("out of bounds: 1 B, 0 B after the storage of its input `weight`"), "{message}");
+}
+
+#[test]
+fn a_child_that_comes_back_from_the_kernel_neither_answers_nor_forks_on() {
+    let scene = Scene::new(1);
+    let (code, record) = scene.run(&mut command(&scene, "check", "forks"));
+    assert_eq!(code, 0, "{:#?}", record.results.entries);
+}
+
+#[test]
 fn no_protocol_times_what_was_not_computed() {
     let scene = Scene::new(1);
     for protocol in ["samples", "cold", "until"] {
@@ -180,4 +209,19 @@ fn adversaries_in_python_end_with_the_same_verdicts() {
         "kept, stale, zeros, its input, mutated, late, printed"
     );
     assert_eq!(record.releases.len(), 1, "none of it ends the worker");
+}
+
+#[test]
+fn a_kernel_that_stops_the_clock_is_timed_by_the_true_one() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    for protocol in ["kernelforge", "samples"] {
+        let mut check = scene.command("check");
+        check.arg("--kernel").arg(kernel("patches_clock")).arg("--python").arg(&python);
+        check.args(["--launches", "5", "--warmup", "1", "--protocol", protocol]);
+        let (code, record) = scene.run(&mut check);
+        assert_eq!(code, 0, "{:#?}", record.verdicts);
+        let profile = record.results.entries[0].profile.as_ref().unwrap();
+        assert!(profile.samples_ns.iter().all(|&ns| ns > 0.0), "{protocol}: {:?}", profile.samples_ns);
+    }
 }

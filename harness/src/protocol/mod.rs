@@ -156,6 +156,8 @@ pub enum ErrorKind {
     StaleOutput,
     /// The device went on after the launch had ended.
     LateWrite,
+    /// The kernel wrote beside its inputs.
+    MutatedInput,
 }
 
 /// What a worker says.

@@ -76,6 +76,7 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
         ErrorKind::StaleOutput => FailureKind::StaleOutput,
         ErrorKind::DeviceFault => FailureKind::DeviceFault,
         ErrorKind::LateWrite => FailureKind::LateWrite,
+        ErrorKind::MutatedInput => FailureKind::MutatedInput,
     };
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
 }

@@ -46,6 +46,13 @@ pub enum CallError {
         "launched once more on the buffers that were timed, the kernel wrote nothing to its output, and on others it did"
     )]
     Idle,
+    #[error(
+        "launched once more on the buffers that were timed, the kernel left a part of its output unwritten, and on others it \
+         did not"
+    )]
+    Partial,
+    #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
+    OutOfBounds { bytes: u64, distance: u64, side: &'static str, name: String },
 }
 
 impl CallError {
@@ -75,7 +82,8 @@ impl CallError {
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,
-            Self::Idle => ErrorKind::StaleOutput,
+            Self::Idle | Self::Partial => ErrorKind::StaleOutput,
+            Self::OutOfBounds { .. } => ErrorKind::MutatedInput,
         };
         Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }
     }

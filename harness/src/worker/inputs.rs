@@ -159,19 +159,41 @@ impl Inputs {
     }
 
     /// The names of the arguments whose bytes the kernel has changed.
+    ///
+    /// # Errors
+    /// [`CallError::OutOfBounds`] where it has written beside them all.
     pub fn mutated(&self, call: &CallMessage) -> Result<Vec<String>, CallError> {
         let mut changed = vec![false; call.storages.len()];
-        for (path, start, map) in &self.files {
+        for (path, _, map) in &self.files {
             let Map::Private(map) = map else { continue };
             for range in map.changed().map_err(|source| CallError::unreadable(path, source))? {
-                let (from, end) = (start + range.start as u64, start + range.end as u64);
+                let mut inside = false;
                 for (index, storage) in call.storages.iter().enumerate() {
-                    let overlaps = storage.offset < end && from < storage.offset + storage.bytes;
+                    let overlaps = storage.offset < range.end && range.start < storage.offset + storage.bytes;
                     changed[index] |= overlaps && storage.path == *path;
+                    inside |= overlaps && storage.path == *path;
+                }
+                if !inside {
+                    return Err(self.beside(call, path, range));
                 }
             }
         }
         Ok(touching(&call.params, &self.args, &changed))
+    }
+
+    /// The error of a kernel that wrote to `range` of a file, where no storage of its arguments lies.
+    fn beside(&self, call: &CallMessage, path: &Path, range: Range<u64>) -> CallError {
+        let distance = |storage: &StorageRange| match range.start.checked_sub(storage.offset + storage.bytes) {
+            Some(after) => (after, "after"),
+            None => (storage.offset.saturating_sub(range.end), "before"),
+        };
+        let of_file =
+            call.storages.iter().enumerate().filter(|(_, storage)| storage.path == *path && storage.bytes > 0);
+        let nearest = of_file.map(|(index, storage)| (distance(storage), index)).min();
+        let ((distance, side), index) = nearest.unwrap_or(((0, "beside"), usize::MAX));
+        let storages: Vec<bool> = (0..call.storages.len()).map(|storage| storage == index).collect();
+        let name = touching(&call.params, &self.args, &storages).join("`, `");
+        CallError::OutOfBounds { bytes: range.end - range.start, distance, side, name }
     }
 }
 

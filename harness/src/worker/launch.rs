@@ -9,7 +9,9 @@ use plimsoll::run::{Placed, Placement};
 use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanoseconds};
 
 use super::error::CallError;
+use super::forked::end_if_child;
 use super::inputs::{Files, Inputs};
+use super::marks::{Left, Marks};
 use super::outputs::{Outputs, leaf_of};
 use super::private::Arena;
 use crate::protocol::{CallMessage, Leaf, Outcome, Reply};
@@ -78,6 +80,7 @@ impl Launches {
         let start = Instant::now();
         launch()?;
         let elapsed_ns = nanoseconds(start.elapsed());
+        end_if_child();
         drop(launch);
         drop(buffers);
         Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
@@ -151,7 +154,7 @@ impl Launches {
         cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
-        let (samples, idle) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
+        let (samples, left) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
             return Ok((samples, again));
@@ -165,8 +168,9 @@ impl Launches {
         let bytes =
             again.outputs.iter().filter_map(|leaf| leaf.tensor.as_ref()).map(|tensor| tensor.offset + tensor.bytes);
         let written = outputs.memory(bytes.max().unwrap_or(0) as usize);
-        if idle && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON)) {
-            return Err(CallError::Idle);
+        if left != Left::Nothing && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON))
+        {
+            return Err(if left == Left::Part { CallError::Partial } else { CallError::Idle });
         }
         again.mutated.extend(mutated);
         again.mutated.sort_unstable();
@@ -174,32 +178,32 @@ impl Launches {
         Ok((samples, again))
     }
 
-    /// The samples; and of a kernel that is no part of this program whether it writes nothing to its outputs when it is
-    /// launched again on the same buffers.
-    fn timed(&self, bound: &Call<'_>, protocol: Protocol, cache: &mut CpuCache) -> Result<(Samples, bool), CallError> {
+    /// The samples; and of a kernel that is no part of this program what it leaves unwritten of its outputs when it is
+    /// launched again on the same buffers, as the timed launches left them but for a few bytes.
+    fn timed(&self, bound: &Call<'_>, protocol: Protocol, cache: &mut CpuCache) -> Result<(Samples, Left), CallError> {
+        let mut clock = CpuClock::default();
         let kernel = match &self.kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => kernel.as_ref(),
             Loaded::Operator(operator) => {
                 let mut evaluation = operator.bind(bound)?;
-                let samples = measure(protocol, &mut CpuClock::default(), cache, &mut || evaluation.launch())?;
-                return Ok((samples, false));
+                let samples = measure(protocol, &mut clock, cache, &mut || evaluation.launch())?;
+                return Ok((samples, Left::Nothing));
             }
         };
         let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
         let mut memory = vec![0; placement.bytes];
         let mut buffers = placement.buffers(&mut memory)?;
-        let samples = {
-            let mut launch = kernel.bind(bound, &mut buffers)?;
-            measure(protocol, &mut CpuClock::default(), cache, &mut launch)?
-        };
+        let mut launch = kernel.bind(bound, &mut buffers)?;
         if !self.foreign {
-            return Ok((samples, false));
+            return Ok((measure(protocol, &mut clock, cache, &mut launch)?, Left::Nothing));
         }
-        buffers.iter_mut().for_each(OutputBuffer::poison);
+        let samples = measure(protocol, &mut clock, cache, &mut || launch().inspect(|()| end_if_child()))?;
+        drop(launch);
+        // Poison would tell a kernel that looks for it that it is judged, and a long while since its last launch that it is not timed.
+        let mut marks = Marks::of(&mut buffers);
         kernel.bind(bound, &mut buffers)?()?;
-        let untouched =
-            |buffer: &mut OutputBuffer<'_>| buffer.bytes_mut().iter().all(|&byte| byte == OutputBuffer::POISON);
-        let idle = placement.bytes > 0 && buffers.iter_mut().all(untouched);
-        Ok((samples, idle))
+        marks.set(&mut buffers);
+        kernel.bind(bound, &mut buffers)?()?;
+        Ok((samples, marks.left(&mut buffers)))
     }
 }

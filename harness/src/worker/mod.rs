@@ -2,9 +2,11 @@
 
 mod device;
 mod error;
+mod forked;
 mod inherited;
 mod inputs;
 mod launch;
+mod marks;
 mod outputs;
 mod private;
 
@@ -106,6 +108,7 @@ pub enum WorkerError {
 pub fn serve(host: &Host) -> Result<(), WorkerError> {
     // A supervisor that is killed takes its worker with it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(io::Error::from)?;
+    forked::watch()?;
     let (channel, outputs) = inherited::take().map_err(WorkerError::NoSupervisor)?;
     let mut outputs = Outputs::new(outputs);
     let mut writer = channel.try_clone()?;
@@ -194,6 +197,7 @@ fn no_kernel(id: Option<u64>) -> Reply {
 }
 
 fn say(channel: &mut UnixStream, reply: &Reply) -> io::Result<()> {
+    forked::end_if_child();
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     channel.write_all(&line)

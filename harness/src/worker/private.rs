@@ -80,27 +80,26 @@ impl PrivateMap {
         let _ = fadvise(&self.file, offset, NonZeroU64::new(range.len() as u64), Advice::WillNeed);
     }
 
-    /// The ranges of the map that are no longer what the file holds, at most one a page.
+    /// The ranges of the file that are no longer what it holds, at most one a page; what stands beside the range that was
+    /// asked for, on its first and last page, is one of them.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn changed(&self) -> io::Result<Vec<Range<usize>>> {
+    pub fn changed(&self) -> io::Result<Vec<Range<u64>>> {
         // A system that does not tell which pages were written has all of them compared.
         let written = self.written_pages().unwrap_or_else(|_| (0..self.pages).collect());
-        let mut original = vec![0; page_size()];
-        let mut changed = Vec::new();
+        let (mut original, mut changed) = (vec![0; page_size()], Vec::new());
+        // SAFETY: the map holds these pages for as long as `self` lives, as those of `deref`.
+        let pages = unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.pages * page_size()) };
         for page in written {
-            let from = (page * page_size()).max(self.head);
-            let end = ((page + 1) * page_size()).min(self.head + self.bytes);
-            if from >= end {
-                continue;
-            }
-            let original = &mut original[..end - from];
-            self.file.read_exact_at(original, self.offset + from as u64)?;
-            let now = &self[from - self.head..end - self.head];
+            let offset = self.offset + (page * page_size()) as u64;
+            let held = read_up_to(&self.file, &mut original, offset)?;
+            // The system maps zeros behind the end of a file.
+            original[held..].fill(0);
+            let now = &pages[page * page_size()..][..page_size()];
             let differs = |i: &usize| now[*i] != original[*i];
             if let (Some(first), Some(last)) = ((0..now.len()).find(differs), (0..now.len()).rfind(differs)) {
-                changed.push(from - self.head + first..from - self.head + last + 1);
+                changed.push(offset + first as u64..offset + last as u64 + 1);
             }
         }
         Ok(changed)
@@ -126,6 +125,20 @@ impl PrivateMap {
         }
         Ok(written)
     }
+}
+
+/// Reads at `offset` until `bytes` are full or the file ends; how many that are.
+fn read_up_to(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }
 
 impl Deref for PrivateMap {
@@ -231,8 +244,11 @@ mod tests {
         assert!(map.changed().unwrap().is_empty(), "the same byte again changes nothing");
         write(&map, 5001, 8);
         write(&map, 5003, 9);
+        // The last byte that was asked for, and one behind it; the file ends on the next page.
         write(&map, 38_899, 1);
-        assert_eq!(map.changed().unwrap(), [5001..5004, 38_899..38_900]);
+        write(&map, 38_900, 1);
+        write(&map, 40_000 - 100, 1);
+        assert_eq!(map.changed().unwrap(), [5101..5104, 38_999..40_001]);
         assert_eq!(map.written_pages().unwrap().len(), 2);
         assert!(std::fs::read(file.path()).unwrap().iter().all(|&byte| byte == 7));
     }

@@ -85,11 +85,11 @@ KERNEL(writes_late) {
   return code;
 }
 
-/* Is right through a warm-up launch, 20 that are timed and one more on their buffers, and then as the one before: the
+/* Is right through a warm-up launch, 20 that are timed and two more on their buffers, and then as the one before: the
  * thread may write for longer than buffers that are timed live. */
 KERNEL(writes_late_once_timed) {
   static int launches;
-  return ++launches > 22 ? __tvm_ffi_writes_late(self, args, num_args, result) : LAUNCH;
+  return ++launches > 23 ? __tvm_ffi_writes_late(self, args, num_args, result) : LAUNCH;
 }
 
 KERNEL(leaks) {
@@ -130,3 +130,36 @@ KERNEL(prints) {
 }
 
 __attribute__((destructor)) static void sleeps_at_the_end(void) { sleep(3600); }
+
+/* Computes where its output is poisoned, or nobody has launched it before. */
+KERNEL(looks_for_poison) {
+  const unsigned char *output = kernel_data(kernel_tensor(&args[7]));
+  return output[0] == 0xff ? LAUNCH : 0;
+}
+
+/* Computes the first half of its output alone where a launch follows a launch. */
+KERNEL(does_half_in_a_loop) {
+  static const void *last;
+  static int streak;
+  const DLTensor *output = kernel_tensor(&args[7]);
+  char *data = kernel_data(output);
+  const size_t half = bytes_of(output) / 2;
+  streak = last == data ? streak + 1 : 0;
+  last = data;
+  char *kept = malloc(half);
+  memcpy(kept, data + half, half);
+  const int code = LAUNCH;
+  if (streak > 2) memcpy(data + half, kept, half);
+  free(kept);
+  return code;
+}
+
+/* Writes one byte behind its weight. */
+KERNEL(writes_behind_an_input) {
+  const DLTensor *weight = kernel_tensor(&args[1]);
+  ((char *)kernel_data(weight))[bytes_of(weight)] ^= 1;
+  return LAUNCH;
+}
+
+/* Forks a child, which comes back as its parent does. */
+KERNEL(forks) { return fork() == 0 ? 0 : LAUNCH; }

@@ -1,0 +1,104 @@
+//! [`Marks`]: bytes of outputs that are changed between two launches, to see whether the second writes there.
+
+use std::hash::{BuildHasher, RandomState};
+
+use plimsoll::kernel::OutputBuffer;
+
+/// The most marks: to set them takes a few microseconds, as between two launches of a loop.
+const MOST: usize = 1 << 12;
+/// The bytes that have one mark, at the least: a kernel that looks at a few of them sees what it left there.
+const STRETCH: usize = 16;
+/// As many are enough to tell a part that was left out from a byte that came out the same by chance.
+const ENOUGH: usize = 64;
+
+/// What a launch left of the marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It wrote over them.
+    Nothing,
+    /// An eighth of them, or more: it left a part of its output out.
+    Part,
+    /// All of them: it wrote nothing.
+    Everything,
+}
+
+/// Bytes that are changed where they lie, at places that nobody can foretell: a kernel that looks at its output, to tell
+/// whether anybody will, finds next to nothing of them.
+pub struct Marks(Vec<Mark>);
+
+struct Mark {
+    buffer: usize,
+    at: usize,
+    mask: u8,
+    byte: u8,
+}
+
+impl Marks {
+    /// Places in each stretch of `buffers`, which are not changed yet.
+    pub fn of(buffers: &mut [OutputBuffer<'_>]) -> Self {
+        let sizes: Vec<usize> = buffers.iter_mut().map(|buffer| buffer.bytes_mut().len()).collect();
+        let stretch = sizes.iter().sum::<usize>().div_ceil(MOST).max(STRETCH);
+        let chance = RandomState::new();
+        let mut marks = Vec::new();
+        for (buffer, &size) in sizes.iter().enumerate() {
+            for start in (0..size).step_by(stretch) {
+                let number = chance.hash_one((buffer, start));
+                let at = start + (number >> 8) as usize % stretch.min(size - start);
+                marks.push(Mark { buffer, at, mask: number as u8 | 1, byte: 0 });
+            }
+        }
+        Self(marks)
+    }
+
+    /// Changes the bytes.
+    pub fn set(&mut self, buffers: &mut [OutputBuffer<'_>]) {
+        for Mark { buffer, at, mask, byte } in &mut self.0 {
+            let place = &mut buffers[*buffer].bytes_mut()[*at];
+            *place ^= *mask;
+            *byte = *place;
+        }
+    }
+
+    /// What is left of them.
+    pub fn left(&self, buffers: &mut [OutputBuffer<'_>]) -> Left {
+        let stands = |mark: &&Mark| buffers[mark.buffer].bytes_mut()[mark.at] == mark.byte;
+        let (all, left) = (self.0.len(), self.0.iter().filter(stands).count());
+        match left {
+            0 => Left::Nothing,
+            _ if left == all => Left::Everything,
+            _ if all >= ENOUGH && left >= all / 8 => Left::Part,
+            _ => Left::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll::capture::{Dtype, TensorSpec};
+
+    use super::*;
+
+    /// What is left of marks on two outputs of `bytes`, after a launch that writes to the first `written` of each.
+    fn left(bytes: u64, written: usize) -> Left {
+        let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
+        let (mut one, mut two) = (vec![7; bytes as usize], vec![9; bytes as usize]);
+        let mut buffers = [&mut one, &mut two].map(|memory| OutputBuffer::new(&spec, memory).unwrap());
+        let mut marks = Marks::of(&mut buffers);
+        marks.set(&mut buffers);
+        for (buffer, value) in buffers.iter_mut().zip([7, 9]) {
+            buffer.bytes_mut()[..written].fill(value);
+        }
+        marks.left(&mut buffers)
+    }
+
+    #[test]
+    fn a_launch_writes_everything_a_part_or_nothing() {
+        for bytes in [1, 100, 100_000] {
+            assert_eq!(left(bytes, bytes as usize), Left::Nothing, "{bytes}");
+            assert_eq!(left(bytes, 0), Left::Everything, "{bytes}");
+        }
+        assert_eq!(left(100_000, 50_000), Left::Part);
+        assert_eq!(left(100_000, 99_000), Left::Nothing);
+        assert_eq!(left(0, 0), Left::Nothing);
+    }
+}
