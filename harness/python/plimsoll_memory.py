@@ -23,6 +23,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+# What takes the place of a table of pages.
+LARGE_PAGE = mmap.PAGESIZE // 8 * mmap.PAGESIZE
 
 
 def mapped(address, length, access, flags, descriptor=-1, offset=0):
@@ -33,6 +36,14 @@ def mapped(address, length, access, flags, descriptor=-1, offset=0):
     return found
 
 
+def apart(address, offset):
+    """What to add to an address, so that large pages of the page cache do not fit to a map of a file from `offset` on.
+
+    Where they do, one byte that is read of such a page, in which a file lies that was just written, has all of it mapped.
+    """
+    return 0 if (address - offset) % LARGE_PAGE else mmap.PAGESIZE
+
+
 class Arena:
     """Addresses that are given to the files of one call after the other."""
 
@@ -40,7 +51,10 @@ class Arena:
         self.start = self.length = self.used = 0
 
     def begin(self, needed):
-        """Begins again at the first address, with room for so many bytes. Nothing stays behind those that were used."""
+        """Begins again at the first address, with room for so many bytes. Nothing stays behind those that were used.
+
+        Each map may need a page more, which `apart` leaves out.
+        """
         if self.used:
             mapped(self.start, self.used, PROT_NONE, PRIVATE | MAP_FIXED | mmap.MAP_ANONYMOUS)
             self.used = 0
@@ -61,6 +75,7 @@ class Arena:
     def map(self, descriptor, length, offset):
         """A map of a file at the next addresses."""
         pages = length + -length % mmap.PAGESIZE
+        self.used += apart(self.start + self.used, offset)
         address = mapped(self.start + self.used, length, WRITABLE, PRIVATE | MAP_FIXED, descriptor, offset)
         self.used += pages
         return (ctypes.c_char * length).from_address(address)
@@ -69,7 +84,22 @@ class Arena:
 def map_anywhere(descriptor, length, offset):
     """A map of a file that lives as long as what was made of it."""
     # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
-    return mmap.mmap(descriptor, length, flags=PRIVATE, prot=WRITABLE, offset=offset)
+    room = length + -length % mmap.PAGESIZE + mmap.PAGESIZE
+    start = mapped(None, room, PROT_NONE, PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        address = mapped(start + apart(start, offset), length, WRITABLE, PRIVATE | MAP_FIXED, descriptor, offset)
+    except OSError:
+        libc.munmap(start, room)
+        raise
+
+    class Map(ctypes.c_char * length):
+        def madvise(self, advice):
+            libc.madvise(address, length, advice)
+
+        def __del__(self, munmap=libc.munmap):
+            munmap(start, room)
+
+    return Map.from_address(address)
 
 
 def changed(mapping, path, offset):

@@ -126,7 +126,7 @@ class Inputs:
         self.call = call
         if maps is None:
             extents = map(self.extent, {place["path"] for place in self.places})
-            arena.begin(sum(-(-(end - start) // mmap.PAGESIZE) * mmap.PAGESIZE for start, end in extents))
+            arena.begin(sum((-(-(end - start) // mmap.PAGESIZE) + 1) * mmap.PAGESIZE for start, end in extents))
             maps = Maps(arena)
         self.shared = maps
         self.maps = {}

@@ -3,9 +3,10 @@
 use std::ops::{Deref, Range};
 use std::path::Path;
 
-use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
+use rustix::mm::Advice;
 
 use super::error::{CaptureError, SourceError};
+use super::file_map::FileMap;
 use super::guard::{self, Guard};
 use super::source::{Bytes, SourceFile};
 use crate::bytes::ByteSize;
@@ -46,7 +47,7 @@ pub struct MappedFile {
 /// Where the bytes of a map are.
 #[derive(Debug)]
 enum Memory {
-    Mapped(Mmap),
+    Mapped(FileMap),
     /// Read, because they lie in several places of a store; none, of an empty range, which cannot be mapped.
     Read(Vec<u8>),
 }
@@ -60,20 +61,33 @@ impl MappedFile {
     /// # Errors
     /// Where the file cannot be opened or mapped, or the range reaches beyond it.
     pub fn open(path: &Path, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
-        Self::of(&SourceFile::open(path)?, offset, bytes)
+        Self::at(&SourceFile::open(path)?, offset, bytes, false)
+    }
+
+    /// As [`open`](Self::open), at an address where large pages do not fit ([`large_pages_fit`](super::large_pages_fit)): for
+    /// a map of which little may be read.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_apart(path: &Path, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
+        Self::at(&SourceFile::open(path)?, offset, bytes, true)
     }
 
     /// Maps a range of an open file. Of an entry of a store, a range that does not lie in one object is read.
     pub(super) fn of(source: &SourceFile, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
+        Self::at(source, offset, bytes, false)
+    }
+
+    fn at(source: &SourceFile, offset: u64, bytes: u64, apart: bool) -> Result<Self, CaptureError> {
         source.check_range(offset, bytes)?;
         if bytes == 0 {
             return Ok(Self { guard: None, memory: Memory::Read(Vec::new()), source: source.clone() });
         }
         if source.packed().is_none() {
-            return Self::plain(source, offset, bytes);
+            return Self::plain(source, offset, bytes, apart);
         }
         match source.run(offset, bytes)? {
-            Bytes::Plain(object, at, run) if run == bytes => Self::plain(&object, at, bytes),
+            Bytes::Plain(object, at, run) if run == bytes => Self::plain(&object, at, bytes, apart),
             _ if bytes > READ_LIMIT => {
                 Err(source.error(SourceError::Scattered { bytes, limit: READ_LIMIT }).at(offset))
             }
@@ -94,15 +108,14 @@ impl MappedFile {
     }
 
     /// Maps a range, not empty, of a file that is no entry of a store.
-    fn plain(source: &SourceFile, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
+    fn plain(source: &SourceFile, offset: u64, bytes: u64, apart: bool) -> Result<Self, CaptureError> {
         let source = source.clone();
         source.check_range(offset, bytes)?;
         let fail = |error| source.error(SourceError::Io { operation: "map it", source: error }).at(offset);
-        // SAFETY: the map is read-only and shared. Another process can change or cut the file under it, which no
-        // reader of files can rule out: every byte value is valid for u8, no reader keeps an invariant about values
-        // that it has read before, the guard answers the fault of a cut file with zero pages, and `intact` tells.
-        let map = unsafe { MmapOptions::new().offset(offset).len(bytes as usize).map(source.file()) }.map_err(fail)?;
-        let guard = Guard::new(pages(&map))
+        // No reader keeps an invariant about values that it has read before; the guard answers the fault of a file that was
+        // cut with zero pages, and `intact` tells.
+        let map = FileMap::new(source.file(), offset, bytes as usize, apart).map_err(fail)?;
+        let guard = Guard::new(map.pages())
             .map_err(fail)?
             .ok_or_else(|| source.error(SourceError::TooManyMaps(guard::CAPACITY)))?;
         Ok(Self { guard: Some(guard), memory: Memory::Mapped(map), source })
@@ -127,7 +140,7 @@ impl MappedFile {
                 Access::Random => Advice::Random,
                 Access::Sequential => Advice::Sequential,
             };
-            let _ = map.advise(advice);
+            map.advise(0..map.len(), advice);
         }
     }
 
@@ -138,7 +151,7 @@ impl MappedFile {
     pub fn read_ahead(&self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
         if let Memory::Mapped(map) = &self.memory {
-            let _ = map.advise_range(Advice::WillNeed, range.start, range.len());
+            map.advise(range, Advice::WillNeed);
         }
     }
 
@@ -156,9 +169,7 @@ impl MappedFile {
         let start = if range.start == 0 { base } else { (base + range.start).next_multiple_of(page) };
         let end = if range.end == map.len() { base + range.end } else { (base + range.end) & !(page - 1) };
         if start < end {
-            // SAFETY: the map is shared and read-only, so that dropped pages come back from the file unchanged; a hint
-            // refused does no harm.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start - base, end - start) };
+            map.advise(start - base..end - base, Advice::LinuxDontNeed);
         }
     }
 
@@ -190,7 +201,7 @@ pub(super) fn for_each_window(
                 bytes.len() as u64
             }
             Bytes::Plain(file, offset, bytes) => {
-                let map = MappedFile::plain(&file, offset, bytes)?;
+                let map = MappedFile::plain(&file, offset, bytes, false)?;
                 map.for_each_window(window, &mut visit);
                 map.intact()?;
                 bytes
@@ -213,13 +224,6 @@ impl Deref for MappedFile {
             Memory::Read(bytes) => bytes,
         }
     }
-}
-
-/// The addresses of the pages that hold `map`.
-fn pages(map: &Mmap) -> Range<usize> {
-    let page = guard::page_size();
-    let start = map.as_ptr() as usize;
-    start & !(page - 1)..(start + map.len()).next_multiple_of(page)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod dtype;
 mod elements;
 mod entry;
 mod error;
+mod file_map;
 #[cfg(test)]
 mod fixtures;
 mod folder;
@@ -57,6 +58,7 @@ pub use error::{
     ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PackedError, PickleErrorKind,
     RebuildError, SourceError,
 };
+pub use file_map::{large_pages_fit, reserve_apart};
 pub use folder::Capture;
 pub use identity::{Digest, Identity};
 pub use map::{Access, MappedFile};

@@ -13,6 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
+use plimsoll::capture::{large_pages_fit, reserve_apart};
 use rustix::fs::{Advice, fadvise};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
@@ -62,14 +63,13 @@ impl PrivateMap {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let length = pages * page_size();
         let in_arena = arena.is_some();
-        // SAFETY: without an address the system takes free ones; those of an arena are reserved, and handed out once until they
-        // are given back. Who maps a file that shrinks is ended by a signal, which the supervisor explains.
-        let start = unsafe {
-            match arena {
-                Some(arena) => mmap(arena.take(length), length, access, flags | MapFlags::FIXED, &file, offset),
-                None => mmap(null_mut(), length, access, flags, &file, offset),
-            }
+        let start = match arena {
+            Some(arena) => arena.take(length, offset),
+            None => reserve_apart(length, offset).map_err(failed)?,
         };
+        // SAFETY: the addresses are reserved for this map: those of an arena are handed out once until they are given back. Who
+        // maps a file that shrinks is ended by a signal, which the supervisor explains.
+        let start = unsafe { mmap(start, length, access, flags | MapFlags::FIXED, &file, offset) };
         let start = start.map_err(|e| failed(e.into()))?;
         Ok(Self { start, pages, head, bytes, file, offset, in_arena })
     }
@@ -180,8 +180,8 @@ impl Arena {
     /// # Errors
     /// So many addresses cannot be had.
     pub fn begin(&mut self, maps: impl Iterator<Item = u64>) -> io::Result<()> {
-        // A file may begin and end within a page.
-        let needed = maps.map(|bytes| bytes as usize + 2 * page_size()).sum::<usize>();
+        // A file may begin and end within a page, and lie a page further on.
+        let needed = maps.map(|bytes| bytes as usize + 3 * page_size()).sum::<usize>();
         self.used = 0;
         if needed <= self.length {
             return Ok(());
@@ -197,7 +197,11 @@ impl Arena {
         Ok(())
     }
 
-    fn take(&mut self, length: usize) -> *mut c_void {
+    /// Addresses for a file from `offset` on. Where little is read of it, little is to be resident.
+    fn take(&mut self, length: usize, offset: u64) -> *mut c_void {
+        if large_pages_fit(self.start + self.used, offset) {
+            self.used += page_size();
+        }
         let at = self.start + self.used;
         self.used += length;
         assert!(self.used <= self.length, "`begin` was told of every map");
@@ -251,6 +255,21 @@ mod tests {
         assert_eq!(map.changed().unwrap(), [5101..5104, 38_999..40_001]);
         assert_eq!(map.written_pages().unwrap().len(), 2);
         assert!(std::fs::read(file.path()).unwrap().iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn little_of_a_file_that_was_just_written_is_resident_where_little_is_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; 32 << 20]).unwrap();
+        let map = PrivateMap::open(file.path(), 0..32 << 20, None).unwrap();
+        let read: u32 = map.iter().step_by(2 << 20).map(|&byte| u32::from(byte)).sum();
+        assert_eq!(read, 16 * 7);
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let own = smaps.split_once(&format!("\n{:x}-", map.start as usize)).unwrap().1;
+        let rss = own.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        let kib: usize = rss.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        // A fault maps 64 KiB around it.
+        assert!((64..=4096).contains(&kib), "{kib} KiB of 16 reads");
     }
 
     #[test]
