@@ -231,6 +231,7 @@ mod tests {
     use std::fs::OpenOptions;
 
     use super::super::error::CaptureErrorKind;
+    use super::super::file_map::large_pages_fit;
     use super::*;
     use crate::meter::ProcessMemory;
 
@@ -247,6 +248,19 @@ mod tests {
 
     fn resident_file_kib() -> u64 {
         ProcessMemory::read(std::process::id()).unwrap().file.unwrap().bytes() / 1024
+    }
+
+    #[test]
+    fn large_pages_do_not_fit_to_a_map_apart() {
+        let bytes = numbered(5 << 20);
+        let (_dir, path) = file(&bytes);
+        for offset in [0, 64, 4096, 4160, 2 << 20, (2 << 20) + 4096] {
+            // Where the system is free to choose, it takes addresses to which they fit.
+            for map in [0; 8].map(|_| MappedFile::open_apart(&path, offset, bytes.len() as u64 - offset).unwrap()) {
+                assert!(!large_pages_fit(map.as_ptr() as usize, offset), "{offset}");
+                assert!(map[..] == bytes[offset as usize..]);
+            }
+        }
     }
 
     #[test]

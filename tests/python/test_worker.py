@@ -15,6 +15,7 @@ import torch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(ROOT, "harness", "python"))
+import plimsoll_memory  # noqa: E402
 from plimsoll_timing import last_level_cache, next_round  # noqa: E402
 
 WORKER = os.path.join(ROOT, "harness", "python", "plimsoll_worker.py")
@@ -84,6 +85,24 @@ def tensor(storage, dtype, shape, strides, offset=0, **bits):
 
 def raw(value):
     return value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+
+
+class MapTest(unittest.TestCase):
+    def test_large_pages_fit_to_no_map_of_a_file(self):
+        large, page = plimsoll_memory.LARGE_PAGE, mmap.PAGESIZE
+        content = b"".join(number.to_bytes(2, "little") * (page // 2) for number in range(3 * large // page))
+        arena = plimsoll_memory.Arena()
+        with tempfile.TemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            for offset in (0, page, large, large + page):
+                length = len(content) - offset
+                arena.begin(2 * (length + page))
+                maps = [place(file.fileno(), length, offset) for place in (arena.map, plimsoll_memory.map_anywhere)
+                        for _ in range(2)]
+                for mapping in maps:
+                    self.assertNotEqual((plimsoll_memory.ctypes.addressof(mapping) - offset) % large, 0)
+                    self.assertEqual(bytes(mapping), content[offset:])
 
 
 class WorkerTest(unittest.TestCase):
