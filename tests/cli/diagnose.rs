@@ -121,6 +121,7 @@ fn a_log_is_followed_as_it_grows() {
         let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(event["kind"], "vram-oom", "{event}");
     }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    // Not the signal of the keys: what a shell starts in the background ignores that.
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(!child.wait().unwrap().success());
 }
