@@ -146,8 +146,9 @@ def main():
 
     builtin = [plimsoll, "validate", capture, "--kernel", "builtin:embedding", "--no-record"]
     _, wall, peak, marks = best(max(options.rounds, 5), builtin)
+    loads = lambda mode: [python, HERE / "peers/load_loop.py", capture, mode]
     for mode in ("all", "stream", "mmap"):
-        out, _, _, _ = best(options.rounds, [python, HERE / "peers/load_loop.py", capture, mode])
+        out, _, _, _ = best(options.rounds, loads(mode))
         theirs, theirs_peak = loop(out)
         table.add(f"validate, beside torch.load {mode}", f"{seconds(wall)}, {mib(peak, marks)}",
                   f"{seconds(theirs)}, {theirs_peak:.0f} MiB", f"{theirs / wall:.0f}x faster")
@@ -165,7 +166,6 @@ def main():
               f"{seconds(theirs)} after its imports, {theirs_peak:.0f} MiB",
               f"{theirs / (wall - start):.0f}x faster, {(worker_peak(out) - own) / MIB:+.0f} MiB to libtorch alone")
 
-    loads = [python, HERE / "peers/load_loop.py", capture, "mmap"]
     if os.access("/proc/sys/vm/drop_caches", os.W_OK):
         builtins, operators, theirs = [], [], []
         for _ in range(max(options.rounds, 5)):  # in turn
@@ -175,7 +175,7 @@ def main():
             start = run(operator(tiny))[1]
             operators.append(run(operator(capture))[1] - start)
             dropped([python, "-c", "import torch"])
-            theirs.append(loop(run(loads)[0])[0])
+            theirs.append(loop(run(loads("mmap"))[0])[0])
         theirs = statistics.median(theirs)
         for kernel, ours in (("builtin:embedding", builtins), ("torch:embedding", operators)):
             wall = statistics.median(ours)

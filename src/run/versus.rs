@@ -69,11 +69,9 @@ pub fn versus(
     }
     observer.phase(Phase::Versus, planned.len() * options.pairs.get() as usize);
     results.iter().for_each(|results| plan.learn(results));
-    let mut batches = Vec::with_capacity(planned.len());
     let mut refused = Vec::with_capacity(planned.len());
     while let Some((_, batch)) = plan.next() {
         refused.push(plan.refused(&batch));
-        batches.push(batch);
     }
     let turns = Turns { rule: rule.as_ref(), options, aggregation, refused };
     let pairs = turns.all(&mut entries, launchers, observer, &mut results);
@@ -107,7 +105,7 @@ pub fn versus(
     releases.sort_by_key(|release| release.worker);
     session.record(Ended {
         semantics,
-        batches,
+        batches: plan.into_batches(),
         phases,
         releases,
         gpus,

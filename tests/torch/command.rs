@@ -24,12 +24,15 @@ pub fn failures(record: &Record) -> Vec<Failure> {
     record.results.entries.iter().filter_map(|entry| entry.failure().cloned()).collect()
 }
 
-fn record(part: &str, capture: &Path, kernel: &str, more: &[&str]) -> (i32, Record) {
+/// The exit code of a command on a capture, and the record that it leaves beside it.
+pub fn recorded(command: &mut Command, capture: &Path) -> (i32, Record) {
     let file = capture.with_extension("record.json");
-    let mut command = plimsoll();
-    command.arg(part).arg(capture).args(["--kernel", kernel]).args(more).arg("--record").arg(&file);
-    let (code, out, err) = run(&mut command);
+    let (code, out, err) = run(command.arg("--record").arg(&file));
     (code, Record::read(&file).unwrap_or_else(|error| panic!("{error}\n{out}\n{err}")))
+}
+
+fn record(part: &str, capture: &Path, kernel: &str, more: &[&str]) -> (i32, Record) {
+    recorded(plimsoll().arg(part).arg(capture).args(["--kernel", kernel]).args(more), capture)
 }
 
 #[test]

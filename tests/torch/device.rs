@@ -9,7 +9,7 @@ use std::process::Command;
 use plimsoll::gpu::PlaceKind;
 use plimsoll::record::Record;
 
-use crate::command::{embeddings, failures};
+use crate::command::{embeddings, failures, recorded};
 use crate::support::{plimsoll, python, run};
 use emulation::libraries;
 
@@ -26,14 +26,11 @@ fn on_device(part: &str, capture: &Path, kernel: &str) -> Command {
 
 /// The same with the worker that computes where the emulated driver has the tensors.
 fn emulated(part: &str, capture: &Path, kernel: &str, more: &[&str]) -> (i32, Record) {
-    let file = capture.with_extension("record.json");
     let worker = Path::new(env!("CARGO_BIN_EXE_plimsoll-torch-worker"));
     let worker = worker.with_file_name("examples/emulated-torch-worker");
     assert!(worker.is_file(), "{} is not built: `cargo test` builds it with the tests", worker.display());
     let mut command = on_device(part, capture, kernel);
-    command.args(more).arg("--record").arg(&file).env("PLIMSOLL_TORCH_WORKER", worker);
-    let (code, out, err) = run(&mut command);
-    (code, Record::read(&file).unwrap_or_else(|error| panic!("{error}\n{out}\n{err}")))
+    recorded(command.args(more).env("PLIMSOLL_TORCH_WORKER", worker), capture)
 }
 
 #[test]
