@@ -21,6 +21,13 @@ pub fn watch() -> io::Result<()> {
     }
 }
 
+/// What `launch` gives, in the process that called it: a child that comes back from it ends here.
+pub fn in_parent<T>(launch: impl FnOnce() -> T) -> T {
+    let given = launch();
+    end_if_child();
+    given
+}
+
 /// Ends a forked child that came back from the kernel.
 pub fn end_if_child() {
     if IS_CHILD.load(Ordering::Relaxed) {

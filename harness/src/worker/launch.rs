@@ -9,7 +9,7 @@ use plimsoll::run::{Placed, Placement};
 use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanoseconds};
 
 use super::error::CallError;
-use super::forked::end_if_child;
+use super::forked::in_parent;
 use super::inputs::{Files, Inputs};
 use super::marks::{Left, Marks};
 use super::outputs::{Outputs, leaf_of};
@@ -78,9 +78,8 @@ impl Launches {
         buffers.iter_mut().for_each(OutputBuffer::poison);
         let mut launch = kernel.bind(bound, &mut buffers)?;
         let start = Instant::now();
-        launch()?;
+        in_parent(&mut launch)?;
         let elapsed_ns = nanoseconds(start.elapsed());
-        end_if_child();
         drop(launch);
         drop(buffers);
         Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
@@ -95,7 +94,7 @@ impl Launches {
     ) -> Result<(u64, Vec<Leaf>), CallError> {
         let mut evaluation = operator.bind(bound)?;
         let start = Instant::now();
-        evaluation.launch()?;
+        in_parent(|| evaluation.launch())?;
         let elapsed_ns = nanoseconds(start.elapsed());
         let (leaves, _) = outputs.keep(evaluation.given()?, &mut |elements, place| match elements {
             Elements::Host(bytes) => {
@@ -186,7 +185,7 @@ impl Launches {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => kernel.as_ref(),
             Loaded::Operator(operator) => {
                 let mut evaluation = operator.bind(bound)?;
-                let samples = measure(protocol, &mut clock, cache, &mut || evaluation.launch())?;
+                let samples = measure(protocol, &mut clock, cache, &mut || in_parent(|| evaluation.launch()))?;
                 return Ok((samples, Left::Nothing));
             }
         };
@@ -197,13 +196,13 @@ impl Launches {
         if !self.foreign {
             return Ok((measure(protocol, &mut clock, cache, &mut launch)?, Left::Nothing));
         }
-        let samples = measure(protocol, &mut clock, cache, &mut || launch().inspect(|()| end_if_child()))?;
+        let samples = measure(protocol, &mut clock, cache, &mut || in_parent(&mut launch))?;
         drop(launch);
         // Poison would tell a kernel that looks for it that it is judged, and a long while since its last launch that it is not timed.
         let mut marks = Marks::of(&mut buffers);
-        kernel.bind(bound, &mut buffers)?()?;
+        in_parent(kernel.bind(bound, &mut buffers)?)?;
         marks.set(&mut buffers);
-        kernel.bind(bound, &mut buffers)?()?;
+        in_parent(kernel.bind(bound, &mut buffers)?)?;
         Ok((samples, marks.left(&mut buffers)))
     }
 }

@@ -161,5 +161,15 @@ KERNEL(writes_behind_an_input) {
   return LAUNCH;
 }
 
-/* Forks a child, which comes back as its parent does. */
-KERNEL(forks) { return fork() == 0 ? 0 : LAUNCH; }
+/* Forks a child, which comes back while its parent is still in the launch after this one, having written its output. */
+KERNEL(forks) {
+  static int child;
+  if (!child && fork() != 0) {
+    const int code = LAUNCH;
+    usleep(2000);
+    return code;
+  }
+  child = 1;
+  usleep(3000);
+  return 0;
+}
