@@ -256,7 +256,12 @@ fn the_peak_on_the_device_is_held_to_its_ceiling() {
         assert_eq!(found, code, "{:#?}", record.verdicts);
         let verdict = record.verdicts.iter().find(|verdict| verdict.subject.contains("gpu_peak")).unwrap();
         assert_eq!(verdict.status, status, "{verdict:?}");
+        assert!(log(&scene, "stack").iter().all(|&bytes| bytes == 256), "the context takes little of it");
+        assert!(!log(&scene, "stack").is_empty());
     }
+    // Where no ceiling is asked for a kernel has the stack that it has anywhere.
+    assert_eq!(scene.run(&mut command(&scene, "check", &library, "embedding")).0, 0);
+    assert_eq!(log(&scene, "stack"), [0; 0]);
 }
 
 #[test]

@@ -277,6 +277,10 @@ EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
   if (number("EMULATED_CUDA_EXCLUSIVE", 0)) return UNAVAILABLE;
   return *context = &standard, fault;
 }
+EXPORT int cuCtxSetLimit(int limit, size_t value) {
+  if (limit == 0) note("stack", value);
+  return fault;
+}
 EXPORT int cuCtxSetCurrent(void *context) { return (void)context, fault; }
 EXPORT int cuCtxSynchronize(void) {
   pthread_mutex_lock(&lock);
