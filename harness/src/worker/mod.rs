@@ -1,10 +1,13 @@
 //! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
+mod alteration;
+mod dependence;
 mod device;
 mod error;
 mod forked;
 mod inherited;
 mod inputs;
+mod kept;
 mod launch;
 mod marks;
 mod outputs;
