@@ -25,10 +25,10 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-# Addresses among which one can be chosen at random: every 64-bit system gives them to programs, and hardly anything lies there.
-FAR = range(1 << 40, 1 << 46, 1 << 30)
 # What takes the place of a table of pages.
 LARGE_PAGE = mmap.PAGESIZE // 8 * mmap.PAGESIZE
+# Addresses among which one can be chosen at random: every 64-bit system gives them to programs, and hardly anything lies there.
+FAR = range(1 << 40, 1 << 46, LARGE_PAGE)
 
 
 def mapped(address, length, access, flags, descriptor=-1, offset=0):

@@ -1,9 +1,9 @@
 """Whether a kernel of the Python worker of Plimsoll gives what it has kept by the addresses of its arguments.
 
-After the timing, values of the floating-point arguments change places where they lie. A kernel that computes then gives what
-it gives elsewhere for the same values; one that has kept its result gives that. Values stay those of the capture, and
-integers and truth values stay where they are, for they are indices, lengths and masks: no launch meets what it could not
-have been given. Nothing of this depends on what the kernel computes.
+After the timing, elements of the floating-point arguments take the values of other elements where they lie. A kernel that
+computes then gives what it gives elsewhere for the same values; one that has kept its result gives that. Values stay those of
+the capture, and integers and truth values stay as they are, for they are indices, lengths and masks: no launch meets what it
+could not have been given. Nothing of this depends on what the kernel computes.
 """
 
 import itertools
@@ -15,13 +15,13 @@ import random
 import plimsoll_torch as backend
 import torch
 
-# Elements that change places among themselves, and how many of a tensor do so together.
+# Elements beside each other that change together.
 RUN = 64
 # A tensor up to this number of elements is changed all over; of a larger one so many runs are, in rows that integers among
 # the arguments name, and anywhere: each costs a page of memory, and up to 64 KiB where the kernel did not read there.
 WHOLE = 1 << 15
 NAMED, ANYWHERE, ANYWHERE_BESIDE_NAMED = 240, 128, 16
-# The runs of a call, however many tensors it has, and the indices that are looked at.
+# The runs of a call, however many tensors it has, and the indices of each tensor that are looked at.
 MOST_RUNS = 1 << 9
 MOST_INDICES = 1 << 10
 # Outputs are compared in so many pieces at most, and so many elements at a time.
@@ -34,19 +34,19 @@ ROUNDS = 4
 # Integers of the size of an element: bits are compared, and NaN is itself.
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
-MESSAGE = ("launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel gave "
-           "{stale} of the {following} {pieces} that follow them as they had been: it gives what it has kept by address")
+MESSAGE = ("launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel "
+           "gave {stale} of the {following} {pieces} that follow them as they had been: it gives what it has kept by address")
 
 
 class Trial:
-    """Launches of one call after its timing, on values that have changed places and on those of the capture.
+    """Launches of one call after its timing, on other values and on those of the capture.
 
     `launch` launches on inputs, to the end, and gives the output; `outputs` is where outputs are kept to be compared with.
     """
 
     def __init__(self, launch, outputs):
         self.launch, self.outputs = launch, outputs
-        self.swaps = self.given = self.same = None
+        self.other = self.given = self.same = None
 
     def at_timed(self, inputs, mutated):
         """Launches where the kernel was timed, first as it was, then on other values. The inputs are restored.
@@ -55,37 +55,40 @@ class Trial:
         """
         if mutated:
             inputs.restore()
-        swaps = Swaps(inputs)
-        if not swaps:
+        other = Other(inputs)
+        if not other:
             return
         self.given = Given(self.outputs, self.launch(inputs))
         if mutated:
             inputs.restore()
         try:
-            differs = self.differs(inputs, swaps)
+            differs = self.differs(inputs, other)
         finally:
             if mutated:
                 inputs.restore()
             else:
-                swaps.undo(inputs)
+                other.undo(inputs)
         if differs is not None:
-            self.swaps, self.same = swaps, ~differs
+            self.other, self.same = other, ~differs
 
     def elsewhere(self, inputs):
-        """Holds what was given at the timed addresses against launches on `inputs()`, at addresses that the kernel has never seen.
+        """Holds what was given at the timed addresses against launches on `inputs()`, at addresses that the kernel never saw.
 
         A suspicion has to hold several times, in an order that no kernel follows: where a result differs by itself from one
         launch to the next, or with the addresses, nothing can be told.
         """
         if self.same is None or not self.same.any():
             return
-        changed, noisy = torch.ones_like(self.same), torch.zeros_like(self.same)
-        for swapped in [True, *trials(ROUNDS)]:
-            # Gone before the next are there: both would be resident.
-            differs = self.differs(inputs(), self.swaps if swapped else None)
+        changed, noisy, seen = torch.ones_like(self.same), torch.zeros_like(self.same), []
+        for altered in [True, *pairs(ROUNDS)]:
+            fresh = inputs()
+            differs = self.differs(fresh, self.other if altered else None)
+            # Without memory, but not without their addresses, which are not to come again.
+            fresh.drop()
+            seen.append(fresh)
             if differs is None:
                 return
-            if swapped:
+            if altered:
                 changed &= differs
             else:
                 noisy |= differs
@@ -97,10 +100,10 @@ class Trial:
         message = MESSAGE.format(stale=stale, following=all_changed, pieces=pieces)
         raise backend.Refusal("stale-output", message)
 
-    def differs(self, inputs, swaps):
+    def differs(self, inputs, other):
         """Where a launch gives something else than was given first; None where it fails: it was not made for such values."""
-        if swaps:
-            swaps.put(inputs)
+        if other:
+            other.put(inputs)
         try:
             return self.given.differs(self.launch(inputs))
         except BaseException as error:
@@ -109,7 +112,7 @@ class Trial:
             return None
 
 
-def trials(rounds):
+def pairs(rounds):
     """Launches on other values (true) and on those of the capture, as many of each, in pairs of any order."""
     chance = random.SystemRandom()
     for _ in range(rounds):
@@ -122,8 +125,8 @@ def is_stale(stale, changed):
     return 0 < stale and (stale == changed or changed >= ENOUGH and stale >= changed / 8)
 
 
-class Swaps:
-    """What changes places among the arguments of a call: for each tensor the places, what lies there, and what is to."""
+class Other:
+    """What changes in the arguments of a call: for each tensor the places, what lies there, and what is to."""
 
     def __init__(self, inputs):
         self.patches = []
@@ -138,21 +141,27 @@ class Swaps:
                 integers.append(places)
         named = [index for places in integers for index in places.sample(inputs, chance)]
         runs = max(1, MOST_RUNS // max(1, len(floating)))
-        for number, places in enumerate(list(floating.values())[:MOST_RUNS]):
-            flat, at = places.flat(inputs), places.chosen(named, runs, chance).to(inputs.device)
-            before = flat[at]
-            # No two tensors by the same number of places, for a product of both might then stay what it was.
-            after = before.roll(1 + number % (RUN - 1), -1)
+        draw = torch.Generator(device="cpu").manual_seed(chance.getrandbits(63))
+        for places in list(floating.values())[:MOST_RUNS]:
+            at = places.chosen(named, runs, chance).to(inputs.device)
+            before = places.flat(inputs)[at]
+            # Each of another, by chance: an exchange would leave a sum as it was.
+            count = before.numel()
+            others = torch.randint(1, count, before.shape, generator=draw, dtype=torch.int64, device="cpu")
+            others = others.view(-1).add_(torch.arange(count, device="cpu")).remainder_(count).view(before.shape)
+            after = before.view(-1)[others.to(inputs.device)]
             self.patches.append((places, at, before, after))
 
     def __bool__(self):
         return any(not torch.equal(before, after) for _, _, before, after in self.patches)
 
     def put(self, inputs):
+        """Writes the other values to inputs of the call."""
         for places, at, _, after in self.patches:
             places.flat(inputs)[at] = after
 
     def undo(self, inputs):
+        """Writes back what was captured."""
         for places, at, before, _ in self.patches:
             places.flat(inputs)[at] = before
 

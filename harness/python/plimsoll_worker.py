@@ -10,7 +10,8 @@ Standard input, output and error are the kernel's own.
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
     {"type":"launch","id":7,"call":CALL}
-                            or {..,"device":0}: launch on that GPU; outcomes then have "device":{"inputs":N,"outputs":N,
+                            or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory (Rust workers alone heed it): launch on
+                            that GPU; outcomes then have "device":{"inputs":N,"outputs":N,
                             "growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,
                             "workspace":N}}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}

@@ -69,6 +69,19 @@ impl Gpu {
         self.check("cuCtxSetCurrent", unsafe { (self.functions().cuCtxSetCurrent)(self.context) })
     }
 
+    /// Has the context keep `bytes` of stack for each thread that the device can run, and not the driver's usual 1 KiB. The
+    /// driver makes it larger for a kernel whose compiler tells that it needs more; one that recurses or calls by pointer has
+    /// to do with it. A driver that does not take the limit keeps what it kept.
+    ///
+    /// # Errors
+    /// [`GpuError::Fault`].
+    pub fn keep_stack(&self, bytes: ByteSize) -> Result<(), GpuError> {
+        let bytes = usize::try_from(bytes.bytes()).unwrap_or(usize::MAX);
+        // SAFETY: the function takes two numbers.
+        let code = unsafe { (self.functions().cuCtxSetLimit)(sys::CUlimit_enum::CU_LIMIT_STACK_SIZE, bytes) };
+        self.check("cuCtxSetLimit", code).or_else(|error| if error.is_fault() { Err(error) } else { Ok(()) })
+    }
+
     /// What of the memory is free now, for all programs together.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ class StaleTest(unittest.TestCase):
         self.assert_honest(Kept(embedding, start=1000), rows, table)
         small = torch.randn(3, 5), torch.randn(4, 5)
         self.assert_stale(Kept(F.linear), *small)
-        self.assert_stale(Kept(lambda x: x.sum().item()), torch.tensor([1e30, 1.0, -1e30, 3.0]))
+        self.assert_stale(Kept(lambda x: x.sum().item()), torch.arange(1000).float())
         self.assert_stale(Kept(torch.relu), torch.randn(1 << 21), launches=2)
         self.assert_stale(Kept(lambda x: x.t().softmax(0)), torch.randn(700, 600))
 
@@ -122,7 +122,8 @@ class StaleTest(unittest.TestCase):
         first = Kept(lambda x: x[:500] * 2)
         self.assert_stale(lambda x: torch.cat((first(x), x[500:] * 2)), torch.randn(1000), part=True)
         second = Kept(lambda x: x[::2] * 2)
-        self.assert_stale(lambda x: torch.stack((second(x), x[1::2] * 2), 1).view(-1), torch.randn(1000).bfloat16(), part=True)
+        half = torch.randn(1000).bfloat16()
+        self.assert_stale(lambda x: torch.stack((second(x), x[1::2] * 2), 1).view(-1), half, part=True)
 
     def test_honest_kernels_are_not_accused(self):
         table, rows = torch.randn(40_000, 100), torch.tensor([3, 39_999, 17, 3])
@@ -177,10 +178,12 @@ class StaleTest(unittest.TestCase):
             of = getattr(torch, dtype)
             self.assertEqual(launches > 0, of.is_floating_point or of.is_complex, dtype)
             if launches:
-                self.assert_stale(Kept(torch.clone), call=call)
+                with self.subTest(dtype):
+                    self.assert_stale(Kept(torch.clone), call=call)
         wide = torch.randn(600, 512)
         for content in (tensor(0, "float32", [300, 256], [1024, 2], 1), tensor(0, "float32", [256, 600], [1, 512]),
-                        tensor(0, "float32", [4, 600, 500], [0, 512, 1]), tensor(0, "complex64", [600, 256], [256, 1], conj=True)):
+                        tensor(0, "float32", [4, 600, 500], [0, 512, 1]),
+                        tensor(0, "complex64", [600, 256], [256, 1], conj=True)):
             call = {**self.call(wide), "args": [content]}
             self.assert_stale(Kept(lambda x: x + 1), call=call)
             self.assert_honest(lambda x: x + 1, call=call)
@@ -219,8 +222,8 @@ class StaleTest(unittest.TestCase):
         table = torch.arange(1 << 23, dtype=torch.float32).view(1 << 13, 1 << 10)
         rows = torch.arange(0, 1 << 13, 16)
         inputs = plimsoll_torch.Inputs(self.call(rows, table), plimsoll_torch.Maps())
-        swaps = plimsoll_stale.Swaps(inputs)
-        swaps.put(inputs)
+        other = plimsoll_stale.Other(inputs)
+        other.put(inputs)
         mapping, _ = inputs.maps[inputs.places[1]["path"]]
         address = plimsoll_torch.memory.ctypes.addressof(mapping)
         pages = list(plimsoll_torch.memory.written_pages(address, len(mapping)))
@@ -228,8 +231,8 @@ class StaleTest(unittest.TestCase):
         now, named = inputs.args[1], set(rows.tolist())
         changed = (now != table).any(1).nonzero().view(-1).tolist()
         self.assertGreater(len(named.intersection(changed)), 100)
-        self.assertTrue(torch.equal(now.reshape(-1).sort().values, table.view(-1)), "they are the values of the capture")
-        swaps.undo(inputs)
+        self.assertTrue(torch.isin(now[now != table], table).all(), "they are values of the capture")
+        other.undo(inputs)
         self.assertTrue(torch.equal(inputs.args[1], table))
 
     def test_outputs_are_compared_to_their_ends(self):

@@ -36,6 +36,8 @@ pub struct OnGpu {
     pub facts: DeviceFacts,
     /// Whether replays of a CUDA graph are timed.
     pub graph: bool,
+    /// Whether its memory is held to a ceiling, and a context is to take little of it.
+    pub small_context: bool,
 }
 
 /// Runs a kernel in one worker after the other.
@@ -203,7 +205,8 @@ impl<'a> WorkerLauncher<'a> {
         let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
-        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device };
+        let small_context = self.gpu.as_ref().is_some_and(|gpu| gpu.small_context);
+        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;

@@ -109,7 +109,7 @@ KERNEL(workspace) {
   static uint64_t room;
   READ;
   if (!room && cuMemAlloc_v2(&room, 256 << 10)) return kernel_fail("OutOfMemoryError", "CUDA out of memory");
-  return launched(NULL, &work);
+  return launched(TVMFFIEnvGetStream(device.device_type, device.device_id), &work);
 }
 
 /* Keeps 1 MiB of the device at every launch. */

@@ -26,6 +26,7 @@ pub struct DeviceLaunches {
     index: u32,
     ring: Ring,
     stream: Stream,
+    idle: IdleCheck,
     arena: Arena,
     /// Whether the kernel can be launched into a stream that is held: one that waits for it cannot.
     holds: bool,
@@ -56,8 +57,8 @@ impl DeviceLaunches {
     /// # Errors
     /// Memory for uploads cannot be had.
     pub fn of(kernel: DeviceKernel, gpu: Rc<Gpu>, index: u32) -> Result<Self, GpuError> {
-        let (ring, stream) = (Ring::usual(&gpu)?, Stream::default_of(&gpu));
-        Ok(Self { kernel, gpu, index, ring, stream, arena: Arena::default(), holds: true })
+        let (ring, stream, idle) = (Ring::usual(&gpu)?, Stream::default_of(&gpu), IdleCheck::new(&gpu)?);
+        Ok(Self { kernel, gpu, index, ring, stream, idle, arena: Arena::default(), holds: true })
     }
 
     /// Gives the device's memory back, but for what a library has of its own.
@@ -100,13 +101,12 @@ impl DeviceLaunches {
         let before = self.gpu.memory()?.used();
         poison(&self.stream, on)?;
         let bound = on.call(call, self.index, &self.stream);
-        let idle = IdleCheck::new(&self.gpu)?;
         let start = Instant::now();
         let mut launch = self.kernel.bind(&bound)?;
         let launched = launch.launch();
-        let checked = idle.begin(&self.stream);
+        let checked = self.idle.begin(&self.stream);
         // A fault on the device says more than what the kernel makes of it.
-        let late = checked.and_then(|checked| idle.finish(&self.stream, checked));
+        let late = checked.and_then(|checked| self.idle.finish(&self.stream, checked));
         let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         if let Err(error @ GpuError::Fault { .. }) = late {
             return Err(error.into());
@@ -246,12 +246,18 @@ impl DeviceLaunches {
                 // It is given no buffers that it could leave as they are.
                 return Ok((samples, false, Some(growth)));
             }
-            let idles = idles(&mut self.ring, &self.stream, on, mean_ns(&samples), &mut self.holds, &mut launch)?;
+            let seen = Seen { stream: &self.stream, idle: &self.idle, on, mean_ns: mean_ns(&samples) };
+            let idles = idles(&mut self.ring, &seen, &mut self.holds, &mut launch)?;
             return Ok((samples, idles, Some(growth)));
         }
         let stream = Stream::new(&self.gpu)?;
         let bound = on.call(call, self.index, &stream);
         let mut launch = self.kernel.bind(&bound)?;
+        // What is done once, to load the kernel's code or to allocate a workspace, cannot be done while a stream is captured.
+        let before = self.gpu.memory()?.used();
+        launch.launch()?;
+        self.gpu.synchronize()?;
+        let growth = self.gpu.memory()?.used().saturating_sub(before);
         Graph::begin(&stream)?;
         let launched = launch.launch();
         let captured = Graph::end(&stream);
@@ -265,8 +271,9 @@ impl DeviceLaunches {
         })?;
         let mut replay = || Ok(graph.launch(&stream)?);
         let samples = measured(&stream, timing.protocol, &mut replay)?;
-        let idles = idles(&mut self.ring, &stream, on, mean_ns(&samples), &mut self.holds, &mut replay)?;
-        Ok((samples, idles, None))
+        let seen = Seen { stream: &stream, idle: &self.idle, on, mean_ns: mean_ns(&samples) };
+        let idles = idles(&mut self.ring, &seen, &mut self.holds, &mut replay)?;
+        Ok((samples, idles, Some(growth)))
     }
 }
 
@@ -288,6 +295,14 @@ fn measured(
     })
 }
 
+/// What was timed.
+struct Seen<'a> {
+    stream: &'a Stream,
+    idle: &'a IdleCheck,
+    on: &'a OnDevice,
+    mean_ns: f64,
+}
+
 /// How long what does not wait for a held stream has to be done.
 const SETTLE: Duration = Duration::from_millis(2);
 /// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
@@ -301,14 +316,12 @@ const HELD_NS: f64 = 20e6;
 /// nothing to its outputs.
 fn idles(
     ring: &mut Ring,
-    stream: &Stream,
-    on: &OnDevice,
-    mean_ns: f64,
+    seen: &Seen<'_>,
     holds: &mut bool,
     launch: &mut dyn FnMut() -> Result<(), CallError>,
 ) -> Result<bool, CallError> {
+    let &Seen { stream, idle, on, mean_ns } = seen;
     poison(stream, on)?;
-    let idle = IdleCheck::new(stream.gpu())?;
     let gate = if *holds { Some(Gate::close(stream)?) } else { None };
     launch()?;
     let held = || gate.as_ref().is_some_and(Gate::holds);
