@@ -1,6 +1,6 @@
 """What the Python worker of Plimsoll does on a GPU: arguments uploaded in parts, launches timed by CUDA events.
 
-No part of this has run on a device yet; `harness/gpu-check.sh` runs it on one.
+It has run on an emulation of torch.cuda alone (tests/python/test_cuda.py); `harness/gpu-check.sh` runs it on a device.
 """
 
 import ctypes
@@ -12,9 +12,11 @@ import plimsoll_torch as backend
 import torch
 
 PART = 16 << 20
-# The host may be kept from looking whether the device is idle.
-LATE_NS = 2_000_000
-UNKNOWN_FLUSH = 256 << 20
+# How much later everything else on the device may end: one stream learns of the end of another some microseconds after it.
+LATE_US = 50
+# The same where the host looks, which may be kept from it.
+LATE_FOR_HOST_US = 2000
+FLUSH_OF_DO_BENCH = 256 << 20
 
 
 class Device:
@@ -23,15 +25,25 @@ class Device:
     def __init__(self, index):
         if not torch.cuda.is_available():
             why = "sees no GPU" if torch.version.cuda else "is built without CUDA"
-            raise backend.Refusal("unavailable", f"torch {torch.__version__} {why}, and cuda:{index} was asked for")
+            text = f"torch {torch.__version__} {why}, and cuda:{index} was asked for{reason()}"
+            raise backend.Refusal("unavailable", text)
         if index >= torch.cuda.device_count():
             count = torch.cuda.device_count()
             raise backend.Refusal("unavailable", f"there is no device cuda:{index}: torch knows {count}, counted from 0")
         self.index = index
         self.name = torch.device("cuda", index)
         torch.cuda.set_device(self.name)
-        self.ring = [torch.empty(PART, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        try:
+            # The context is made here, which another process may not leave room or leave for.
+            self.ring = [torch.empty(PART, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        except RuntimeError as error:
+            if "busy or unavailable" not in str(error):
+                raise
+            text = f"cuda:{index} cannot be used: {error}; does another process have it to itself " \
+                   "(nvidia-smi -q -d COMPUTE)?"
+            raise backend.Refusal("unavailable", text) from None
         self.copied = [torch.cuda.Event() for _ in self.ring]
+        self.idle = Idle(index)
         # The memory of the storages of the call before, by their numbers: those of the next lie where they did.
         self.kept = {}
 
@@ -56,7 +68,7 @@ class Device:
                 read_into(file, place, at, buffer, size)
                 room[at:at + size].copy_(buffer[:size], non_blocking=True)
                 copied.record()
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(self.index)
 
     def changed(self, place, room):
         """Whether a storage is no longer what its file holds."""
@@ -69,14 +81,15 @@ class Device:
                     return True
         return False
 
-    def settle(self, end):
+    def settle(self, stream):
         """Waits for the end of the stream, and for everything else that the device does, which is to have ended too."""
-        end.synchronize()
-        start = perf_counter_ns()
-        torch.cuda.synchronize()
-        late = perf_counter_ns() - start
-        if late > LATE_NS:
-            text = f"the device went on for {late / 1e6:.3f} ms after the stream of the kernel had ended: the kernel works " \
+        if torch.cuda.current_stream(self.index).cuda_stream != stream.cuda_stream:
+            text = "the kernel leaves another stream current than the one that it was called in, so that the marks do not " \
+                   "stand around its work; set it within `with torch.cuda.stream(..)`"
+            raise backend.Refusal("late-write", text)
+        late, limit = self.idle.late_us(stream)
+        if late > limit:
+            text = f"the device went on for {late / 1e3:.3f} ms after the stream of the kernel had ended: the kernel works " \
                    "on a stream of its own, and nothing waits for that"
             raise backend.Refusal("late-write", text)
 
@@ -84,6 +97,64 @@ class Device:
         """The allocator's bytes, and all that is in use on the device."""
         free, total = torch.cuda.mem_get_info(self.index)
         return total - free
+
+
+class Idle:
+    """Tells whether a stream that has ended was all that the device was doing, as src/gpu/idle.rs does: a stream that has nothing
+    else to do waits for the driver's event of a whole context, and the device tells when it went on."""
+
+    def __init__(self, index):
+        self.index = index
+        self.whole = torch.cuda.Event()
+        self.end, self.all = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.aside = torch.cuda.Stream(index)
+        for event in (self.whole, self.end, self.all):
+            # The driver's event is made when it is first recorded.
+            event.record(self.aside)
+        torch.cuda.synchronize(index)
+        self.driver = driver()
+
+    def late_us(self, stream):
+        """How many microseconds the device goes on after the stream has ended, and how many are too many."""
+        recorded = self.record_all()
+        self.end.record(stream)
+        self.end.synchronize()
+        if recorded:
+            self.all.synchronize()
+            return self.end.elapsed_time(self.all) * 1e3, LATE_US
+        start = perf_counter_ns()
+        torch.cuda.synchronize(self.index)
+        return (perf_counter_ns() - start) / 1e3, LATE_FOR_HOST_US
+
+    def record_all(self):
+        """Puts an event after everything that was asked of the device, before the one at the end of the stream: however late the
+        host comes to that, a device that does nothing else reaches it last. False where the driver cannot."""
+        context = ctypes.c_void_p()
+        if not self.driver or self.driver.cuCtxGetCurrent(ctypes.byref(context)) != 0:
+            return False
+        if self.driver.cuCtxRecordEvent(context, ctypes.c_void_p(self.whole.cuda_event)) != 0:
+            return False
+        self.aside.wait_event(self.whole)
+        self.all.record(self.aside)
+        return True
+
+
+def driver():
+    """The driver's library, where it has an event of a whole context (CUDA 12.5)."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+        return library if library.cuCtxRecordEvent else None
+    except (OSError, AttributeError):
+        return None
+
+
+def reason():
+    """Why torch sees no GPU, in its own words."""
+    try:
+        torch.cuda.init()
+    except Exception as error:
+        return f": {str(error).splitlines()[0]}"
+    return ""
 
 
 def opened(place):
@@ -158,14 +229,13 @@ class Inputs(backend.Inputs):
 
 def launched(kernel, inputs, device):
     """One launch, to its end on the device: its output, its nanoseconds, and what it took of the device's memory."""
-    torch.cuda.synchronize()
+    torch.cuda.synchronize(device.index)
     before, live = device.memory(), torch.cuda.memory_allocated(device.index)
     torch.cuda.reset_peak_memory_stats(device.index)
+    stream = torch.cuda.current_stream(device.index)
     start = perf_counter_ns()
     output = kernel(*inputs.args)
-    end = torch.cuda.Event()
-    end.record()
-    device.settle(end)
+    device.settle(stream)
     elapsed = perf_counter_ns() - start
     tensors = [leaf for _, leaf in backend.flattened(output, "") if isinstance(leaf, torch.Tensor)]
     stats = torch.cuda.memory_stats(device.index)
@@ -197,42 +267,48 @@ class Timing(timing.Timing):
         self.device = device
 
     def marks(self, count):
-        torch.cuda.synchronize()
-        return [torch.cuda.Event(enable_timing=True) for _ in range(count)]
+        self.stream = torch.cuda.current_stream(self.device.index)
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(count)]
+        for mark in marks:
+            # The driver's event is made when it is first recorded, which would take the host time between two launches.
+            mark.record(self.stream)
+        torch.cuda.synchronize(self.device.index)
+        return marks
 
     def kernelforge(self, kernel, args, protocol):
         launches = protocol["launches"]
         rounds = self.rounds([None] * launches)
         start, end = self.marks(2)
-        start.record()
+        start.record(self.stream)
         for _ in rounds:
             kernel(*args)
-        end.record()
-        self.device.settle(end)
+        end.record(self.stream)
+        self.device.settle(self.stream)
         return timing.samples([start.elapsed_time(end) * 1e6 / launches], launches_per_sample=launches)
 
     def one_by_one(self, kernel, args, launches):
         marks = self.marks(launches + 1)
         rounds = self.rounds(marks[1:])
-        marks[0].record()
+        marks[0].record(self.stream)
         for mark in rounds:
             kernel(*args)
-            mark.record()
-        self.device.settle(marks[-1])
+            mark.record(self.stream)
+        self.device.settle(self.stream)
         return [before.elapsed_time(after) * 1e6 for before, after in zip(marks, marks[1:])]
 
     def cold(self, kernel, args, protocol):
         launches = protocol["launches"]
         size = torch.cuda.get_device_properties(self.device.index).L2_cache_size
-        written = 2 * size if size else UNKNOWN_FLUSH
+        # As src/timing/cache.rs: no less than do_bench, so that the host's own time is hidden behind it.
+        written = max(2 * size, FLUSH_OF_DO_BENCH)
         cache = torch.empty(written, dtype=torch.uint8, device=self.device.name)
         starts, ends = self.marks(launches), self.marks(launches)
         rounds = self.rounds(list(range(launches)))
         for index in rounds:
             cache.zero_()
-            starts[index].record()
+            starts[index].record(self.stream)
             kernel(*args)
-            ends[index].record()
-        self.device.settle(ends[-1])
+            ends[index].record(self.stream)
+        self.device.settle(self.stream)
         durations = [start.elapsed_time(end) * 1e6 for start, end in zip(starts, ends)]
         return timing.samples(durations, flush={"written": written, **({"cache": size} if size else {})})

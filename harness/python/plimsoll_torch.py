@@ -21,7 +21,7 @@ MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
 OWN_FILES = ("plimsoll_cuda.py", "plimsoll_memory.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
-OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory")
+OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
 # After these nothing more can be done with the device in this process.
 DEVICE_FAULTS = ("illegal memory access", "device-side assert", "unspecified launch failure", "misaligned address",
                  "illegal instruction", "invalid program counter", "hardware stack error", "uncorrectable ECC error",
@@ -71,9 +71,19 @@ def kind_of(error):
             return "host-oom"
         if any(phrase in text for phrase in OUT_OF_DEVICE_MEMORY):
             return "device-oom"
-        if "CUDA error" in text and any(phrase in text for phrase in DEVICE_FAULTS):
+        if ("CUDA error" in text or "[CUDA]" in text) and any(phrase in text for phrase in DEVICE_FAULTS):
             return "device-fault"
-    return "exception"
+    return "device-fault" if device_is_lost() else "exception"
+
+
+def device_is_lost():
+    """Whether nothing more can be done with the device, whatever the words in which a kernel's library told of it."""
+    if torch.cuda.is_initialized():
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return True
+    return False
 
 
 def kernel_traceback(error):
