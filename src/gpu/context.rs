@@ -223,9 +223,27 @@ impl PinnedMemory {
         unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.bytes) }
     }
 
+    /// The first `length` bytes in pieces of `size`, to be written by other threads. The caller waits for all of them before
+    /// it asks again, has bytes read or copied, or drops the memory.
+    pub fn pieces(&mut self, length: usize, size: usize) -> impl Iterator<Item = PinnedPiece> {
+        let (start, end) = (self.start.cast::<u8>(), length.min(self.bytes));
+        (0..end).step_by(size).map(move |at| PinnedPiece { start: start.wrapping_add(at), bytes: size.min(end - at) })
+    }
+}
+
+/// A piece of pinned memory that no other piece overlaps.
+pub(super) struct PinnedPiece {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory is the piece's own while it lives: `pieces` gives none that overlap, and its callers wait.
+unsafe impl Send for PinnedPiece {}
+
+impl PinnedPiece {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nothing else has it.
-        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.bytes) }
+        // SAFETY: the range lies in memory that lives, zeroed or written, and is this piece's own.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 }
 

@@ -33,6 +33,15 @@ fn a_cpp_kernel_as_kernelforge_writes_it_passes() {
 }
 
 #[test]
+fn a_kernel_in_triton_passes() {
+    let scene = Scene::new(1);
+    let Some(mut validate) = check(&scene, "validate", "triton_embedding") else { return };
+    // On the CPU, where Triton interprets it; harness/gpu-check.sh runs it on a GPU.
+    let (code, record) = scene.run(validate.env("TRITON_INTERPRET", "1"));
+    assert_eq!(code, 0, "{:#?}", record.results);
+}
+
+#[test]
 fn a_kernel_that_prints_the_protocol_passes() {
     passes("prints");
 }
