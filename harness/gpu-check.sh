@@ -2,10 +2,16 @@
 # Runs everything that needs a GPU, on one, and writes a report to a folder: harness/gpu-check.sh [FOLDER, by default gpu-report].
 # summary.txt has a line for each thing that is asked for: PASS or FAIL, the figure and its limit.
 #
-# It takes some minutes and no network. It needs the driver and a python3; nvcc for the kernels in CUDA; a Python with torch for
-# those in Python (PLIMSOLL_TORCH_PYTHON, by default python3). What is not there is left out, and said to be.
+#     harness/gpu-check.sh --build     builds what it needs, and runs nothing: for a machine that lends its GPU for minutes
 #
-# The programs are built where cargo is. On a machine without it they are named:
+# It takes some minutes and no network. It needs the driver and a python3; nvcc and a C++ compiler for the kernels in CUDA; a
+# Python with torch for those in Python: PLIMSOLL_TORCH_PYTHON, by default that of harness/test.sh, or python3. With nvcc of
+# that Python's packages (nvidia-cuda-nvcc) it does as well. What is not there is told before anything is run, and left out.
+# A step that fails is told, and the next is run; one that takes longer than PLIMSOLL_GPU_CHECK_LIMIT seconds [default: 240] is
+# ended and fails.
+#
+# The programs are built where cargo is, which needs a copy of every crate: `cargo fetch --locked` makes it where there is a
+# network. On a machine without cargo they are named:
 #     PLIMSOLL_BIN           the program: cargo build --release --package plimsoll-harness, target/release/plimsoll
 #     PLIMSOLL_TORCH_WORKER  the worker of operators of PyTorch, which finds libtorch where it was built with it:
 #                            LIBTORCH_USE_PYTORCH=1 cargo build --release --package plimsoll-torch --features tch
@@ -23,24 +29,59 @@ set -uo pipefail
 here="$PWD"
 absolute() { case "$1" in /*) echo "$1" ;; *) echo "$here/$1" ;; esac; }
 cd "$(dirname "$0")/.." || exit 2
-report="$(absolute "${1:-gpu-report}")"
 target="$(absolute "${CARGO_TARGET_DIR:-$PWD/target}")"
 plimsoll="$(absolute "${PLIMSOLL_BIN:-$target/release/plimsoll}")"
-python="${PLIMSOLL_TORCH_PYTHON:-python3}"
+python="${PLIMSOLL_TORCH_PYTHON:-}"
+[ -n "$python" ] || { [ -x "$target/torch-venv/bin/python" ] && python="$target/torch-venv/bin/python"; }
+python="${python:-python3}"
+build_only=0
+[ "${1:-}" = --build ] && build_only=1 && shift
+report="$(absolute "${1:-gpu-report}")"
+limited=()
+command -v timeout >/dev/null && limited=(timeout --kill-after=10 "${PLIMSOLL_GPU_CHECK_LIMIT:-240}")
 work="$(absolute "${PLIMSOLL_GPU_CHECK_WORK:-${TMPDIR:-/tmp}/plimsoll-gpu-check}")"
 # Of the capture of KernelForge #76, which has 51 GiB. Another than an eighth is for trying this script.
 scale="${PLIMSOLL_GPU_CHECK_SCALE:-1/8}"
 
-if ! [ -x "$plimsoll" ]; then
-    cargo build --release --offline --locked --package plimsoll-harness || exit 2
+case "$python" in */*) python="$(absolute "$python")" ;; esac
+command -v "$python" >/dev/null || { echo "error: $python is not there: name a Python by PLIMSOLL_TORCH_PYTHON" >&2; exit 2; }
+python="$(command -v "$python")"
+# A compiler of CUDA among the packages of Python, and the libraries that it links.
+cuda="$("$python" -c 'import nvidia.cu13 as cu; print(list(cu.__path__)[0])' 2>/dev/null)"
+if ! command -v nvcc >/dev/null; then
+    for folder in "$cuda/bin" /usr/local/cuda/bin; do
+        [ -x "$folder/nvcc" ] && PATH="$folder:$PATH" && break
+    done
 fi
-devices="$("$plimsoll" devices --json 2>&1)"
-code=$?
-if [ $code -ne 0 ]; then
-    echo "$devices" >&2
+[ -n "$cuda" ] && export LIBRARY_PATH="$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
+has_torch() { "$python" -c 'import torch' 2>/dev/null; }
+
+# built WHAT COMMAND..: says what is to be done where it cannot be built.
+built() {
+    local what="$1"
+    shift
+    "$@" && return
+    echo "error: $what cannot be built; cargo needs a copy of every crate (cargo fetch --locked, where there is a network)," >&2
+    echo "  or name the programs that were built elsewhere: see the head of this script" >&2
+    return 1
+}
+build_torch_worker() {
+    env "PATH=$(dirname "$python"):$PATH" LIBTORCH_USE_PYTORCH=1 \
+        cargo build --release --offline --locked --package plimsoll-torch --features tch
+}
+if ! [ -x "$plimsoll" ]; then
+    command -v cargo >/dev/null || { echo "error: there is no $plimsoll, and no cargo to build it: set PLIMSOLL_BIN" >&2; exit 2; }
+    built plimsoll cargo build --release --offline --locked --package plimsoll-harness || exit 2
+fi
+if [ $build_only -eq 1 ]; then
+    code=0
+    built "the benchmark of uploads" cargo bench --offline --locked --bench gpu --no-run || code=2
+    if has_torch; then built plimsoll-torch-worker build_torch_worker || code=2; fi
     exit $code
 fi
-command -v "$python" >/dev/null || { echo "error: $python is not there: name a Python by PLIMSOLL_TORCH_PYTHON" >&2; exit 2; }
+devices="$("$plimsoll" devices --json)"
+code=$?
+[ $code -eq 0 ] || exit $code
 
 mkdir -p "$report" "$work" || exit 2
 echo "$devices" >"$report/devices.json"
@@ -57,10 +98,14 @@ left_out() { say "LEFT OUT  $*"; missing=1; }
 expect() {
     local name="$1" wanted="$2"
     shift 2
+    local began=$SECONDS
     "$@" >"$report/$name.txt" 2>"$report/$name.err"
     local found=$?
     if [ $found -eq "$wanted" ]; then
-        pass "$name: exit code $found"
+        pass "$name: exit code $found, $((SECONDS - began)) s"
+    elif [ $found -eq 124 ] || [ $found -eq 137 ]; then
+        fail "$name: ended after $((SECONDS - began)) s, for it had not"
+        return 1
     else
         fail "$name: exit code $found, and $wanted was asked for; see $name.txt and $name.err"
         tail -n 3 "$report/$name.err"
@@ -95,8 +140,26 @@ sys.exit(off > limit)' "$2" "$3" "$4" 2>>"$report/errors.txt")"; then pass "$1: 
 generated() {
     local name="$1"
     shift
-    [ -d "$work/$name" ] || "$plimsoll" generate "$work/$name" "$@" >/dev/null || exit 2
+    [ -d "$work/$name" ] && return
+    rm -rf "$work/$name.part"
+    # One that was ended in between is no capture.
+    if "${limited[@]}" "$plimsoll" generate "$work/$name.part" "$@" >/dev/null 2>"$report/generate-$name.err"; then
+        mv "$work/$name.part" "$work/$name"
+    else
+        fail "generate $name: $(tail -n 1 "$report/generate-$name.err")"
+    fi
 }
+# absent NAME WHAT: says before anything is run what will be left out.
+absent() { say "ABSENT    $1: $2"; }
+if [ -z "${PLIMSOLL_GPU_KERNELS:-}" ]; then
+    command -v nvcc >/dev/null || absent nvcc "kernels in CUDA; bring them by PLIMSOLL_GPU_KERNELS, or install nvidia-cuda-nvcc"
+fi
+[ -n "${PLIMSOLL_GPU_BENCH:-}" ] || command -v cargo >/dev/null || absent cargo "uploads; bring the benchmark by PLIMSOLL_GPU_BENCH"
+"$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null ||
+    absent torch "kernels in Python, and the loops that times are held to: $python has no torch that sees the GPU"
+room=$(($(df --output=avail -k "$work" 2>/dev/null | tail -n 1 || echo 0) / 1048576))
+[ "$room" -ge 12 ] || say "note: $work has $room GiB of room, and 12 may be needed: see PLIMSOLL_GPU_CHECK_WORK"
+
 # A launch on `small` takes some microseconds, and one on `large` long enough that the time of launching it is hidden.
 generated tiny --preset embedding --vocab 16 --dim 16 --seq 4 --entries 1
 generated small --preset embedding --vocab 32768 --dim 1024 --seq 4096 --entries 3
@@ -115,7 +178,7 @@ else
     bench=()
 fi
 if [ ${#bench[@]} -gt 0 ]; then
-    [ -s "$work/upload.bin" ] || head -c 2147483648 /dev/urandom >"$work/upload.bin" || exit 2
+    [ -s "$work/upload.bin" ] || head -c 2147483648 /dev/urandom >"$work/upload.bin" || fail "$work/upload.bin cannot be written"
     expect upload 0 "${bench[@]}" "$work/upload.bin" --json "$report/upload.json"
     holds "upload rate" upload.json 'd["upload_gb_s"] >= 0.9 * d["pinned_gb_s"]' \
         '{d["upload_gb_s"]:.2f} GB/s from the page cache, {100 * d["upload_gb_s"] / d["pinned_gb_s"]:.1f} % of pinned copies ({d["pinned_gb_s"]:.2f} GB/s), at least 90 % asked for'
@@ -134,7 +197,7 @@ if [ -n "${PLIMSOLL_GPU_KERNELS:-}" ] || command -v nvcc >/dev/null; then
         expect build-adversaries 0 build tests/kernels/library/device.cu "$kernels/device.so"
     fi
     # on_device COMMAND CAPTURE LIBRARY RECORD [FLAGS..]
-    on_device() { "$plimsoll" "$1" "$work/$2" --kernel "$3" --device cuda --record "$report/$4.json" "${@:5}"; }
+    on_device() { "${limited[@]}" "$plimsoll" "$1" "$work/$2" --kernel "$3" --device cuda --record "$report/$4.json" "${@:5}"; }
     library="lib:$kernels/embedding.so:embedding"
     expect small 0 on_device check small "$library" small
     holds "state of the GPU" small.json 'd["results"]["entries"][0]["profile"]["state"]["sm_clock_mhz"]["most"] > 0' \
@@ -171,13 +234,12 @@ fi
 
 # Operators of PyTorch. Where the libtorch of the worker cannot use the GPU, it says so and ends with 3.
 torch_worker="$(absolute "${PLIMSOLL_TORCH_WORKER:-$target/release/plimsoll-torch-worker}")"
-if ! [ -x "$torch_worker" ] && command -v cargo >/dev/null && "$python" -c 'import torch' 2>/dev/null; then
-    expect build-torch-worker 0 env "PATH=$(dirname "$(command -v "$python")"):$PATH" LIBTORCH_USE_PYTORCH=1 \
-        cargo build --release --offline --locked --package plimsoll-torch --features tch
+if ! [ -x "$torch_worker" ] && command -v cargo >/dev/null && has_torch; then
+    expect build-torch-worker 0 build_torch_worker
 fi
 export PLIMSOLL_TORCH_WORKER="$torch_worker"
 # operator COMMAND CAPTURE NAME RECORD [FLAGS..]
-operator() { "$plimsoll" "$1" "$work/$2" --kernel "torch:$3" --device cuda --record "$report/$4.json" "${@:5}"; }
+operator() { "${limited[@]}" "$plimsoll" "$1" "$work/$2" --kernel "torch:$3" --device cuda --record "$report/$4.json" "${@:5}"; }
 operator validate tiny embedding torch-tiny >"$report/torch-tiny.txt" 2>"$report/torch-tiny.err"
 if [ $? -eq 3 ]; then
     left_out "operators of PyTorch: $(tail -n 1 "$report/torch-tiny.err")"
@@ -207,19 +269,34 @@ fi
 if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
     # in_python COMMAND CAPTURE RECORD [FLAGS..]
     in_python() {
-        "$plimsoll" "$1" "$work/$2" --kernel py:tests/kernels/torch_embedding.py --python "$python" --device cuda --record "$report/$3.json" "${@:4}"
+        "${limited[@]}" "$plimsoll" "$1" "$work/$2" --kernel "py:tests/kernels/${kernel:-torch_embedding}.py" --python "$python" --device cuda --record "$report/$3.json" "${@:4}"
     }
     expect python-check 0 in_python check large python-check
-    expect python-cold 0 in_python profile large python-cold --protocol cold
-    expect python-peer 0 "$python" benches/peers/gpu_loop.py "$work/large/entry_000000.pt"
     holds "PyTorch's allocator" python-check.json 'd["results"]["entries"][0]["profile"]["device"]["allocator"]["allocated_peak"] > 0' \
         '{d["results"]["entries"][0]["profile"]["device"]["allocator"]}'
+    kernel=reads_past_the_table expect python-fault 1 in_python validate small python-fault
+    holds "a fault in Python" python-fault.json '[(e["validation"].get("error") or {}).get("kind") for e in d["results"]["entries"]] == [None, "device-fault", None]' \
+        'it fails its own entry, and the next is launched in another worker'
+    headers="$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')"
+    if ! "$python" -c 'import triton' 2>/dev/null || ! command -v cc >/dev/null || ! [ -f "$headers/Python.h" ]; then
+        left_out "a kernel in Triton: that needs triton, cc and $headers/Python.h"
+    else
+        kernel=triton_embedding expect triton 0 in_python check small triton
+    fi
+    # By turns, so that what the clocks do between them moves both; the medians are held to each other.
+    for turn in 1 2 3; do
+        expect "python-kernelforge-$turn" 0 in_python profile large "python-kernelforge-$turn"
+        expect "python-cold-$turn" 0 in_python profile large "python-cold-$turn" --protocol cold
+        expect "python-peer-$turn" 0 "${limited[@]}" "$python" benches/peers/gpu_loop.py "$work/large/entry_000000.pt"
+    done
+    # middle NAME EXTENSION EXPRESSION: the median of the three.
+    middle() { for turn in 1 2 3; do figure "$1-$turn.$2" "$3"; done | sort -g | sed -n 2p; }
     profile='d["results"]["entries"][0]["profile"]["statistics"]'
-    within "kernelforge beside a loop between two torch.cuda.Events" "$(figure python-check.json "$profile"'["mean_ns"]')" \
-        "$(figure python-peer.txt 'd["kernelforge_ns"]')" 1
-    peer="$(figure python-peer.txt 'd["do_bench_ns"]')"
+    within "kernelforge beside a loop between two torch.cuda.Events" "$(middle python-kernelforge json "$profile"'["mean_ns"]')" \
+        "$(middle python-peer txt 'd["kernelforge_ns"]')" 1
+    peer="$(middle python-peer txt 'd["do_bench_ns"]')"
     if [ -n "$peer" ]; then
-        within "cold beside triton's do_bench" "$(figure python-cold.json "$profile"'["median_ns"]')" "$peer" 2
+        within "cold beside triton's do_bench" "$(middle python-cold json "$profile"'["median_ns"]')" "$peer" 2
     else
         left_out "cold beside do_bench: there is no triton"
     fi

@@ -1,10 +1,12 @@
 """What the Python worker of Plimsoll does on a GPU: arguments uploaded in parts, launches timed by CUDA events.
 
-No part of this has run on a device yet; `harness/gpu-check.sh` runs it on one.
+It has run on an emulation of torch.cuda alone (tests/python/test_cuda.py); `harness/gpu-check.sh` runs it on a device.
 """
 
 import ctypes
+import itertools
 import os
+import random
 from time import perf_counter_ns
 
 import plimsoll_timing as timing
@@ -12,9 +14,13 @@ import plimsoll_torch as backend
 import torch
 
 PART = 16 << 20
-# The host may be kept from looking whether the device is idle.
-LATE_NS = 2_000_000
-UNKNOWN_FLUSH = 256 << 20
+# By how many steps of so many bytes what lies in memory that is kept can begin later.
+SHIFT, SHIFTS = 512, 127
+# How much later everything else on the device may end: one stream learns of the end of another some microseconds after it.
+LATE_US = 50
+# The same where the host looks, which may be kept from it.
+LATE_FOR_HOST_US = 2000
+FLUSH_OF_DO_BENCH = 256 << 20
 
 
 class Device:
@@ -23,25 +29,41 @@ class Device:
     def __init__(self, index):
         if not torch.cuda.is_available():
             why = "sees no GPU" if torch.version.cuda else "is built without CUDA"
-            raise backend.Refusal("unavailable", f"torch {torch.__version__} {why}, and cuda:{index} was asked for")
+            text = f"torch {torch.__version__} {why}, and cuda:{index} was asked for{reason()}"
+            raise backend.Refusal("unavailable", text)
         if index >= torch.cuda.device_count():
             count = torch.cuda.device_count()
             raise backend.Refusal("unavailable", f"there is no device cuda:{index}: torch knows {count}, counted from 0")
         self.index = index
         self.name = torch.device("cuda", index)
         torch.cuda.set_device(self.name)
-        self.ring = [torch.empty(PART, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        try:
+            # The context is made here, which another process may not leave room or leave for.
+            self.ring = [torch.empty(PART, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        except RuntimeError as error:
+            if "busy or unavailable" not in str(error):
+                raise
+            text = f"cuda:{index} cannot be used: {error}; does another process have it to itself " \
+                   "(nvidia-smi -q -d COMPUTE)?"
+            raise backend.Refusal("unavailable", text) from None
         self.copied = [torch.cuda.Event() for _ in self.ring]
+        self.idle = Idle(index)
         # The memory of the storages of the call before, by their numbers: those of the next lie where they did.
         self.kept = {}
+        self.shifts = itertools.cycle(random.SystemRandom().sample(range(1, SHIFTS + 1), SHIFTS))
 
-    def room(self, key, size):
-        """Memory for a storage, where one of this key and size was before."""
-        room = self.kept.get(key)
-        if room is None or room.numel() != size:
+    def room(self, key, size, shift=0):
+        """Memory for a storage, where one of this key and size was before, or a shift behind it."""
+        most = size + SHIFT * SHIFTS
+        kept = self.kept.get(key)
+        if kept is None or kept.numel() != most:
             self.kept.pop(key, None)
-            room = self.kept[key] = torch.empty(size, dtype=torch.uint8, device=self.name)
-        return room
+            kept = self.kept[key] = torch.empty(most, dtype=torch.uint8, device=self.name)
+        return kept[shift:shift + size]
+
+    def shift(self):
+        """A shift that storages have not had before, or long ago."""
+        return SHIFT * next(self.shifts)
 
     def release(self):
         self.kept.clear()
@@ -56,7 +78,7 @@ class Device:
                 read_into(file, place, at, buffer, size)
                 room[at:at + size].copy_(buffer[:size], non_blocking=True)
                 copied.record()
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(self.index)
 
     def changed(self, place, room):
         """Whether a storage is no longer what its file holds."""
@@ -69,14 +91,19 @@ class Device:
                     return True
         return False
 
-    def settle(self, end):
+    def finish(self):
+        """Waits until the device is idle: what a launch did wrong on it is told here."""
+        torch.cuda.synchronize(self.index)
+
+    def settle(self, stream):
         """Waits for the end of the stream, and for everything else that the device does, which is to have ended too."""
-        end.synchronize()
-        start = perf_counter_ns()
-        torch.cuda.synchronize()
-        late = perf_counter_ns() - start
-        if late > LATE_NS:
-            text = f"the device went on for {late / 1e6:.3f} ms after the stream of the kernel had ended: the kernel works " \
+        if torch.cuda.current_stream(self.index).cuda_stream != stream.cuda_stream:
+            text = "the kernel leaves another stream current than the one that it was called in, so that the marks do not " \
+                   "stand around its work; set it within `with torch.cuda.stream(..)`"
+            raise backend.Refusal("late-write", text)
+        late, limit = self.idle.late_us(stream)
+        if late > limit:
+            text = f"the device went on for {late / 1e3:.3f} ms after the stream of the kernel had ended: the kernel works " \
                    "on a stream of its own, and nothing waits for that"
             raise backend.Refusal("late-write", text)
 
@@ -84,6 +111,64 @@ class Device:
         """The allocator's bytes, and all that is in use on the device."""
         free, total = torch.cuda.mem_get_info(self.index)
         return total - free
+
+
+class Idle:
+    """Tells whether a stream that has ended was all that the device was doing, as src/gpu/idle.rs does: a stream that has nothing
+    else to do waits for the driver's event of a whole context, and the device tells when it went on."""
+
+    def __init__(self, index):
+        self.index = index
+        self.whole = torch.cuda.Event()
+        self.end, self.all = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.aside = torch.cuda.Stream(index)
+        for event in (self.whole, self.end, self.all):
+            # The driver's event is made when it is first recorded.
+            event.record(self.aside)
+        torch.cuda.synchronize(index)
+        self.driver = driver()
+
+    def late_us(self, stream):
+        """How many microseconds the device goes on after the stream has ended, and how many are too many."""
+        recorded = self.record_all()
+        self.end.record(stream)
+        self.end.synchronize()
+        if recorded:
+            self.all.synchronize()
+            return self.end.elapsed_time(self.all) * 1e3, LATE_US
+        start = perf_counter_ns()
+        torch.cuda.synchronize(self.index)
+        return (perf_counter_ns() - start) / 1e3, LATE_FOR_HOST_US
+
+    def record_all(self):
+        """Puts an event after everything that was asked of the device, before the one at the end of the stream: however late the
+        host comes to that, a device that does nothing else reaches it last. False where the driver cannot."""
+        context = ctypes.c_void_p()
+        if not self.driver or self.driver.cuCtxGetCurrent(ctypes.byref(context)) != 0:
+            return False
+        if self.driver.cuCtxRecordEvent(context, ctypes.c_void_p(self.whole.cuda_event)) != 0:
+            return False
+        self.aside.wait_event(self.whole)
+        self.all.record(self.aside)
+        return True
+
+
+def driver():
+    """The driver's library, where it has an event of a whole context (CUDA 12.5)."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+        return library if library.cuCtxRecordEvent else None
+    except (OSError, AttributeError):
+        return None
+
+
+def reason():
+    """Why torch sees no GPU, in its own words."""
+    try:
+        torch.cuda.init()
+    except Exception as error:
+        return f": {str(error).splitlines()[0]}"
+    return ""
 
 
 def opened(place):
@@ -113,16 +198,17 @@ def read_into(file, place, at, buffer, size):
 
 
 class Inputs(backend.Inputs):
-    """Values of one call on the device. Calls of a batch share `rooms`; without, they lie where those of the call before did."""
+    """Values of one call on the device. Calls of a batch share `rooms`; without, they lie where those of the call before
+    did, or a shift behind."""
 
-    def __init__(self, call, device, rooms=None):
+    def __init__(self, call, device, rooms=None, shift=0):
         self.device = device.name
         self.gpu = device
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
         self.call = call
         self.rooms = [None] * len(call["storages"])
-        self.shared = rooms
+        self.shared, self.shift = rooms, shift
         self.args = [self.value(value) for value in call["args"]]
 
     def storage(self, index):
@@ -133,13 +219,17 @@ class Inputs(backend.Inputs):
             if room is None:
                 size = place["bytes"]
                 if self.shared is None:
-                    room = self.gpu.room(index, size)
+                    room = self.gpu.room(index, size, self.shift)
                 else:
                     room = self.shared[key] = torch.empty(size, dtype=torch.uint8, device=self.device)
                 self.gpu.upload(place, room)
             self.rooms[index] = room
             self.storages[index] = room.untyped_storage()
         return self.storages[index]
+
+    def start(self, index, dtype):
+        room = self.rooms[index]
+        return 0 if room is None else room.storage_offset() // dtype.itemsize
 
     def bytes(self):
         """Of the storages of the call."""
@@ -152,20 +242,25 @@ class Inputs(backend.Inputs):
         named = zip(self.call["params"], self.call["args"])
         return [name for name, value in named if changed.intersection(backend.storages_of(value))]
 
+    def restore(self):
+        """Takes back what was written to the storages: calls of a batch share them."""
+        for place, room in zip(self.places, self.rooms):
+            if room is not None:
+                self.gpu.upload(place, room)
+
     def drop(self):
         """Rooms of a batch are given back with it."""
 
 
 def launched(kernel, inputs, device):
     """One launch, to its end on the device: its output, its nanoseconds, and what it took of the device's memory."""
-    torch.cuda.synchronize()
+    torch.cuda.synchronize(device.index)
     before, live = device.memory(), torch.cuda.memory_allocated(device.index)
     torch.cuda.reset_peak_memory_stats(device.index)
+    stream = torch.cuda.current_stream(device.index)
     start = perf_counter_ns()
     output = kernel(*inputs.args)
-    end = torch.cuda.Event()
-    end.record()
-    device.settle(end)
+    device.settle(stream)
     elapsed = perf_counter_ns() - start
     tensors = [leaf for _, leaf in backend.flattened(output, "") if isinstance(leaf, torch.Tensor)]
     stats = torch.cuda.memory_stats(device.index)
@@ -197,42 +292,48 @@ class Timing(timing.Timing):
         self.device = device
 
     def marks(self, count):
-        torch.cuda.synchronize()
-        return [torch.cuda.Event(enable_timing=True) for _ in range(count)]
+        self.stream = torch.cuda.current_stream(self.device.index)
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(count)]
+        for mark in marks:
+            # The driver's event is made when it is first recorded, which would take the host time between two launches.
+            mark.record(self.stream)
+        torch.cuda.synchronize(self.device.index)
+        return marks
 
     def kernelforge(self, kernel, args, protocol):
         launches = protocol["launches"]
         rounds = self.rounds([None] * launches)
         start, end = self.marks(2)
-        start.record()
+        start.record(self.stream)
         for _ in rounds:
             kernel(*args)
-        end.record()
-        self.device.settle(end)
+        end.record(self.stream)
+        self.device.settle(self.stream)
         return timing.samples([start.elapsed_time(end) * 1e6 / launches], launches_per_sample=launches)
 
     def one_by_one(self, kernel, args, launches):
         marks = self.marks(launches + 1)
         rounds = self.rounds(marks[1:])
-        marks[0].record()
+        marks[0].record(self.stream)
         for mark in rounds:
             kernel(*args)
-            mark.record()
-        self.device.settle(marks[-1])
+            mark.record(self.stream)
+        self.device.settle(self.stream)
         return [before.elapsed_time(after) * 1e6 for before, after in zip(marks, marks[1:])]
 
     def cold(self, kernel, args, protocol):
         launches = protocol["launches"]
         size = torch.cuda.get_device_properties(self.device.index).L2_cache_size
-        written = 2 * size if size else UNKNOWN_FLUSH
+        # As src/timing/cache.rs: no less than do_bench, so that the host's own time is hidden behind it.
+        written = max(2 * size, FLUSH_OF_DO_BENCH)
         cache = torch.empty(written, dtype=torch.uint8, device=self.device.name)
         starts, ends = self.marks(launches), self.marks(launches)
         rounds = self.rounds(list(range(launches)))
         for index in rounds:
             cache.zero_()
-            starts[index].record()
+            starts[index].record(self.stream)
             kernel(*args)
-            ends[index].record()
-        self.device.settle(ends[-1])
+            ends[index].record(self.stream)
+        self.device.settle(self.stream)
         durations = [start.elapsed_time(end) * 1e6 for start, end in zip(starts, ends)]
         return timing.samples(durations, flush={"written": written, **({"cache": size} if size else {})})

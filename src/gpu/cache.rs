@@ -32,7 +32,7 @@ impl<'a> CudaCache<'a> {
 impl Cache for CudaCache<'_> {
     fn prepare(&mut self) -> Result<Flush, ClockError> {
         let gpu = self.stream.gpu();
-        let flush = Flush::of(gpu.facts().l2_cache);
+        let flush = Flush::of_device(gpu.facts().l2_cache);
         if self.memory.is_none() {
             let memory = gpu.allocate(flush.written.bytes());
             let refused = |error: GpuError| ClockError { clock: CudaClock::NAME, reason: error.to_string() };

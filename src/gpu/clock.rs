@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::error::GpuError;
-use super::stream::{Event, IdleCheck, Stream};
+use super::idle::IdleCheck;
+use super::stream::{Event, Stream};
 use crate::timing::{Clock, ClockError};
 
 /// The clock of a stream: a mark is an event in it. Where the device goes on after the last mark was reached, the kernel

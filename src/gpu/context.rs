@@ -69,6 +69,19 @@ impl Gpu {
         self.check("cuCtxSetCurrent", unsafe { (self.functions().cuCtxSetCurrent)(self.context) })
     }
 
+    /// Has the context keep `bytes` of stack for each thread that the device can run, and not the driver's usual 1 KiB. The
+    /// driver makes it larger for a kernel whose compiler tells that it needs more; one that recurses or calls by pointer has
+    /// to do with it. A driver that does not take the limit keeps what it kept.
+    ///
+    /// # Errors
+    /// [`GpuError::Fault`].
+    pub fn keep_stack(&self, bytes: ByteSize) -> Result<(), GpuError> {
+        let bytes = usize::try_from(bytes.bytes()).unwrap_or(usize::MAX);
+        // SAFETY: the function takes two numbers.
+        let code = unsafe { (self.functions().cuCtxSetLimit)(sys::CUlimit_enum::CU_LIMIT_STACK_SIZE, bytes) };
+        self.check("cuCtxSetLimit", code).or_else(|error| if error.is_fault() { Err(error) } else { Ok(()) })
+    }
+
     /// What of the memory is free now, for all programs together.
     ///
     /// # Errors
@@ -210,9 +223,27 @@ impl PinnedMemory {
         unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.bytes) }
     }
 
+    /// The first `length` bytes in pieces of `size`, to be written by other threads. The caller waits for all of them before
+    /// it asks again, has bytes read or copied, or drops the memory.
+    pub fn pieces(&mut self, length: usize, size: usize) -> impl Iterator<Item = PinnedPiece> {
+        let (start, end) = (self.start.cast::<u8>(), length.min(self.bytes));
+        (0..end).step_by(size).map(move |at| PinnedPiece { start: start.wrapping_add(at), bytes: size.min(end - at) })
+    }
+}
+
+/// A piece of pinned memory that no other piece overlaps.
+pub(super) struct PinnedPiece {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory is the piece's own while it lives: `pieces` gives none that overlap, and its callers wait.
+unsafe impl Send for PinnedPiece {}
+
+impl PinnedPiece {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nothing else has it.
-        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.bytes) }
+        // SAFETY: the range lies in memory that lives, zeroed or written, and is this piece's own.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 }
 

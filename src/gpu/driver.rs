@@ -122,10 +122,10 @@ impl Driver {
             return Ok(());
         }
         let (name, reason) = words(self.functions, code);
-        Err(if is_sticky(code) {
-            GpuError::Fault { call, name, reason }
-        } else {
-            GpuError::Call { call, name, reason }
+        Err(match code {
+            code if is_sticky(code) => GpuError::Fault { call, name, reason },
+            code if code.is(CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE) => GpuError::Unavailable { name, reason },
+            _ => GpuError::Call { call, name, reason },
         })
     }
 }
@@ -149,6 +149,7 @@ fn is_sticky(code: Code) -> bool {
     [
         CUDA_ERROR_ECC_UNCORRECTABLE,
         CUDA_ERROR_NVLINK_UNCORRECTABLE,
+        CUDA_ERROR_CONTAINED,
         CUDA_ERROR_ILLEGAL_ADDRESS,
         CUDA_ERROR_LAUNCH_TIMEOUT,
         CUDA_ERROR_CONTEXT_IS_DESTROYED,
@@ -159,6 +160,9 @@ fn is_sticky(code: Code) -> bool {
         CUDA_ERROR_INVALID_ADDRESS_SPACE,
         CUDA_ERROR_INVALID_PC,
         CUDA_ERROR_LAUNCH_FAILED,
+        CUDA_ERROR_TENSOR_MEMORY_LEAK,
+        CUDA_ERROR_MPS_CLIENT_TERMINATED,
+        CUDA_ERROR_EXTERNAL_DEVICE,
         CUDA_ERROR_UNKNOWN,
     ]
     .into_iter()

@@ -39,6 +39,16 @@ pub enum GpuError {
         /// How many there are.
         count: u32,
     },
+    /// The device is there, and not for this process.
+    #[error(
+        "the GPU cannot be used: {name}: {reason}; does another process have it to itself (`nvidia-smi -q -d COMPUTE`)?"
+    )]
+    Unavailable {
+        /// The driver's name for it.
+        name: String,
+        /// What it means.
+        reason: String,
+    },
     /// The memory of the device does not suffice.
     #[error("{bytes} of device memory cannot be had: {free} of {total} are free")]
     OutOfMemory {
@@ -81,7 +91,10 @@ impl GpuError {
     /// Whether there is no GPU to be had here: nothing was measured, and nothing is wrong with the kernel.
     pub fn is_absence(&self) -> bool {
         use GpuError::*;
-        matches!(self, NoDriver { .. } | OldDriver { .. } | Start { .. } | NoDevice | NoSuchDevice { .. })
+        matches!(
+            self,
+            NoDriver { .. } | OldDriver { .. } | Start { .. } | NoDevice | NoSuchDevice { .. } | Unavailable { .. }
+        )
     }
 
     /// Whether the process can use the device no more.

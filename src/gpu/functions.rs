@@ -6,8 +6,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUresult,
-    CUstream, CUstreamCaptureMode,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUlimit,
+    CUresult, CUstream, CUstreamCaptureMode,
 };
 use libloading::os::unix::Library;
 
@@ -74,6 +74,7 @@ functions! {
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
     cuCtxSetCurrent(CUcontext);
     cuCtxSynchronize();
+    cuCtxSetLimit(CUlimit, usize);
     cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemAlloc_v2(*mut CUdeviceptr, usize);
     cuMemFree_v2(CUdeviceptr);
@@ -85,6 +86,7 @@ functions! {
     cuStreamCreate(*mut CUstream, c_uint);
     cuStreamDestroy_v2(CUstream);
     cuStreamSynchronize(CUstream);
+    cuStreamWaitEvent(CUstream, CUevent, c_uint);
     cuLaunchHostFunc(CUstream, HostFunction, *mut c_void);
     cuEventCreate(*mut CUevent, c_uint);
     cuEventRecord(CUevent, CUstream);

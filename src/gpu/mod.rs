@@ -17,6 +17,7 @@ mod error;
 mod functions;
 mod gate;
 mod graph;
+mod idle;
 mod name;
 mod operator;
 mod ring;
@@ -32,11 +33,12 @@ pub use driver::Driver;
 pub use error::GpuError;
 pub use gate::Gate;
 pub use graph::Graph;
+pub use idle::IdleCheck;
 pub use name::{ParsePlaceError, Place, PlaceKind};
 pub use operator::DeviceOperator;
 pub use ring::{ReadAt, Ring, Take, TransferError, same};
 pub use state::{GpuState, Span, StateSampler};
-pub use stream::{Event, IdleCheck, Stream};
+pub use stream::{Event, Stream};
 
 #[cfg(test)]
 mod tests {

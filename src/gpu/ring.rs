@@ -1,11 +1,14 @@
 //! [`Ring`]: copies between the host and a device through a few pinned buffers, so that the host never holds more of a tensor
 //! than they do.
 //!
-//! While the device copies from one buffer, the next is filled by several threads: one alone reads from the page cache
-//! more slowly than a device copies.
+//! While the device copies from some buffers, others are filled by several threads: one alone reads from the page cache
+//! more slowly than a device copies. Two are filled at a time, so that no thread is without work while the last pieces of one
+//! are awaited.
 
+use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
+use std::sync::mpsc::{Receiver, channel};
 
 use rayon::prelude::*;
 
@@ -16,6 +19,9 @@ use crate::bytes::ByteSize;
 
 /// The part of a buffer that one thread fills or reads at a time.
 const PIECE: usize = 1 << 20;
+
+/// How many buffers are filled besides the one that is copied next.
+const AHEAD: usize = 1;
 
 /// Why a copy did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -89,17 +95,28 @@ impl Ring {
 
     fn fill(&mut self, read: &ReadAt<'_>, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), TransferError> {
         let step = self.slot_bytes();
-        let count = self.slots.len();
-        for (turn, offset) in (0..bytes).step_by(step as usize).enumerate() {
-            let length = step.min(bytes - offset);
-            let slot = &mut self.slots[turn % count];
-            slot.wait()?;
-            let pieces = slot.memory.bytes_mut()[..length as usize].par_chunks_mut(PIECE).enumerate();
-            pieces.try_for_each(|(index, piece)| read(offset + (index * PIECE) as u64, piece))?;
-            self.stream.copy_in(&slot.memory, length, to, at + offset)?;
-            slot.under_way(&self.stream)?;
-        }
-        Ok(())
+        let (count, parts) = (self.slots.len(), bytes.div_ceil(step) as usize);
+        let Self { stream, slots } = self;
+        // The calling thread waits for what the others fill, and has the device copy it: the context is its own.
+        rayon::in_place_scope(|scope| {
+            let mut filling = VecDeque::new();
+            for turn in 0..parts + AHEAD {
+                if turn < parts {
+                    let offset = turn as u64 * step;
+                    let slot = &mut slots[turn % count];
+                    slot.wait()?;
+                    filling.push_back(slot.fill(scope, read, offset, step.min(bytes - offset)));
+                }
+                if let Some(filled) = turn.checked_sub(AHEAD).and_then(|_| filling.pop_front()) {
+                    filled.iter().collect::<io::Result<()>>()?;
+                    let offset = (turn - AHEAD) as u64 * step;
+                    let slot = &mut slots[(turn - AHEAD) % count];
+                    stream.copy_in(&slot.memory, step.min(bytes - offset), to, at + offset)?;
+                    slot.under_way(stream)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Hands the `bytes` bytes of `from` from `at` on to `take`, in order, a part at a time, with the offset of each. What was
@@ -163,6 +180,26 @@ impl Ring {
 }
 
 impl Slot {
+    /// Has the first `length` bytes filled with what `read` gives from `offset` on, and tells of each piece once it is. No copy
+    /// from or to it is under way, and none begins before.
+    fn fill<'scope>(
+        &mut self,
+        scope: &rayon::Scope<'scope>,
+        read: &'scope ReadAt<'_>,
+        offset: u64,
+        length: u64,
+    ) -> Receiver<io::Result<()>> {
+        let (tells, told) = channel();
+        for (index, mut piece) in self.memory.pieces(length as usize, PIECE).enumerate() {
+            let tells = tells.clone();
+            scope.spawn(move |_| {
+                // Where no one listens any more the upload has failed.
+                let _ = tells.send(read(offset + (index * PIECE) as u64, piece.bytes_mut()));
+            });
+        }
+        told
+    }
+
     /// Notes that a copy from or to it was put into `stream`.
     fn under_way(&mut self, stream: &Stream) -> Result<(), GpuError> {
         self.busy = true;

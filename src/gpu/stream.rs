@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::time::Duration;
 
 use cudarc::driver::sys;
 
@@ -97,6 +96,17 @@ impl Stream {
         })
     }
 
+    /// Has what is put into the stream from now on wait for `event`.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub(super) fn wait_for(&self, event: &Event) -> Result<(), GpuError> {
+        // SAFETY: both are alive, and there are no flags.
+        self.gpu.check("cuStreamWaitEvent", unsafe {
+            (self.gpu.functions().cuStreamWaitEvent)(self.handle, event.handle, 0)
+        })
+    }
+
     /// Puts a call of `function` with `argument` into the stream. It may call nothing of the driver.
     ///
     /// The caller keeps what `argument` points to until the function was called.
@@ -130,9 +140,21 @@ impl Event {
     /// # Errors
     /// [`GpuError`].
     pub fn new(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
+        Self::with(gpu, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
+    }
+
+    /// An event that tells whether it was reached, and not when.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub(super) fn untimed(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
+        Self::with(gpu, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING)
+    }
+
+    fn with(gpu: &Rc<Gpu>, flags: sys::CUevent_flags_enum) -> Result<Self, GpuError> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the function writes one handle; no flags make it one that tells its time.
-        gpu.check("cuEventCreate", unsafe { (gpu.functions().cuEventCreate)(&raw mut handle, 0) })?;
+        // SAFETY: the function writes one handle.
+        gpu.check("cuEventCreate", unsafe { (gpu.functions().cuEventCreate)(&raw mut handle, flags as u32) })?;
         Ok(Self { gpu: Rc::clone(gpu), handle })
     }
 
@@ -150,7 +172,7 @@ impl Event {
     ///
     /// # Errors
     /// [`GpuError`].
-    pub fn record_all(&self) -> Result<bool, GpuError> {
+    pub(super) fn record_all(&self) -> Result<bool, GpuError> {
         let Some(record) = self.gpu.functions().cuCtxRecordEvent else { return Ok(false) };
         // SAFETY: the context is retained and the event is alive.
         self.gpu.check("cuCtxRecordEvent", unsafe { record(self.gpu.context(), self.handle) })?;
@@ -184,56 +206,5 @@ impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: the event was created by this type and is destroyed once.
         let _ = unsafe { (self.gpu.functions().cuEventDestroy_v2)(self.handle) };
-    }
-}
-
-/// Tells whether a stream that has ended was all that the device was doing.
-#[derive(Debug)]
-pub struct IdleCheck {
-    end: Event,
-    all: Event,
-}
-
-impl IdleCheck {
-    /// How much later everything else may end and still be the end of the same work: events of two kinds are not reached at
-    /// the same instant.
-    pub const TOLERANCE: Duration = Duration::from_micros(50);
-    /// The same where the driver has no event for all streams, and the host waits for them: it may be kept from looking.
-    const TOLERANCE_OF_HOST: Duration = Duration::from_millis(2);
-
-    /// A check on `gpu`.
-    ///
-    /// # Errors
-    /// [`GpuError`].
-    pub fn new(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
-        Ok(Self { end: Event::new(gpu)?, all: Event::new(gpu)? })
-    }
-
-    /// Puts the check into `stream`: nothing waits.
-    ///
-    /// # Errors
-    /// [`GpuError`].
-    pub fn begin(&self, stream: &Stream) -> Result<bool, GpuError> {
-        // In this order, so that however late the host comes to the second, a device that does nothing else reaches it last.
-        let recorded = self.all.record_all()?;
-        self.end.record(stream)?;
-        Ok(recorded)
-    }
-
-    /// Waits for everything. How long the device went on after the stream had ended, where that is too long to be its end.
-    ///
-    /// # Errors
-    /// [`GpuError`] where any of the work failed.
-    pub fn finish(&self, stream: &Stream, all_recorded: bool) -> Result<Option<Duration>, GpuError> {
-        self.end.wait()?;
-        let (late, tolerance) = if all_recorded {
-            self.all.wait()?;
-            (Duration::from_nanos(self.all.since(&self.end)?.max(0.0) as u64), Self::TOLERANCE)
-        } else {
-            let began = std::time::Instant::now();
-            stream.gpu().synchronize()?;
-            (began.elapsed(), Self::TOLERANCE_OF_HOST)
-        };
-        Ok((late > tolerance).then_some(late))
     }
 }

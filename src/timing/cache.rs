@@ -19,14 +19,21 @@ pub struct Flush {
 }
 
 impl Flush {
-    /// What is written where the size of the cache cannot be read: as much as triton's `do_bench` writes.
-    const UNKNOWN: ByteSize = ByteSize::mib(256);
+    /// What triton's `do_bench` writes: what is written where the size of the cache cannot be read.
+    const OF_DO_BENCH: ByteSize = ByteSize::mib(256);
 
     /// A write of twice the cache: not every cache gives up what was used longest ago, so that a write of its own size
     /// would leave some of what was there.
     pub fn of(cache: Option<ByteSize>) -> Self {
         let twice = |cache: ByteSize| ByteSize::new(cache.bytes().saturating_mul(2));
-        Self { written: cache.map_or(Self::UNKNOWN, twice), cache }
+        Self { written: cache.map_or(Self::OF_DO_BENCH, twice), cache }
+    }
+
+    /// The same for a device, and no less than `do_bench` writes: while the device writes, the host puts the mark and the
+    /// launch after it into the stream. A shorter write would be over before, and the time that the host takes be timed.
+    pub fn of_device(cache: Option<ByteSize>) -> Self {
+        let flush = Self::of(cache);
+        Self { written: flush.written.max(Self::OF_DO_BENCH), ..flush }
     }
 }
 
@@ -103,6 +110,11 @@ mod tests {
     fn a_cache_of_unknown_size_is_not_given_one() {
         assert_eq!(Flush::of(None), Flush { written: ByteSize::mib(256), cache: None });
         assert_eq!(serde_json::to_string(&Flush::of(None)).unwrap(), r#"{"written":268435456}"#);
+        assert_eq!(Flush::of_device(None), Flush::of(None));
+        for (cache, written) in [(50, 256), (192, 384)] {
+            let cache = Some(ByteSize::mib(cache));
+            assert_eq!(Flush::of_device(cache), Flush { written: ByteSize::mib(written), cache });
+        }
         let error = CpuCache::new(|| Some(ByteSize::new(u64::MAX))).prepare().unwrap_err();
         assert!(error.to_string().contains("to empty the cache with cannot be had"), "{error}");
     }

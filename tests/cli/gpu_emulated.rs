@@ -90,11 +90,13 @@ fn a_storage_that_entries_share_is_uploaded_once() {
     profile.args(["--kernel", &format!("lib:{}:embedding", library.display()), "--device", "cuda"]);
     profile.args(["--launches", "3", "--warmup", "1"]);
     let (code, record) = scene.run(on_emulation(&scene, &mut profile));
+    // What is altered for one entry is as it was for the next: it would be told as mutated.
     assert_eq!(code, 0, "{:#?}", record.results);
-    // Once each for the first entry, which is alone, and for the batch, and once more for each launch at other addresses.
+    // Once each for the first entry, which is alone, and for the batch, and once more for each launch at other addresses, of which
+    // an honest kernel has two an entry. Before one of them, and on the addresses that were timed, the table is altered.
     let uploads = log(&scene, "upload");
     let count = |bytes| uploads.iter().filter(|&&upload| upload == bytes).count();
-    assert_eq!((count(TABLE), count(INDICES)), (2 + 3, 3 + 3), "{uploads:?}");
+    assert_eq!((count(TABLE), count(INDICES)), (2 + 3 * 4, 3 + 3 * 2), "{uploads:?}");
     // The table once, the indices, one output, the room for each to move.
     let most = log(&scene, "held").into_iter().max().unwrap();
     assert!(most < 2 * TABLE, "{most} bytes were held");
@@ -144,8 +146,8 @@ fn protocols_time_with_events_and_a_flush_is_outside_of_them() {
         let timed = record.results.entries[0].profile.as_ref().unwrap();
         assert_eq!(timed.samples_ns.len(), samples, "{protocol}");
         assert!(timed.samples_ns.iter().all(|&ns| ns > 0.0), "{protocol}: {:?}", timed.samples_ns);
-        // Twice the emulated L2 of 1 MiB.
-        assert_eq!(log(&scene, "fill").into_iter().filter(|&bytes| bytes == 2 << 20).count(), fills, "{protocol}");
+        // Twice the emulated L2 of 1 MiB is less than what is always written.
+        assert_eq!(log(&scene, "fill").into_iter().filter(|&bytes| bytes == 256 << 20).count(), fills, "{protocol}");
         assert_eq!(timed.flush.is_some(), protocol == "cold");
     }
 }
@@ -154,12 +156,26 @@ fn protocols_time_with_events_and_a_flush_is_outside_of_them() {
 fn work_on_another_stream_is_found_where_nothing_waits_for_it() {
     let scene = Scene::new(1);
     let library = device_kernels(&scene);
-    for part in ["validate", "profile"] {
-        let (code, record) = scene.run(&mut command(&scene, part, &library, "side_stream"));
+    // By the driver's event of all streams, and where it refuses that one.
+    for (part, refused) in [("validate", "0"), ("profile", "0"), ("validate", "1"), ("profile", "1")] {
+        let mut launched = command(&scene, part, &library, "side_stream");
+        let (code, record) = scene.run(launched.env("EMULATED_CUDA_NO_EVENT", refused));
         let failure = first_failure(&record);
         assert_eq!((code, failure.kind), (1, FailureKind::LateWrite), "{part}");
         assert!(failure.message.contains("the kernel works on a stream of its own"), "{}", failure.message);
+        assert_eq!(log(&scene, "whole").is_empty(), refused == "1");
     }
+}
+
+#[test]
+fn a_device_that_another_process_has_to_itself_is_not_measured() {
+    let scene = Scene::new(1);
+    let library = device_kernels(&scene);
+    let mut check = command(&scene, "check", &library, "embedding");
+    let (code, out, err) = run(check.env("EMULATED_CUDA_EXCLUSIVE", "1"));
+    assert_eq!((code, out.as_str()), (3, ""), "{err}");
+    assert!(err.starts_with("error: the GPU cannot be used: CUDA_ERROR_DEVICE_UNAVAILABLE"), "{err}");
+    assert!(err.contains("nvidia-smi -q -d COMPUTE"), "{err}");
 }
 
 #[test]
@@ -222,6 +238,7 @@ fn adversaries_fail_on_the_device_as_they_do_on_the_cpu() {
         ("returns_its_input", "validate", None),
         ("caches_by_address", "validate", Some(FailureKind::StaleOutput)),
         ("idles", "check", Some(FailureKind::StaleOutput)),
+        ("looks_for_poison", "check", Some(FailureKind::StaleOutput)),
     ] {
         let (code, record) = scene.run(&mut command(&scene, part, &library, name));
         assert_eq!(code, 1, "{name}: {:#?}", record.verdicts);
@@ -229,6 +246,20 @@ fn adversaries_fail_on_the_device_as_they_do_on_the_cpu() {
             Some(kind) => assert_eq!(first_failure(&record).kind, kind, "{name}"),
             None => assert!(record.results.entries.iter().all(|entry| !entry.validation.as_ref().unwrap().passed())),
         }
+    }
+}
+
+#[test]
+fn what_is_kept_by_address_is_stale_on_a_capture_of_one_entry() {
+    let scene = Scene::new(1);
+    let library = device_kernels(&scene);
+    for more in [&[][..], &["--graph"], &["--protocol", "cold"], &["--protocol", "until", "--max-time", "10ms"]] {
+        let (code, record) = scene.run(command(&scene, "check", &library, "keeps_its_table").args(more));
+        let failure = first_failure(&record);
+        assert_eq!((code, failure.kind), (1, FailureKind::StaleOutput), "{more:?}: {}", failure.message);
+        assert!(failure.message.contains("other values in its floating-point arguments"), "{}", failure.message);
+        let (code, record) = scene.run(command(&scene, "check", &library, "embedding").args(more));
+        assert_eq!(code, 0, "{more:?}: {:#?}", record.results);
     }
 }
 
@@ -242,7 +273,12 @@ fn the_peak_on_the_device_is_held_to_its_ceiling() {
         assert_eq!(found, code, "{:#?}", record.verdicts);
         let verdict = record.verdicts.iter().find(|verdict| verdict.subject.contains("gpu_peak")).unwrap();
         assert_eq!(verdict.status, status, "{verdict:?}");
+        assert!(log(&scene, "stack").iter().all(|&bytes| bytes == 256), "the context takes little of it");
+        assert!(!log(&scene, "stack").is_empty());
     }
+    // Where no ceiling is asked for a kernel has the stack that it has anywhere.
+    assert_eq!(scene.run(&mut command(&scene, "check", &library, "embedding")).0, 0);
+    assert_eq!(log(&scene, "stack"), [0; 0]);
 }
 
 #[test]
@@ -257,6 +293,13 @@ fn a_graph_of_one_launch_is_replayed() {
     assert_eq!(log(&scene, "captured"), [1]);
     let replays = log(&scene, "graph_launch").len();
     assert!((5..=36).contains(&replays), "{replays} replays");
+    // One that allocates what it keeps at its first launch, which is not the one that is captured; and one at every launch.
+    let (code, record) = scene.run(command(&scene, "profile", &library, "workspace").arg("--graph"));
+    assert_eq!(code, 0, "{:#?}", record.results);
+    let growth = record.results.entries[0].profile.as_ref().unwrap().device.unwrap().growth;
+    assert_eq!(growth, Some(ByteSize::new(256 << 10)));
+    let (code, record) = scene.run(command(&scene, "profile", &library, "leaks").arg("--graph"));
+    assert_eq!((code, first_failure(&record).kind), (1, FailureKind::DeviceOom));
     // A kernel that launches elsewhere than it was told.
     let (code, record) = scene.run(command(&scene, "profile", &library, "default_stream").arg("--graph"));
     assert_eq!((code, first_failure(&record).kind), (1, FailureKind::Exception));

@@ -18,6 +18,7 @@ mod gpu_emulated;
 mod history;
 mod inspect;
 mod isolate;
+mod kept;
 mod kernel;
 mod library;
 mod matrix;

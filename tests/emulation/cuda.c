@@ -8,6 +8,8 @@
  *     EMULATED_CUDA_INTEGRATED  1: host and device have one memory
  *     EMULATED_CUDA_DEVICES     how many there are [default: 1]
  *     EMULATED_CUDA_START       what cuInit gives [default: 0]
+ *     EMULATED_CUDA_NO_EVENT    1: the event of a whole context is refused
+ *     EMULATED_CUDA_EXCLUSIVE   1: another process has the device to itself
  *     EMULATED_CUDA_LOG         a file to which a line is appended for each call that moves or holds memory
  *     EMULATED_NVML_STATE       a file in which the emulated NVML (nvml.c) finds the process and the bytes that it holds
  *
@@ -30,13 +32,17 @@ enum {
   OUT_OF_MEMORY = 2,
   NO_DEVICE = 100,
   INVALID_DEVICE = 101,
+  UNAVAILABLE = 46,
+  INVALID_HANDLE = 400,
   NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
   CAPTURE_UNJOINED = 904,
   CAPTURE_IMPLICIT = 906,
 };
 
-typedef enum { COPY, FILL, CALL, HOST, RECORD } Kind;
+typedef enum { COPY, FILL, CALL, HOST, RECORD, WAIT } Kind;
 struct Event;
 typedef struct Op {
   Kind kind;
@@ -52,14 +58,14 @@ typedef struct Op {
 typedef struct Stream {
   pthread_t thread;
   Op *first, *last;
-  int busy, capturing, ends;
+  int busy, capturing, invalid, ends;
   double recorded; /* when the event was that nothing has come after yet; 0 where something has */
   Op *captured, *captured_last;
   struct Stream *next;
 } Stream;
 
 typedef struct Event {
-  int pending;
+  int pending, timed;
   double at;
 } Event;
 
@@ -108,6 +114,12 @@ static void publish(void) {
 
 /* Events with nothing between them are reached at the same time, whenever the host's scheduler lets the stream see to them. */
 static void done(Stream *stream, Op *op) {
+  if (op->kind == WAIT) {
+    /* What waits learns of it at once, as far as time is told. */
+    while (op->event->pending > 0) pthread_cond_wait(&changed, &lock);
+    stream->recorded = op->event->at;
+    return;
+  }
   if (op->kind != RECORD) {
     stream->recorded = 0;
     return;
@@ -173,6 +185,14 @@ static int locked_put(void *handle, Op op) {
   pthread_mutex_lock(&lock);
   const int code = put(handle, op);
   pthread_mutex_unlock(&lock);
+  return code;
+}
+
+/* What cannot be done while a stream is captured ends the capture. The lock is held. */
+static int uncaptured(void) {
+  int code = SUCCESS;
+  for (Stream *stream = streams; stream; stream = stream->next)
+    if (stream->capturing) stream->invalid = 1, code = CAPTURE_UNSUPPORTED;
   return code;
 }
 
@@ -242,6 +262,7 @@ EXPORT int cuGetErrorName(int error, const char **name) {
           : error == NO_DEVICE        ? "CUDA_ERROR_NO_DEVICE"
           : error == ILLEGAL_ADDRESS  ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : error == CAPTURE_IMPLICIT ? "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"
+          : error == UNAVAILABLE      ? "CUDA_ERROR_DEVICE_UNAVAILABLE"
                                       : "CUDA_ERROR_INVALID_VALUE";
   return SUCCESS;
 }
@@ -251,7 +272,15 @@ EXPORT int cuGetErrorString(int error, const char **text) {
   return SUCCESS;
 }
 
-EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) { return (void)device, *context = &standard, fault; }
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
+  (void)device;
+  if (number("EMULATED_CUDA_EXCLUSIVE", 0)) return UNAVAILABLE;
+  return *context = &standard, fault;
+}
+EXPORT int cuCtxSetLimit(int limit, size_t value) {
+  if (limit == 0) note("stack", value);
+  return fault;
+}
 EXPORT int cuCtxSetCurrent(void *context) { return (void)context, fault; }
 EXPORT int cuCtxSynchronize(void) {
   pthread_mutex_lock(&lock);
@@ -262,6 +291,8 @@ EXPORT int cuCtxSynchronize(void) {
 }
 EXPORT int cuCtxRecordEvent(void *context, Event *event) {
   (void)context;
+  if (number("EMULATED_CUDA_NO_EVENT", 0)) return INVALID_HANDLE;
+  note("whole", 0);
   const Op op = {.kind = RECORD, .event = event};
   pthread_mutex_lock(&lock);
   int code = put(NULL, op);
@@ -279,6 +310,8 @@ EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
   if (fault) return fault;
   pthread_mutex_lock(&lock);
+  const int captured = uncaptured();
+  if (captured) return pthread_mutex_unlock(&lock), captured;
   const size_t total = number("EMULATED_CUDA_MEMORY", 1u << 30);
   void *start = bytes <= total && held <= total - bytes ? aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : NULL;
   if (start) {
@@ -358,14 +391,19 @@ EXPORT int cuStreamSynchronize(void *handle) {
   return fault;
 }
 
+EXPORT int cuStreamWaitEvent(void *stream, Event *event, unsigned flags) {
+  (void)flags;
+  return locked_put(stream, (Op){.kind = WAIT, .event = event});
+}
+
 EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *argument) {
   note("host", 0);
   return locked_put(stream, (Op){.kind = HOST, .function = function, .from = argument});
 }
 
 EXPORT int cuEventCreate(Event **event, unsigned flags) {
-  (void)flags;
-  return (*event = calloc(1, sizeof **event)) ? SUCCESS : OUT_OF_MEMORY;
+  if (!(*event = calloc(1, sizeof **event))) return OUT_OF_MEMORY;
+  return (*event)->timed = !(flags & 2), SUCCESS;
 }
 EXPORT int cuEventDestroy_v2(Event *event) {
   pthread_mutex_lock(&lock);
@@ -385,21 +423,23 @@ EXPORT int cuEventSynchronize(Event *event) {
 EXPORT int cuEventElapsedTime(float *milliseconds, const Event *start, const Event *end) {
   pthread_mutex_lock(&lock);
   const int pending = start->pending > 0 || end->pending > 0;
+  const int timed = start->timed && end->timed;
   *milliseconds = (float)(end->at - start->at);
   pthread_mutex_unlock(&lock);
-  return pending ? NOT_READY : fault;
+  return !timed ? INVALID_HANDLE : pending ? NOT_READY : fault;
 }
 
 EXPORT int cuStreamBeginCapture_v2(Stream *stream, int mode) {
   (void)mode;
   if (!stream) return CAPTURE_IMPLICIT;
   pthread_mutex_lock(&lock);
-  stream->capturing = 1, stream->captured = stream->captured_last = NULL;
+  stream->capturing = 1, stream->invalid = 0, stream->captured = stream->captured_last = NULL;
   pthread_mutex_unlock(&lock);
   return fault;
 }
 EXPORT int cuStreamEndCapture(Stream *stream, Graph **handle) {
   if (unjoined) return stream->capturing = unjoined = 0, *handle = NULL, CAPTURE_UNJOINED;
+  if (stream->invalid) return stream->capturing = 0, *handle = NULL, CAPTURE_INVALIDATED;
   Graph *graph = calloc(1, sizeof *graph);
   pthread_mutex_lock(&lock);
   stream->capturing = 0, graph->ops = stream->captured;

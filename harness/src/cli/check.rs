@@ -129,7 +129,8 @@ fn gpu(check: &Check) -> Result<Result<Option<OnGpu>, String>, Failed> {
             return Err(format!("--graph takes lib: kernels, and not {kernel}").into());
         }
     }
-    Ok(devices::find(index).map(|facts| Some(OnGpu { facts, graph: check.graph })))
+    let (graph, small_context) = (check.graph, check.memory.gpu_peak.is_some());
+    Ok(devices::find(index).map(|facts| Some(OnGpu { facts, graph, small_context })))
 }
 
 fn record_path(check: &Check) -> Option<PathBuf> {

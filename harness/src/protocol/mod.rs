@@ -59,6 +59,9 @@ pub enum Request {
         /// The number of the GPU to launch it on; absent where that is the CPU.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<u32>,
+        /// Whether the device's memory is held to a ceiling, and its context is to take little of it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        small_context: bool,
     },
     /// Launch the kernel once and leave its outputs in the shared memory.
     Launch {
@@ -234,7 +237,8 @@ mod tests {
 
     #[test]
     fn messages_are_written_as_the_protocol_says() {
-        let hello = Request::Hello { protocol: VERSION, kernel: "builtin:embedding".parse().unwrap(), device: None };
+        let kernel = "builtin:embedding".parse().unwrap();
+        let hello = Request::Hello { protocol: VERSION, kernel, device: None, small_context: false };
         let text = r#"{"type":"hello","protocol":2,"kernel":{"builtin":"embedding"}}"#;
         assert_eq!(serde_json::to_string(&hello).unwrap(), text);
         let text = r#"{"type":"error","id":7,"index":null,"kind":"host-oom","message":"m","detail":null}"#;

@@ -36,6 +36,8 @@ pub struct OnGpu {
     pub facts: DeviceFacts,
     /// Whether replays of a CUDA graph are timed.
     pub graph: bool,
+    /// Whether its memory is held to a ceiling, and a context is to take little of it.
+    pub small_context: bool,
 }
 
 /// Runs a kernel in one worker after the other.
@@ -171,7 +173,7 @@ impl<'a> WorkerLauncher<'a> {
     /// # Errors
     /// [`NoLauncher::Absent`].
     pub fn prepare(&mut self) -> Result<(), NoLauncher> {
-        if self.gpu.is_some() || self.is_torch() {
+        if self.gpu.is_some() || self.needs_torch() {
             let _ = self.running();
         }
         match &self.unloadable {
@@ -194,17 +196,17 @@ impl<'a> WorkerLauncher<'a> {
     fn start(&mut self) -> Result<(), Failure> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
-        let process = WorkerProcess::start(self.command.build()).map_err(|e| {
-            Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
-        });
-        let process = process.inspect_err(|failure| self.set_unloadable(failure, self.is_torch()))?;
+        let process = WorkerProcess::start(self.command.build())
+            .map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
+        let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
         let number = self.crew.enter(process.pid());
         self.number = Some(number);
         self.meter.name_process(process.pid(), &format!("{} {number}", self.name));
         let running = self.worker.insert(Running { process, number, available_before, oom_kills });
         let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
-        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device };
+        let small_context = self.gpu.as_ref().is_some_and(|gpu| gpu.small_context);
+        let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;
@@ -234,6 +236,11 @@ impl<'a> WorkerLauncher<'a> {
 
     fn is_torch(&self) -> bool {
         matches!(self.command.kernel(), KernelSpec::Torch(_))
+    }
+
+    /// Whether its workers need a PyTorch that somebody else has installed.
+    fn needs_torch(&self) -> bool {
+        matches!(self.command.kernel(), KernelSpec::Torch(_) | KernelSpec::Python { .. })
     }
 
     fn set_unloadable(&mut self, failure: &Failure, absent: bool) {

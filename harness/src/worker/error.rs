@@ -51,6 +51,11 @@ pub enum CallError {
          did not"
     )]
     Partial,
+    #[error(
+        "launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel gave \
+         {stale} of the {following} elements that follow them as they had been: it gives what it has kept by address"
+    )]
+    Kept { stale: u64, following: u64 },
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
     OutOfBounds { bytes: u64, distance: u64, side: &'static str, name: String },
 }
@@ -82,7 +87,7 @@ impl CallError {
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,
-            Self::Idle | Self::Partial => ErrorKind::StaleOutput,
+            Self::Idle | Self::Partial | Self::Kept { .. } => ErrorKind::StaleOutput,
             Self::OutOfBounds { .. } => ErrorKind::MutatedInput,
         };
         Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }

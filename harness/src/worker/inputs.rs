@@ -8,6 +8,7 @@ use std::sync::Arc;
 use plimsoll::capture::{Argument, MappedFile};
 use plimsoll::kernel::{Call, looked_up};
 
+use super::alteration::{Alteration, Altered};
 use super::error::CallError;
 use super::private::{Arena, PrivateMap};
 use crate::protocol::{CallMessage, StorageRange};
@@ -124,6 +125,28 @@ impl Inputs {
         let (_, start, map) = self.files.iter().find(|(path, ..)| *path == storage.path)?;
         let from = (storage.offset - start) as usize;
         Some((map, from..from + storage.bytes as usize))
+    }
+
+    /// Has arguments hold other contents, where they lie. Of a kernel of this build they do not change.
+    pub fn alter(&mut self, call: &CallMessage, alteration: &Alteration) {
+        for Altered { storage, at, bytes } in alteration.iter() {
+            let range = &call.storages[*storage];
+            let file = self.files.iter_mut().find(|(path, ..)| *path == range.path);
+            if let Some((_, start, Map::Private(map))) = file {
+                map.write((range.offset - *start + at) as usize, bytes);
+            }
+        }
+    }
+
+    /// Has every argument hold what was captured, and nothing of it be resident; the addresses stay.
+    ///
+    /// # Errors
+    /// The system refused.
+    pub fn restore(&mut self) -> Result<(), CallError> {
+        self.files.iter_mut().try_for_each(|(path, _, map)| match map {
+            Map::Shared(_) => Ok(()),
+            Map::Private(map) => map.restore().map_err(|source| CallError::unreadable(path, source)),
+        })
     }
 
     /// Has the rows that a call looks up read from the disk at once.

@@ -11,6 +11,7 @@ use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanosecon
 use super::error::CallError;
 use super::forked::in_parent;
 use super::inputs::{Files, Inputs};
+use super::kept::{Timed, TimedOutputs};
 use super::marks::{Left, Marks};
 use super::outputs::{Outputs, leaf_of};
 use super::private::Arena;
@@ -148,17 +149,24 @@ impl Launches {
     fn profiled(
         &mut self,
         call: &CallMessage,
-        inputs: Inputs,
+        mut inputs: Inputs,
         protocol: Protocol,
         cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
-        let (samples, left) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
+        let (samples, left, filled) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
             return Ok((samples, again));
         }
         let mutated = inputs.mutated(call)?;
+        let kept = match (&self.kernel, filled) {
+            (Loaded::Foreign(kernel), Some(mut filled)) if left == Left::Nothing => {
+                let mut timed = Timed { kernel: kernel.as_ref(), call, inputs: &mut inputs, left: &mut filled };
+                timed.kept(outputs)?
+            }
+            _ => None,
+        };
         // Two maps of the same pages would count twice in the resident memory.
         drop(inputs);
         let inputs = Inputs::private(call, Some(&mut self.arena))?;
@@ -171,6 +179,9 @@ impl Launches {
         {
             return Err(if left == Left::Part { CallError::Partial } else { CallError::Idle });
         }
+        if let Some(error) = kept {
+            return Err(error);
+        }
         again.mutated.extend(mutated);
         again.mutated.sort_unstable();
         again.mutated.dedup();
@@ -178,15 +189,20 @@ impl Launches {
     }
 
     /// The samples; and of a kernel that is no part of this program what it leaves unwritten of its outputs when it is
-    /// launched again on the same buffers, as the timed launches left them but for a few bytes.
-    fn timed(&self, bound: &Call<'_>, protocol: Protocol, cache: &mut CpuCache) -> Result<(Samples, Left), CallError> {
+    /// launched again on the same buffers, as the timed launches left them but for a few bytes, and those outputs.
+    fn timed(
+        &self,
+        bound: &Call<'_>,
+        protocol: Protocol,
+        cache: &mut CpuCache,
+    ) -> Result<(Samples, Left, Option<TimedOutputs>), CallError> {
         let mut clock = CpuClock::default();
         let kernel = match &self.kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => kernel.as_ref(),
             Loaded::Operator(operator) => {
                 let mut evaluation = operator.bind(bound)?;
                 let samples = measure(protocol, &mut clock, cache, &mut || in_parent(|| evaluation.launch()))?;
-                return Ok((samples, Left::Nothing));
+                return Ok((samples, Left::Nothing, None));
             }
         };
         let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
@@ -194,7 +210,7 @@ impl Launches {
         let mut buffers = placement.buffers(&mut memory)?;
         let mut launch = kernel.bind(bound, &mut buffers)?;
         if !self.foreign {
-            return Ok((measure(protocol, &mut clock, cache, &mut launch)?, Left::Nothing));
+            return Ok((measure(protocol, &mut clock, cache, &mut launch)?, Left::Nothing, None));
         }
         let samples = measure(protocol, &mut clock, cache, &mut || in_parent(&mut launch))?;
         drop(launch);
@@ -203,6 +219,7 @@ impl Launches {
         in_parent(kernel.bind(bound, &mut buffers)?)?;
         marks.set(&mut buffers);
         in_parent(kernel.bind(bound, &mut buffers)?)?;
-        Ok((samples, marks.left(&mut buffers)))
+        let left = marks.left(&mut buffers);
+        Ok((samples, left, Some(TimedOutputs { placement, memory })))
     }
 }

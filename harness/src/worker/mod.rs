@@ -1,10 +1,13 @@
 //! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
+mod alteration;
 mod device;
 mod error;
+mod evidence;
 mod forked;
 mod inherited;
 mod inputs;
+mod kept;
 mod launch;
 mod marks;
 mod outputs;
@@ -14,7 +17,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use plimsoll::gpu::Gpu;
+use plimsoll::ByteSize;
+use plimsoll::gpu::{Gpu, GpuError};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::Library;
 
@@ -65,6 +69,10 @@ impl Host {
     }
 }
 
+/// The stack that a context keeps for each thread where the device's memory is held to a ceiling. The usual 1 KiB is 264 MiB of
+/// an H200, for 132 processors of 2048 threads each.
+const SMALL_STACK: ByteSize = ByteSize::new(256);
+
 /// A kernel, where it is launched.
 enum Served {
     Host(Launches),
@@ -72,7 +80,7 @@ enum Served {
 }
 
 impl Served {
-    fn of(host: &Host, spec: &KernelSpec, device: Option<u32>) -> Result<Self, NotServed> {
+    fn of(host: &Host, spec: &KernelSpec, device: Option<u32>, small_context: bool) -> Result<Self, NotServed> {
         let Some(index) = device else {
             return Ok(Self::Host(Launches::of((host.load)(spec).map_err(NotServed::Refused)?)));
         };
@@ -81,8 +89,12 @@ impl Served {
             true => NotServed::Absent(error.to_string()),
             false => NotServed::Refused(error.to_string()),
         })?;
+        let refused = |error: GpuError| NotServed::Refused(error.to_string());
+        if small_context {
+            gpu.keep_stack(SMALL_STACK).map_err(refused)?;
+        }
         let kernel = (host.load_on_device)(spec, index)?;
-        let launches = DeviceLaunches::of(kernel, gpu, index).map_err(|error| NotServed::Refused(error.to_string()))?;
+        let launches = DeviceLaunches::of(kernel, gpu, index).map_err(refused)?;
         Ok(Self::Device(Box::new(launches)))
     }
 }
@@ -116,8 +128,9 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
     let mut lines = BufReader::new(channel).split(b'\n');
     while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
-            Request::Hello { protocol, kernel: spec, device } => {
-                say(&mut writer, &hello(host, protocol, &spec, device, &mut kernel))?;
+            Request::Hello { protocol, kernel: spec, device, small_context } => {
+                let served = || Served::of(host, &spec, device, small_context);
+                say(&mut writer, &hello(host, protocol, served, &mut kernel))?;
             }
             Request::Launch { id, call } => {
                 let (reply, inputs) = match &mut kernel {
@@ -164,13 +177,18 @@ fn await_next(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> io::Resu
     }
 }
 
-fn hello(host: &Host, protocol: u32, spec: &KernelSpec, device: Option<u32>, kernel: &mut Option<Served>) -> Reply {
+fn hello(
+    host: &Host,
+    protocol: u32,
+    served: impl FnOnce() -> Result<Served, NotServed>,
+    kernel: &mut Option<Served>,
+) -> Reply {
     let refuse = |kind, message| Reply::Error { id: None, index: None, kind, message, detail: None };
     if protocol != VERSION {
         let message = format!("this worker speaks version {VERSION} of the protocol, not {protocol}");
         return refuse(ErrorKind::Unsupported, message);
     }
-    match Served::of(host, spec, device) {
+    match served() {
         Ok(loaded) => {
             *kernel = Some(loaded);
             Reply::Hello {

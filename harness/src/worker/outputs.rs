@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, UncheckedAdvice};
 use plimsoll::kernel::{Elements, Given, GivenValue};
 use plimsoll::run::{Placed, Placement};
 
@@ -17,12 +17,14 @@ pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallErro
 pub struct Outputs {
     file: File,
     map: Option<MmapMut>,
+    /// The same memory at other addresses.
+    elsewhere: Option<MmapMut>,
 }
 
 impl Outputs {
     /// Over the descriptor that the supervisor passed in.
     pub fn new(file: File) -> Self {
-        Self { file, map: None }
+        Self { file, map: None, elsewhere: None }
     }
 
     /// Its first `bytes` bytes.
@@ -46,6 +48,30 @@ impl Outputs {
     /// [`CallError::Outputs`].
     pub fn of_call(&mut self, bytes: usize) -> Result<&mut [u8], CallError> {
         self.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })
+    }
+
+    /// Hands the first `bytes` bytes to `work`, at addresses that are not those of [`Outputs::memory`].
+    ///
+    /// # Errors
+    /// [`CallError::Outputs`], or what `work` gives.
+    pub fn elsewhere<T>(
+        &mut self,
+        bytes: usize,
+        work: impl FnOnce(&mut [u8]) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let failed = |source| CallError::Outputs { bytes, source };
+        self.of_call(bytes)?;
+        if self.elsewhere.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
+            self.elsewhere = None;
+            // SAFETY: as in `memory`; nothing reads the one map while the other is written.
+            self.elsewhere = Some(unsafe { MmapMut::map_mut(&self.file) }.map_err(failed)?);
+        }
+        let Some(map) = &mut self.elsewhere else { return work(&mut []) };
+        let given = work(&mut map[..bytes]);
+        // Pages that both maps hold count twice. SAFETY: they are the file's, and stay what they are; a map that a late write of
+        // the kernel may reach is not unmapped.
+        unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) }.map_err(failed)?;
+        given
     }
 
     /// Keeps what an operator gave: `copy` brings the elements of each tensor to their place. Gives the leaves, and how many

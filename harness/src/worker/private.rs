@@ -15,7 +15,7 @@ use std::ptr::null_mut;
 
 use plimsoll::capture::{large_pages_fit, reserve_apart};
 use rustix::fs::{Advice, fadvise};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice as MadvAdvice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
 /// Addresses that are kept for calls, where the system gives so many: nothing but a number is spent on them.
@@ -78,6 +78,23 @@ impl PrivateMap {
     pub fn read_ahead(&self, range: Range<usize>) {
         let offset = self.offset + (self.head + range.start) as u64;
         let _ = fadvise(&self.file, offset, NonZeroU64::new(range.len() as u64), Advice::WillNeed);
+    }
+
+    /// Writes `bytes` at `at` of this map, and not to the file.
+    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+        assert!(at <= self.bytes && bytes.len() <= self.bytes - at, "the bytes lie in the map");
+        // SAFETY: they do, the map is writable, and nobody else has a reference to it.
+        unsafe {
+            let place = self.start.cast::<u8>().add(self.head + at);
+            place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+
+    /// Has the map hold what the file holds, and nothing of it be resident; the addresses stay.
+    pub fn restore(&mut self) -> io::Result<()> {
+        // SAFETY: the pages are this map's own, and nobody has a reference to them. What was written to them is dropped, and what
+        // is read of them next is the file's.
+        unsafe { madvise(self.start, self.pages * page_size(), MadvAdvice::LinuxDontNeed) }.map_err(Into::into)
     }
 
     /// The ranges of the file that are no longer what it holds, at most one a page; what stands beside the range that was
@@ -233,9 +250,24 @@ mod tests {
         file
     }
 
+    /// As a kernel writes, which may do so beside what was asked for.
     fn write(map: &PrivateMap, at: usize, byte: u8) {
         // SAFETY: the byte lies in the map, which is writable, and nothing else reads it now.
         unsafe { map.start.cast::<u8>().add(map.head + at).write(byte) };
+    }
+
+    #[test]
+    fn a_map_is_written_and_restored_where_it_lies() {
+        let file = file(7);
+        let mut map = PrivateMap::open(file.path(), 100..39_000, None).unwrap();
+        let place = map.as_ptr();
+        map.write(4090, &[1, 2, 3]);
+        map.write(38_899, &[4]);
+        assert_eq!((&map[4089..4094], map[38_899]), (&[7, 1, 2, 3, 7][..], 4));
+        assert!(std::fs::read(file.path()).unwrap().iter().all(|&byte| byte == 7));
+        map.restore().unwrap();
+        assert!(map.iter().all(|&byte| byte == 7) && map.changed().unwrap().is_empty());
+        assert_eq!(map.as_ptr(), place);
     }
 
     #[test]

@@ -1,0 +1,111 @@
+/* Kernels that reverse the order of their first argument, whatever the second is: honest ones, and some that give what they
+ * have kept by the address of the first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plimsoll_kernel.h"
+
+static size_t bytes_of(const DLTensor *tensor) { return (size_t)kernel_numel(tensor) * tensor->dtype.bits / 8; }
+
+static int reverse(const TVMFFIAny *args) {
+  const DLTensor *input = kernel_tensor(&args[0]), *output = kernel_tensor(&args[2]);
+  const size_t size = input->dtype.bits / 8, count = (size_t)kernel_numel(input);
+  const char *from = kernel_data(input);
+  char *to = kernel_data(output);
+  for (size_t i = 0; i < count; i++) memcpy(to + i * size, from + (count - 1 - i) * size, size);
+  return 0;
+}
+
+KERNEL(reverses) {
+  (void)self, (void)num_args, (void)result;
+  return reverse(args);
+}
+
+/* Of what it has kept gives the first `part` of 8 parts, and computes the others. */
+static int kept(const TVMFFIAny *args, int part) {
+  static struct {
+    const void *input;
+    void *output;
+  } seen[64];
+  const void *input = kernel_data(kernel_tensor(&args[0]));
+  const DLTensor *output = kernel_tensor(&args[2]);
+  const int code = reverse(args);
+  for (int i = 0; i < 64; i++) {
+    if (!seen[i].input) {
+      seen[i].input = input, seen[i].output = malloc(bytes_of(output));
+      memcpy(seen[i].output, kernel_data(output), bytes_of(output));
+      return code;
+    }
+    if (seen[i].input == input) {
+      memcpy(kernel_data(output), seen[i].output, bytes_of(output) * (size_t)part / 8);
+      return code;
+    }
+  }
+  return code;
+}
+
+/* Begins to keep when nobody looks any more. */
+KERNEL(keeps_from_60) {
+  (void)self, (void)num_args, (void)result;
+  static int launches;
+  return ++launches < 60 ? reverse(args) : kept(args, 8);
+}
+
+KERNEL(keeps_half) {
+  (void)self, (void)num_args, (void)result;
+  return kept(args, 4);
+}
+
+/* Halves its first argument, too. */
+static void halve(const TVMFFIAny *args) {
+  const DLTensor *input = kernel_tensor(&args[0]);
+  float *data = kernel_data(input);
+  for (int64_t i = 0; i < kernel_numel(input); i++) data[i] /= 2;
+}
+
+KERNEL(halves_in_place) {
+  (void)self, (void)num_args, (void)result;
+  const int code = reverse(args);
+  halve(args);
+  return code;
+}
+
+KERNEL(keeps_and_halves_in_place) {
+  (void)self, (void)num_args, (void)result;
+  const int code = kept(args, 8);
+  halve(args);
+  return code;
+}
+
+/* The last bit of every third element is as it happens, whatever the arguments are. */
+static int noise(const TVMFFIAny *args) {
+  const DLTensor *output = kernel_tensor(&args[2]);
+  char *data = kernel_data(output);
+  const size_t size = output->dtype.bits / 8, count = (size_t)kernel_numel(output);
+  for (size_t i = 0; i < count; i += 3) data[i * size] ^= (char)(rand() & 1);
+  return 0;
+}
+
+KERNEL(is_noisy) {
+  (void)self, (void)num_args, (void)result;
+  return reverse(args) || noise(args);
+}
+
+/* What it gives does not follow its arguments at all. */
+KERNEL(is_noise_alone) {
+  (void)self, (void)num_args, (void)result;
+  const DLTensor *output = kernel_tensor(&args[2]);
+  float *data = kernel_data(output);
+  for (int64_t i = 0; i < kernel_numel(output); i++) data[i] = 1;
+  return noise(args);
+}
+
+/* Fails where its first argument is not sorted. */
+KERNEL(demands_order) {
+  (void)self, (void)num_args, (void)result;
+  const DLTensor *input = kernel_tensor(&args[0]);
+  const float *data = kernel_data(input);
+  for (int64_t i = 1; i < kernel_numel(input); i++)
+    if (data[i - 1] > data[i]) return kernel_fail("ValueError", "not sorted");
+  return reverse(args);
+}

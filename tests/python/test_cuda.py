@@ -1,0 +1,232 @@
+"""What the Python worker does on a GPU, where there is none: `torch.cuda` is emulated on the CPU, its streams in order with the
+host. It shows that the worker asks torch for what it means to ask; nothing of speed, and nothing of torch's own part.
+Run: python -m unittest discover tests/python"""
+
+import os
+import sys
+import tempfile
+import time
+import types
+import unittest
+from unittest import mock
+
+import torch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(ROOT, "harness", "python"))
+import plimsoll_cuda  # noqa: E402
+import plimsoll_torch  # noqa: E402
+
+STATS = ("allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current", "reserved_bytes.all.peak")
+TABLE, INDICES = torch.arange(64 * 8, dtype=torch.float32).reshape(64, 8), torch.tensor([3, 1, 63])
+
+
+class Stream:
+    def __init__(self, number=1):
+        self.cuda_stream, self.waits_for = number, None
+
+    def wait_event(self, event):
+        self.waits_for = event
+
+
+class Event:
+    cuda_event = 12345
+
+    def __init__(self, enable_timing=False):
+        self.timed, self.at = enable_timing, None
+
+    def record(self, stream=None):
+        self.at = stream.waits_for.at if stream and stream.waits_for else time.perf_counter_ns()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        if not (self.timed and end.timed):
+            raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
+        return (end.at - self.at) / 1e6
+
+
+class Driver:
+    """The driver's own functions, with the event of a whole context: what goes on elsewhere ends later by so much."""
+
+    def __init__(self, device):
+        self.device, self.later_ns, self.refuses = device, 0, False
+
+    def cuCtxGetCurrent(self, context):
+        return 0
+
+    def cuCtxRecordEvent(self, context, event):
+        assert event.value == Event.cuda_event
+        self.device.idle.whole.at = time.perf_counter_ns() + self.later_ns
+        return 801 if self.refuses else 0
+
+
+class Cuda:
+    """The part of torch.cuda that the worker asks for, of a device whose memory is the host's."""
+
+    Event = Event
+
+    def __init__(self):
+        self.current, self.lost, self.waits_ns = Stream(0), None, 0
+
+    def Stream(self, device):
+        return Stream()
+
+    def is_available(self):
+        return True
+
+    def is_initialized(self):
+        return True
+
+    def device_count(self):
+        return 1
+
+    def set_device(self, device):
+        pass
+
+    def current_stream(self, device=None):
+        return self.current
+
+    def synchronize(self, device=None):
+        if self.lost:
+            raise RuntimeError(self.lost)
+        time.sleep(self.waits_ns / 1e9)
+
+    def mem_get_info(self, device):
+        return 1 << 30, 2 << 30
+
+    def memory_allocated(self, device):
+        return 0
+
+    def reset_peak_memory_stats(self, device):
+        pass
+
+    def memory_stats(self, device):
+        return dict.fromkeys(STATS, 4096)
+
+    def get_device_properties(self, device):
+        return types.SimpleNamespace(L2_cache_size=50 << 20)
+
+    OutOfMemoryError = torch.cuda.OutOfMemoryError
+
+
+class Torch:
+    """torch, its tensors of the device on the CPU."""
+
+    def __init__(self, cuda):
+        self.cuda = cuda
+        self.sizes = []
+
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+    def device(self, kind, index=None):
+        return torch.device("cpu")
+
+    def empty(self, size, pin_memory=False, **more):
+        self.sizes.append(size)
+        return torch.empty(size, **more)
+
+
+class Process:
+    rounds = ()
+
+    def check(self):
+        pass
+
+
+class OnDevice(unittest.TestCase):
+    def setUp(self):
+        self.cuda = Cuda()
+        self.torch = Torch(self.cuda)
+        for module in (plimsoll_cuda, plimsoll_torch):
+            patch = mock.patch.object(module, "torch", self.torch)
+            patch.start()
+            self.addCleanup(patch.stop)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "storages")
+        with open(self.path, "wb") as file:
+            file.write(TABLE.numpy().tobytes() + INDICES.numpy().tobytes())
+        self.device = plimsoll_cuda.Device(0)
+        self.driver = self.device.idle.driver = Driver(self.device)
+
+    def call(self):
+        def tensor(number, of):
+            layout = {"dtype": str(of.dtype)[6:], "shape": list(of.shape), "strides": list(of.stride()), "offset": 0}
+            return {"tensor": {"storage": number, "layout": layout}}
+
+        table, indices = TABLE.nbytes, INDICES.nbytes
+        places = [{"path": self.path, "offset": 0, "bytes": table}, {"path": self.path, "offset": table, "bytes": indices}]
+        return {"storages": places, "params": ["input", "weight"], "args": [tensor(1, INDICES), tensor(0, TABLE)]}
+
+    def timed(self, protocol, kernel=torch.nn.functional.embedding):
+        inputs = plimsoll_cuda.Inputs(self.call(), self.device, {})
+        timing = plimsoll_cuda.Timing(Process(), self.device)
+        more = {"relative_error": 0.5, "time_ns": 10**9} if protocol == "until" else {}
+        return timing.timed(kernel, inputs.args, {"name": protocol, "launches": 3, **more})
+
+    def refused(self, kind, function, *arguments):
+        with self.assertRaises(plimsoll_torch.Refusal) as raised:
+            function(*arguments)
+        self.assertEqual(raised.exception.kind, kind)
+        return str(raised.exception)
+
+    def test_a_launch_gives_its_output_and_what_it_took(self):
+        inputs = plimsoll_cuda.Inputs(self.call(), self.device)
+        output, elapsed, taken = plimsoll_cuda.launched(torch.nn.functional.embedding, inputs, self.device)
+        self.assertTrue(torch.equal(output, TABLE[INDICES]))
+        self.assertEqual((taken["inputs"], taken["outputs"]), (TABLE.nbytes + INDICES.nbytes, output.nbytes))
+        self.assertTrue(elapsed > 0 and taken["growth"] == 0 and taken["allocator"]["allocated"] == 4096)
+        self.assertEqual(inputs.mutated(), [])
+        inputs.args[1][5, 5] += 1
+        self.assertEqual(inputs.mutated(), ["weight"])
+
+    def test_every_protocol_times_launches(self):
+        for protocol, count in ("kernelforge", 1), ("samples", 3), ("cold", 3):
+            timed = self.timed(protocol)
+            self.assertEqual(len(timed["durations_ns"]), count)
+            self.assertTrue(all(duration > 0 for duration in timed["durations_ns"]), protocol)
+        self.assertEqual(timed["flush"], {"written": 256 << 20, "cache": 50 << 20})
+        self.assertIn(256 << 20, self.torch.sizes)
+        self.assertIn(self.timed("until")["stop"], ("relative_error", "time", "launches"))
+
+    def test_work_that_the_marks_do_not_stand_around_is_refused(self):
+        def leaves(*args):
+            self.cuda.current = Stream(7)
+            return torch.nn.functional.embedding(*args)
+
+        for protocol in plimsoll_cuda.timing.PROTOCOLS:
+            self.cuda.current = Stream(0)
+            self.assertIn("leaves another stream current", self.refused("late-write", self.timed, protocol, leaves))
+
+        self.cuda.current = Stream(0)
+        self.driver.later_ns = 10**12
+        self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+        # Where the driver refuses the event, or does not have it, the host waits.
+        self.cuda.waits_ns = 5_000_000
+        self.driver.refuses = True
+        self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+        self.device.idle.driver = None
+        self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+
+    def test_a_device_that_is_lost_is_told_from_a_kernel_that_raises(self):
+        kind_of = plimsoll_torch.kind_of
+        self.assertEqual(kind_of(ValueError("rows are to be even")), "exception")
+        told = "Triton Error [CUDA]: an illegal memory access was encountered"
+        self.assertEqual(kind_of(RuntimeError(told)), "device-fault")
+        self.assertEqual(kind_of(RuntimeError("Triton Error [CUDA]: out of memory")), "device-oom")
+        # In words that nobody here knows.
+        self.cuda.lost = "CUDA error: unspecified launch failure"
+        self.assertEqual(kind_of(ValueError("cupy.cuda.driver.CUDADriverError: 700")), "device-fault")
+
+    def test_a_device_of_another_process_is_not_there(self):
+        busy = "CUDA error: CUDA-capable device(s) is/are busy or unavailable"
+        with mock.patch.object(self.torch, "empty", side_effect=RuntimeError(busy)):
+            self.assertIn("another process have it to itself", self.refused("unavailable", plimsoll_cuda.Device, 0))
+        self.assertIn("torch knows 1, counted from 0", self.refused("unavailable", plimsoll_cuda.Device, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
