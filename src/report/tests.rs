@@ -379,7 +379,7 @@ fn check_html(page: &str) -> Result<(), TestCaseError> {
         let known = [
             "main", "article", "section", "div", "span", "p", "b", "i", "small", "strong", "code", "pre", "h1", "h2",
             "h3", "a", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "details", "summary", "svg", "path",
-            "circle", "rect", "line", "script",
+            "circle", "rect", "line", "script", "wbr",
         ];
         prop_assert!(known.contains(&node.tag_name().name()), "{:?}", node.tag_name());
         if node.tag_name().name() == "script" {

@@ -101,6 +101,24 @@ class Pages(unittest.TestCase):
         self.assertLess(sum(value("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")), 384)
         self.assertEqual(self.browser.problems(), [])
 
+    def test_names_that_do_not_fit_are_left_out_and_none_is_broken_on_paper(self):
+        record = json.loads(pathlib.Path(self.record).read_text())
+        phase = record["phases"][0]
+        record["phases"] = [{**phase, "phase": f"step {at}", "timeline": phase["timeline"][:2]} for at in range(200)]
+        path = self.path("phases.json")
+        pathlib.Path(path).write_text(json.dumps(record))
+        shown = "[...document.querySelectorAll('.phases i')].filter(i => i.getClientRects().length).length"
+        self.browser.open(self.page(path), width=1600)
+        self.assertEqual(self.browser.value(shown), 0, "each has five pixels")
+        self.browser.open(self.page(self.record), width=1600)
+        self.assertEqual(self.browser.value(shown), 1)
+        self.browser.open(self.page(self.record), width=700)
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        lines = "Math.max(...[...document.querySelectorAll('th')].filter(th => !th.querySelector('wbr') && !th.innerText.includes(' ')).map(th => { const r = document.createRange(); r.selectNodeContents(th); return new Set([...r.getClientRects()].map(b => b.top)).size; }))"
+        self.assertEqual(self.browser.value(lines), 1, "a title of one word is in one line")
+        self.assertEqual(self.browser.value("document.documentElement.scrollWidth"), 700, "nothing is cut off")
+        self.browser.call("Emulation.setEmulatedMedia", media="")
+
     def test_long_records_and_two_beside_each_other(self):
         hostile = "</script><script>console.error('ran')</script><img src=x onerror=alert(1)>"
         self.looks_right(self.page(self.long(10_000, 3, hostile)))

@@ -89,7 +89,7 @@ fn phases(out: &mut Body, course: &Course<'_>) {
         let _ = write!(
             out,
             "<span class=\"x {left} {width}\" data-from=\"{from:.5}\" data-to=\"{to:.5}\" title=\"{name}, {took}\">\
-             <b>{name}</b> {took}</span>"
+             <i><b>{name}</b> {took}</i></span>"
         );
     }
     out.push_str("</div></div>\n");
@@ -215,7 +215,7 @@ fn load_lines(out: &mut Body, lines: &[LoadLine<'_>], top: u64, course: &Course<
             let times = line.at as f64 / course.peak().max(1) as f64;
             let _ = write!(
                 out,
-                "<span class=\"{}\">↑ {}, {times:.1} × the peak</span>",
+                "<span class=\"{}\">↑ {}<small>, {times:.1} × the peak</small></span>",
                 line.class(),
                 escaped(&line.label())
             );

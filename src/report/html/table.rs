@@ -6,6 +6,9 @@ use super::{Body, escaped};
 use crate::meter::Reading;
 use crate::report::summary::{source_mark, source_words};
 
+/// The most columns that a table has on paper in letters of the usual size.
+const DENSE: usize = 10;
+
 /// A column: its title, and whether it holds figures.
 pub(super) struct Column {
     pub(super) title: String,
@@ -24,7 +27,9 @@ pub(super) fn figures(title: &str) -> Column {
 
 /// A table whose cells are markup already.
 pub(super) fn table(out: &mut Body, columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) {
-    classed(out, "", columns, rows);
+    // On paper so many columns want smaller letters.
+    let style = if columns.len() > DENSE { " class=\"dense\"" } else { "" };
+    classed(out, style, columns, rows);
 }
 
 /// A table whose rows become paragraphs on a narrow screen, for one with sentences.
@@ -37,7 +42,9 @@ fn classed(out: &mut Body, style: &str, columns: &[Column], rows: impl IntoItera
         |column: Option<&Column>| if column.is_some_and(|column| column.number) { " class=\"number\"" } else { "" };
     let _ = write!(out, "<div class=\"scroll\"><table{style}>\n<thead><tr>");
     for column in columns {
-        let _ = write!(out, "<th{}>{}</th>", class(Some(column)), escaped(&column.title));
+        // A name of many words may be broken between them.
+        let title = escaped(&column.title).replace('_', "_<wbr/>");
+        let _ = write!(out, "<th{}>{title}</th>", class(Some(column)));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
