@@ -153,7 +153,7 @@ impl<'a> WorkerLauncher<'a> {
     /// # Errors
     /// [`NoLauncher::Absent`].
     pub fn prepare(&mut self) -> Result<(), NoLauncher> {
-        if self.gpu.is_some() || self.is_torch() {
+        if self.gpu.is_some() || self.needs_torch() {
             let _ = self.running();
         }
         match &self.unloadable {
@@ -176,10 +176,9 @@ impl<'a> WorkerLauncher<'a> {
     fn start(&mut self) -> Result<(), Failure> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
-        let process = WorkerProcess::start(self.command.build()).map_err(|e| {
-            Failure::new(FailureKind::Exit, format!("{} could not be started: {e}", self.command.program()))
-        });
-        let process = process.inspect_err(|failure| self.set_unloadable(failure, self.is_torch()))?;
+        let process = WorkerProcess::start(self.command.build())
+            .map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
+        let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
         let number = self.crew.enter(process.pid());
         self.number = Some(number);
         self.meter.name_process(process.pid(), &format!("{} {number}", self.name));
@@ -217,6 +216,11 @@ impl<'a> WorkerLauncher<'a> {
 
     fn is_torch(&self) -> bool {
         matches!(self.command.kernel(), KernelSpec::Torch(_))
+    }
+
+    /// Whether its workers need a PyTorch that somebody else has installed.
+    fn needs_torch(&self) -> bool {
+        matches!(self.command.kernel(), KernelSpec::Torch(_) | KernelSpec::Python { .. })
     }
 
     fn set_unloadable(&mut self, failure: &Failure, absent: bool) {
