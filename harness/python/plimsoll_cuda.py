@@ -4,7 +4,9 @@ It has run on an emulation of torch.cuda alone (tests/python/test_cuda.py); `har
 """
 
 import ctypes
+import itertools
 import os
+import random
 from time import perf_counter_ns
 
 import plimsoll_timing as timing
@@ -12,6 +14,8 @@ import plimsoll_torch as backend
 import torch
 
 PART = 16 << 20
+# By how many steps of so many bytes what lies in memory that is kept can begin later.
+SHIFT, SHIFTS = 512, 127
 # How much later everything else on the device may end: one stream learns of the end of another some microseconds after it.
 LATE_US = 50
 # The same where the host looks, which may be kept from it.
@@ -46,14 +50,20 @@ class Device:
         self.idle = Idle(index)
         # The memory of the storages of the call before, by their numbers: those of the next lie where they did.
         self.kept = {}
+        self.shifts = itertools.cycle(random.SystemRandom().sample(range(1, SHIFTS + 1), SHIFTS))
 
-    def room(self, key, size):
-        """Memory for a storage, where one of this key and size was before."""
-        room = self.kept.get(key)
-        if room is None or room.numel() != size:
+    def room(self, key, size, shift=0):
+        """Memory for a storage, where one of this key and size was before, or a shift behind it."""
+        most = size + SHIFT * SHIFTS
+        kept = self.kept.get(key)
+        if kept is None or kept.numel() != most:
             self.kept.pop(key, None)
-            room = self.kept[key] = torch.empty(size, dtype=torch.uint8, device=self.name)
-        return room
+            kept = self.kept[key] = torch.empty(most, dtype=torch.uint8, device=self.name)
+        return kept[shift:shift + size]
+
+    def shift(self):
+        """A shift that storages have not had before, or long ago."""
+        return SHIFT * next(self.shifts)
 
     def release(self):
         self.kept.clear()
@@ -80,6 +90,10 @@ class Device:
                 if ctypes.string_at(buffer.data_ptr(), size) != os.pread(file.fileno(), size, place["offset"] + at):
                     return True
         return False
+
+    def finish(self):
+        """Waits until the device is idle: what a launch did wrong on it is told here."""
+        torch.cuda.synchronize(self.index)
 
     def settle(self, stream):
         """Waits for the end of the stream, and for everything else that the device does, which is to have ended too."""
@@ -184,16 +198,17 @@ def read_into(file, place, at, buffer, size):
 
 
 class Inputs(backend.Inputs):
-    """Values of one call on the device. Calls of a batch share `rooms`; without, they lie where those of the call before did."""
+    """Values of one call on the device. Calls of a batch share `rooms`; without, they lie where those of the call before
+    did, or a shift behind."""
 
-    def __init__(self, call, device, rooms=None):
+    def __init__(self, call, device, rooms=None, shift=0):
         self.device = device.name
         self.gpu = device
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
         self.call = call
         self.rooms = [None] * len(call["storages"])
-        self.shared = rooms
+        self.shared, self.shift = rooms, shift
         self.args = [self.value(value) for value in call["args"]]
 
     def storage(self, index):
@@ -204,13 +219,17 @@ class Inputs(backend.Inputs):
             if room is None:
                 size = place["bytes"]
                 if self.shared is None:
-                    room = self.gpu.room(index, size)
+                    room = self.gpu.room(index, size, self.shift)
                 else:
                     room = self.shared[key] = torch.empty(size, dtype=torch.uint8, device=self.device)
                 self.gpu.upload(place, room)
             self.rooms[index] = room
             self.storages[index] = room.untyped_storage()
         return self.storages[index]
+
+    def start(self, index, dtype):
+        room = self.rooms[index]
+        return 0 if room is None else room.storage_offset() // dtype.itemsize
 
     def bytes(self):
         """Of the storages of the call."""
@@ -222,6 +241,12 @@ class Inputs(backend.Inputs):
                    if room is not None and self.gpu.changed(self.places[index], room)}
         named = zip(self.call["params"], self.call["args"])
         return [name for name, value in named if changed.intersection(backend.storages_of(value))]
+
+    def restore(self):
+        """Takes back what was written to the storages: calls of a batch share them."""
+        for place, room in zip(self.places, self.rooms):
+            if room is not None:
+                self.gpu.upload(place, room)
 
     def drop(self):
         """Rooms of a batch are given back with it."""

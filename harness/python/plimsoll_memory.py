@@ -8,6 +8,7 @@ import array
 import ctypes
 import mmap
 import os
+import random
 
 MAP_FIXED = 0x10
 MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
@@ -26,6 +27,8 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 # What takes the place of a table of pages.
 LARGE_PAGE = mmap.PAGESIZE // 8 * mmap.PAGESIZE
+# Addresses among which one can be chosen at random: every 64-bit system gives them to programs, and hardly anything lies there.
+FAR = range(1 << 40, 1 << 46, LARGE_PAGE)
 
 
 def mapped(address, length, access, flags, descriptor=-1, offset=0):
@@ -81,11 +84,11 @@ class Arena:
         return (ctypes.c_char * length).from_address(address)
 
 
-def map_anywhere(descriptor, length, offset):
-    """A map of a file that lives as long as what was made of it."""
+def map_anywhere(descriptor, length, offset, near=None):
+    """A map of a file that lives as long as what was made of it. Where nothing lies near an address, it is mapped there."""
     # Without a reservation, a file larger than memory can be mapped: most of it is never touched.
     room = length + -length % mmap.PAGESIZE + mmap.PAGESIZE
-    start = mapped(None, room, PROT_NONE, PRIVATE | mmap.MAP_ANONYMOUS)
+    start = mapped(near, room, PROT_NONE, PRIVATE | mmap.MAP_ANONYMOUS)
     try:
         address = mapped(start + apart(start, offset), length, WRITABLE, PRIVATE | MAP_FIXED, descriptor, offset)
     except OSError:
@@ -100,6 +103,11 @@ def map_anywhere(descriptor, length, offset):
             munmap(start, room)
 
     return Map.from_address(address)
+
+
+def map_afar(descriptor, length, offset, chance=random.SystemRandom()):
+    """A map of a file at addresses that nothing has had before, as good as surely."""
+    return map_anywhere(descriptor, length, offset, chance.choice(FAR))
 
 
 def changed(mapping, path, offset):

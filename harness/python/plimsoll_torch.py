@@ -19,7 +19,8 @@ import torch
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_cuda.py", "plimsoll_memory.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_cuda.py", "plimsoll_memory.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py",
+             "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
 # After these nothing more can be done with the device in this process.
@@ -102,12 +103,10 @@ def is_own(file):
 
 
 class Maps:
-    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file.
-    In an arena, they lie where those of the call before did."""
+    """Mapped files of a batch, each part once. They are copy-on-write: a kernel that writes its inputs changes no file."""
 
-
-    def __init__(self, arena=None):
-        self.maps, self.place = {}, arena.map if arena else memory.map_anywhere
+    def __init__(self, place=memory.map_anywhere):
+        self.maps, self.place = {}, place
 
     def part(self, path, start, end):
         """A mapping of a file from `start`, the start of a page, to `end`."""
@@ -126,7 +125,8 @@ class Maps:
 
 
 class Inputs:
-    """Values of one call, over files that are mapped. Calls of a batch share `maps`; without, the call is alone in `arena`."""
+    """Values of one call, over files that are mapped. Calls of a batch share `maps`; without, the call is alone in `arena`,
+    where the one before was."""
 
     device = "cpu"
 
@@ -137,7 +137,7 @@ class Inputs:
         if maps is None:
             extents = map(self.extent, {place["path"] for place in self.places})
             arena.begin(sum((-(-(end - start) // mmap.PAGESIZE) + 1) * mmap.PAGESIZE for start, end in extents))
-            maps = Maps(arena)
+            maps = Maps(arena.map)
         self.shared = maps
         self.maps = {}
         self.args = [self.value(value) for value in call["args"]]
@@ -175,7 +175,8 @@ class Inputs:
         storage = self.storage(content["storage"])
         try:
             empty = torch.empty(0, dtype=dtype, device=self.device)
-            tensor = empty.set_(storage, layout["offset"], layout["shape"], layout["strides"])
+            offset = self.start(content["storage"], dtype) + layout["offset"]
+            tensor = empty.set_(storage, offset, layout["shape"], layout["strides"])
         except (RuntimeError, TypeError, NotImplementedError) as error:
             raise Refusal("unsupported", f"torch {torch.__version__} makes no {layout['dtype']} tensor of shape "
                           f"{layout['shape']} over a storage of {storage.nbytes()} bytes: {error}") from None
@@ -196,6 +197,10 @@ class Inputs:
                 data = torch.frombuffer(mapping, dtype=torch.uint8, offset=offset, count=place["bytes"])
                 self.storages[index] = data.untyped_storage()
         return self.storages[index]
+
+    def start(self, index, dtype):
+        """Where a storage starts in the memory that it is given, in elements."""
+        return 0
 
     def extent(self, path):
         """What the call needs of a file, from the start of the page of its first byte."""
@@ -223,23 +228,32 @@ class Inputs:
         named = zip(self.call["params"], self.call["args"])
         return [name for name, value in named if changed.intersection(storages_of(value))]
 
-    def drop(self):
-        """Takes the pages out of memory, and back what a kernel wrote to them: calls of a batch share maps."""
+    def restore(self):
+        """Takes back what was written to the pages, and them out of memory: calls of a batch share maps."""
         for mapping, _ in self.maps.values():
             mapping.madvise(mmap.MADV_DONTNEED)
+
+    def drop(self):
+        """Nothing of the call stays in memory, nor anything that a kernel wrote."""
+        self.restore()
 
 
 def storages_of(value):
     """The storages under the tensors of a value, as it stands in a message."""
+    return (tensor["storage"] for tensor in tensors_of(value))
+
+
+def tensors_of(value):
+    """The tensors of a value, as they stand in a message."""
     if isinstance(value, dict):
         if "tensor" in value:
-            yield value["tensor"]["storage"]
+            yield value["tensor"]
         else:
             for item in value.values():
-                yield from storages_of(item)
+                yield from tensors_of(item)
     elif isinstance(value, list):
         for item in value:
-            yield from storages_of(item)
+            yield from tensors_of(item)
 
 
 def dtype_named(name):

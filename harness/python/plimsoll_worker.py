@@ -28,8 +28,9 @@ worker -> supervisor
     {"type":"profiled","id":9}
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
-KIND is exception, host-oom, device-oom, device-fault, late-write, unsupported or input (a file could not be mapped). An error without `id` is one
-of the worker itself, such as a kernel that cannot be loaded, or of kind unavailable where there is no such GPU; the worker then exits with 1.
+KIND is exception, host-oom, device-oom, device-fault, late-write, stale-output, unsupported or input (a file could not be mapped). An error
+without `id` is one of the worker itself, such as a kernel that cannot be loaded, or of kind unavailable where there is no torch or no such GPU; the
+worker then exits with 1.
 CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..],
        "outputs":[{"path":"","dtype":"bfloat16","shape":[..]},..]}       outputs of the captured call, which Python need not know
 VALUE null, true, 12, {"int":"an int beyond 64 bits"}, "text", {"float":0.5}, {"float":"nan"}, {"complex":[FLOAT,FLOAT]}, {"bytes":"hex"},
@@ -154,12 +155,12 @@ class Channel:
 class Worker:
     """The kernel, and what it has been asked for."""
 
-    def __init__(self, process, channel, messages, backend, launch, cuda=None, device=None):
+    def __init__(self, process, channel, messages, backend, stale, launch, cuda=None, device=None):
         self.process = process
         self.channel = channel
         self.messages = messages
         self.arena = backend.memory.Arena()
-        self.backend = backend
+        self.backend, self.stale = backend, stale
         self.kernel = launch
         self.outputs = backend.Outputs(process.outputs)
         self.cuda, self.device = cuda, device
@@ -210,8 +211,25 @@ class Worker:
         self.process.check()
         return {"elapsed_ns": elapsed, "outputs": self.outputs.write(output), "mutated": inputs.mutated()}
 
+    def elsewhere(self, call):
+        """The inputs of a call at addresses that no launch has had."""
+        if self.device:
+            return self.cuda.Inputs(call, self.device, shift=self.device.shift())
+        return self.backend.Inputs(call, self.backend.Maps(self.backend.memory.map_afar))
+
+    def launched(self, inputs):
+        """The output of one launch, when all of it is done."""
+        try:
+            output = self.kernel(*inputs.args)
+            if self.device:
+                self.device.finish()
+        finally:
+            self.process.check()
+        return output
+
     def profile(self, id, calls, protocol):
-        """All calls are made resident, then each is timed by itself, and launched once more on other addresses."""
+        """All calls are made resident, then each is timed by itself, and launched some times more: on the same addresses with
+        other values, and on others."""
         if protocol["name"] not in self.backend.timing.PROTOCOLS:
             raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
         batch, maps, rooms = [], self.backend.Maps(), {}
@@ -225,13 +243,16 @@ class Worker:
             try:
                 if isinstance(inputs, BaseException):
                     raise inputs
+                trial = self.stale.Trial(self.launched, self.outputs)
                 try:
                     self.warm_up(inputs.args, protocol["warmup"])
                     samples = self.timing.timed(self.kernel, inputs.args, protocol)
                     mutated = inputs.mutated()
+                    trial.at_timed(inputs, mutated)
                 finally:
                     # Two maps of the same pages would count twice in the resident memory.
                     inputs.drop()
+                trial.elsewhere(lambda: self.elsewhere(calls[index]))
                 again = self.outcome(calls[index])
                 again["mutated"] = sorted({*again["mutated"], *mutated})
             except BaseException as error:
@@ -277,10 +298,11 @@ def main():
     if hello is None:
         process.end(0)
     try:
+        import plimsoll_stale as stale
         import plimsoll_torch as backend
     except ImportError as error:
         text = f"torch is not installed in {sys.executable}: {error}; set --python or PLIMSOLL_PYTHON"
-        channel.send("error", kind="unsupported", message=text, detail=None)
+        channel.send("error", kind="unavailable", message=text, detail=None)
         process.end(1)
     try:
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
@@ -297,7 +319,7 @@ def main():
         process.end(1)
     versions = {"python": platform.python_version(), "torch": str(backend.torch.__version__)}
     channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions)
-    worker = Worker(process, channel, messages, backend, launch, cuda, device)
+    worker = Worker(process, channel, messages, backend, stale, launch, cuda, device)
     with backend.torch.no_grad():
         for message in messages:
             worker.answer(message)

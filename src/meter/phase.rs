@@ -75,6 +75,8 @@ pub(crate) struct Phase {
     largest: Vec<ProcessRss>,
     /// The root, where it has ended, its name, and the largest resident set of its line.
     pub(super) ended: Option<(ProcessId, String, ByteSize)>,
+    /// What no process of the root's line has had more than, where that is known.
+    pub(super) bound: Option<ByteSize>,
 }
 
 impl Phase {
@@ -99,6 +101,7 @@ impl Phase {
             timeline: Timeline::new(interval),
             largest: Vec::new(),
             ended: None,
+            bound: None,
         }
     }
 
@@ -147,9 +150,14 @@ impl Phase {
         self.population.seen_to_the_end(sample.id);
     }
 
-    /// Notes that the root has ended, and that no process of its line has had more than `mark`.
+    /// Notes that the root has ended, and that the largest resident set of its line was `mark`.
     pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
         self.ended = Some((id, name.to_owned(), mark));
+    }
+
+    /// Notes that no process of the root's line has had more than `most`.
+    pub(crate) fn record_bound(&mut self, most: ByteSize) {
+        self.bound = Some(most);
     }
 
     /// Notes the figures of a pass, after its processes.

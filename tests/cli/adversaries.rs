@@ -212,6 +212,19 @@ fn adversaries_in_python_end_with_the_same_verdicts() {
 }
 
 #[test]
+fn a_python_kernel_that_keeps_its_result_is_stale_on_a_capture_of_one_entry() {
+    let Some(python) = torch_python() else { return };
+    let scene = Scene::new(1);
+    let mut check = scene.command("check");
+    check.arg("--kernel").arg(kernel("keeps")).arg("--python").arg(python).args(["--launches", "5", "--warmup", "1"]);
+    let (code, record) = scene.run(&mut check);
+    assert_eq!((code, validation(&record.results.entries[0])), (1, PASSED));
+    let failure = profile_failure(&record, 0);
+    assert_eq!(failure.kind, FailureKind::StaleOutput);
+    assert!(failure.message.contains("kept by address"), "{}", failure.message);
+}
+
+#[test]
 fn a_kernel_that_stops_the_clock_is_timed_by_the_true_one() {
     let Some(python) = torch_python() else { return };
     let scene = Scene::new(1);

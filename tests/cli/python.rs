@@ -114,16 +114,41 @@ fn a_kernel_that_cannot_be_loaded_is_told_once_for_all_entries() {
     }
 }
 
-#[test]
-fn a_python_without_torch_or_none_at_all_says_what_to_do() {
+/// What is said where `python` is to launch a kernel, and whether there is a record of it.
+fn with_python(python: &str) -> (i32, String, bool) {
     let scene = Scene::new(1);
-    for python in ["/nowhere/python3", "/bin/false"] {
-        let mut command = scene.command("validate");
-        command.arg("--kernel").arg(kernel("torch_embedding")).args(["--python", python]);
-        let (code, out, err) = run(&mut command);
-        assert_eq!(code, 1, "{err}");
-        assert!(out.contains(python) || out.contains("exited with code 1"), "{out}");
-    }
+    let mut command = scene.command("validate");
+    command.arg("--kernel").arg(kernel("torch_embedding")).args(["--python", python]);
+    let (code, out, err) = run(&mut command);
+    (code, out + &err, scene.path("record.json").exists())
+}
+
+#[test]
+fn where_there_is_no_python_nothing_is_measured_and_it_says_what_to_do() {
+    let (code, said, measured) = with_python("/nowhere/python3");
+    assert_eq!((code, measured), (3, false), "{said}");
+    assert!(said.contains("/nowhere/python3 could not be started: No such file or directory"), "{said}");
+    assert!(said.contains("name a Python that has torch with --python or PLIMSOLL_PYTHON"), "{said}");
+}
+
+#[test]
+fn a_python_without_torch_measures_nothing_and_says_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(python) = torch_python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let bare = folder.path().join("python3");
+    std::fs::write(&bare, format!("#!/bin/sh\nexec '{}' -S \"$@\"\n", python.display())).unwrap();
+    std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (code, said, measured) = with_python(bare.to_str().unwrap());
+    assert_eq!((code, measured), (3, false), "{said}");
+    assert!(said.contains("torch is not installed in") && said.contains("set --python or PLIMSOLL_PYTHON"), "{said}");
+}
+
+#[test]
+fn a_python_that_ends_at_once_is_a_failure_of_the_kernel() {
+    let (code, said, measured) = with_python("/bin/false");
+    assert_eq!((code, measured), (1, true), "{said}");
+    assert!(said.contains("exited with code 1"), "{said}");
 }
 
 #[test]

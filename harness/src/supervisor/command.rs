@@ -1,6 +1,7 @@
 //! The command of a worker: this program for built-in kernels and shared libraries, `plimsoll-torch-worker` for operators of
 //! PyTorch, a Python for `py:` kernels.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,11 +12,12 @@ use tempfile::TempDir;
 use super::launcher::NoLauncher;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 5] = [
+const PYTHON_WORKER: [(&str, &str); 6] = [
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
     ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
+    ("plimsoll_stale.py", include_str!("../../python/plimsoll_stale.py")),
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
 
@@ -95,6 +97,16 @@ impl WorkerCommand {
     /// The program, for messages.
     pub fn program(&self) -> String {
         self.program.display().to_string()
+    }
+
+    /// What there is to say of a worker that the system could not start.
+    pub fn not_started(&self, error: &io::Error) -> String {
+        let program = self.program();
+        let advice = match self.kernel {
+            KernelSpec::Python { .. } => "; name a Python that has torch with --python or PLIMSOLL_PYTHON",
+            _ => "",
+        };
+        format!("{program} could not be started: {error}{advice}")
     }
 
     /// What there is to say of a worker of `torch:` that the system's loader has refused, for `reason`.

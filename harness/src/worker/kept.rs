@@ -1,27 +1,36 @@
 //! Whether a kernel gives what it has kept by the addresses of its arguments, and not what these hold.
 //!
-//! Its arguments are given other contents where they lay while it was timed, and it is launched there once more. Which
-//! elements of its outputs are to be others then is known from a launch on the same contents at addresses that it has never
-//! seen, and which of them differ by themselves from one on what was captured.
+//! Its arguments are given other contents where they lay while it was timed, and it is launched there once more, and on the same
+//! contents at addresses that it has never seen. An honest kernel gives the same. Where it does not, launches on what was
+//! captured, here and there, tell what is stale from what differs by itself.
 
 use plimsoll::kernel::{Kernel, OutputBuffer};
 use plimsoll::run::Placement;
 
 use super::alteration::Alteration;
-use super::dependence::{Dependence, pieces};
 use super::error::CallError;
+use super::evidence::{Evidence, Piece, pieces};
 use super::forked::in_parent;
 use super::inputs::Inputs;
 use super::outputs::Outputs;
 use crate::protocol::CallMessage;
 
 /// How often a kernel has to be found out: what differs from launch to launch by itself can look so once.
-const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 
 /// Outputs, where the timed launches left them.
 pub struct TimedOutputs {
     pub placement: Placement,
     pub memory: Vec<u8>,
+}
+
+impl TimedOutputs {
+    /// Hands each piece to `take`, with what `other` holds in its place.
+    fn each_beside(&self, other: &[u8], mut take: impl FnMut(&Piece, &[u8], &[u8])) {
+        for piece in pieces(&self.placement) {
+            take(&piece, &self.memory[piece.range.clone()], &other[piece.range.clone()]);
+        }
+    }
 }
 
 /// A kernel, and where its launches on a call were timed.
@@ -33,16 +42,12 @@ pub struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// The error of a kernel that gives what it has kept. One that fails on other contents is not accused. `in_place` is one
-    /// that has changed its arguments. Inputs elsewhere keep their addresses to the end, so that none is seen twice.
-    pub fn kept(&mut self, in_place: bool, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {
-        self.inputs.restore()?;
+    /// The error of a kernel that gives what it has kept. One that fails on other contents is not accused. Inputs elsewhere keep
+    /// their addresses to the end, so that none is seen twice.
+    pub fn kept(&mut self, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {
         let (mut elsewhere, mut found) = (Vec::new(), None);
-        for round in 0..ROUNDS {
-            if in_place || round > 0 {
-                // What it left was not made from what was captured.
-                self.launch()?;
-            }
+        self.inputs.restore()?;
+        for _ in 0..ROUNDS {
             found = match self.round(&mut elsewhere, outputs) {
                 Err(CallError::Kernel(_)) => None,
                 other => other?,
@@ -59,21 +64,20 @@ impl Timed<'_> {
         if alteration.is_empty() {
             return Ok(None);
         }
-        let (bytes, mut dependence) = (self.left.placement.bytes, Dependence::default());
+        self.inputs.alter(self.call, &alteration);
+        self.launch()?;
+        let (bytes, mut evidence) = (self.left.placement.bytes, Evidence::default());
         let mut altered = Inputs::private(self.call, None)?;
         altered.alter(self.call, &alteration);
         outputs.elsewhere(bytes, |memory| {
             memory.fill(OutputBuffer::POISON);
             launch(self.kernel, self.call, &altered, &self.left.placement, memory)?;
-            for piece in pieces(&self.left.placement) {
-                let range = piece.range.clone();
-                dependence.altered(&piece, &self.left.memory[range.clone()], &memory[range]);
-            }
+            self.left.each_beside(memory, |piece, here, elsewhere| evidence.altered(piece, here, elsewhere));
             Ok(())
         })?;
         altered.restore()?;
         elsewhere.push(altered);
-        if dependence.is_none() {
+        if evidence.is_none() {
             return Ok(None);
         }
         let mut captured = Inputs::private(self.call, None)?;
@@ -82,17 +86,10 @@ impl Timed<'_> {
         launch(self.kernel, self.call, &captured, &self.left.placement, memory)?;
         captured.restore()?;
         elsewhere.push(captured);
-        for piece in pieces(&self.left.placement) {
-            let range = piece.range.clone();
-            dependence.elsewhere(&piece, &self.left.memory[range.clone()], &memory[range]);
-        }
-        self.inputs.alter(self.call, &alteration);
+        self.left.each_beside(memory, |piece, altered, captured| evidence.captured(piece, altered, captured));
         self.launch()?;
-        for piece in pieces(&self.left.placement) {
-            let range = piece.range.clone();
-            dependence.now(&piece, &memory[range.clone()], &self.left.memory[range]);
-        }
-        Ok(dependence.kept())
+        self.left.each_beside(memory, |piece, here, elsewhere| evidence.again(piece, here, elsewhere));
+        Ok(evidence.kept())
     }
 
     /// Launches where launches were timed, and then has the arguments hold what was captured.

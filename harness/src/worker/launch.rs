@@ -163,7 +163,7 @@ impl Launches {
         let kept = match (&self.kernel, filled) {
             (Loaded::Foreign(kernel), Some(mut filled)) if left == Left::Nothing => {
                 let mut timed = Timed { kernel: kernel.as_ref(), call, inputs: &mut inputs, left: &mut filled };
-                timed.kept(!mutated.is_empty(), outputs)?
+                timed.kept(outputs)?
             }
             _ => None,
         };

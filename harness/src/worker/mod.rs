@@ -1,9 +1,9 @@
 //! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
 mod alteration;
-mod dependence;
 mod device;
 mod error;
+mod evidence;
 mod forked;
 mod inherited;
 mod inputs;

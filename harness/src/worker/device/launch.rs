@@ -2,21 +2,23 @@
 
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use plimsoll::ByteSize;
 use plimsoll::capture::{Argument, TensorSpec};
-use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gate, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
+use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
 use plimsoll::kernel::{DeviceCall, DeviceRange, OutputBuffer};
 use plimsoll::run::Placement;
 use plimsoll::timing::{MeasureError, Protocol, Samples, measure};
 
 use super::kernel::{DeviceKernel, DeviceLaunch};
 use super::outputs::{filled, given};
-use super::resident::{Arena, Home, Resident, changed, reached, upload};
+use super::resident::{Arena, Home, Resident, SLACK, changed, reached, upload};
+use super::seen::{Judged, Means, Seen};
 use crate::protocol::{CallMessage, Outcome, Reply};
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
+use crate::worker::marks::Left;
 use crate::worker::outputs::Outputs;
 
 /// A kernel, and the device that it is launched on.
@@ -41,13 +43,13 @@ pub struct Timing {
 }
 
 /// A call on the device, ready to be launched.
-struct OnDevice {
-    args: Vec<Argument>,
-    homes: Vec<Option<Home>>,
+pub struct OnDevice {
+    pub args: Vec<Argument>,
+    pub homes: Vec<Option<Home>>,
     ranges: Vec<DeviceRange>,
-    placement: Placement,
+    pub placement: Placement,
     /// Where the outputs lie, all of them.
-    room: Home,
+    pub room: Home,
     outputs: Vec<(TensorSpec, u64)>,
 }
 
@@ -191,26 +193,31 @@ impl DeviceLaunches {
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
         let on = self.on_device(call, resident)?;
-        let timed = self.timed(call, &on, timing);
+        let timed = self.timed(call, &on, timing, resident, outputs);
         // A fault of the kernel is told at whatever comes after it.
         if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
             return Err(error.into());
         }
-        let (samples, idles, first) = timed?;
-        let changed = changed(&mut self.ring, call, &on.homes)?;
-        let mutated = touching(&call.params, &on.args, &changed);
+        // Other entries may share storages that hold altered contents. Where they cannot be uploaded, nothing can.
+        let placed = resident.place(&mut self.ring, call, &on.homes, 1);
+        let (samples, judged, first) = timed?;
+        placed?;
         drop(on);
-        resident.relocate(&mut self.ring, call)?;
         let on = self.on_device(call, resident)?;
         let mut again = self.launched(call, &on, outputs)?;
         let written = outputs.memory(on.placement.bytes);
-        if idles && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON)) {
-            return Err(CallError::Idle);
+        if judged.left != Left::Nothing
+            && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON))
+        {
+            return Err(if judged.left == Left::Part { CallError::Partial } else { CallError::Idle });
+        }
+        if let Some(error) = judged.kept {
+            return Err(error);
         }
         if let Some(device) = &mut again.device {
             device.growth = device.growth.max(first);
         }
-        again.mutated.extend(mutated);
+        again.mutated.extend(judged.mutated);
         again.mutated.sort_unstable();
         again.mutated.dedup();
         Ok((samples, again))
@@ -221,60 +228,67 @@ impl DeviceLaunches {
         let homes = resident.homes(&self.gpu, &mut self.ring, call)?;
         let placement = self.kernel.placement(call)?;
         let bytes = placement.bytes as u64;
-        let room = Home { memory: Rc::new(self.gpu.allocate(bytes)?), at: 0, bytes };
+        let room = Home { memory: Rc::new(self.gpu.allocate(bytes.saturating_add(SLACK))?), at: 0, bytes };
         Ok(OnDevice::new(call, homes, placement, room))
     }
 
-    /// The samples, whether the kernel writes nothing to outputs that it has seen, and what the first launch took of the device.
+    /// The samples, what launches where they were timed do besides, and what the first launch took of the device.
     fn timed(
         &mut self,
         call: &CallMessage,
         on: &OnDevice,
         timing: Timing,
-    ) -> Result<(Samples, bool, Option<ByteSize>), CallError> {
+        resident: &mut Resident,
+        outputs: &mut Outputs,
+    ) -> Result<(Samples, Judged, Option<ByteSize>), CallError> {
         poison(&self.stream, on)?;
-        if !timing.graph {
-            let bound = on.call(call, self.index, &self.stream);
-            let mut bound = self.kernel.bind(&bound)?;
-            let mut launch = || Ok(bound.launch()?);
-            let before = self.gpu.memory()?.used();
-            launch()?;
-            self.gpu.synchronize()?;
-            let growth = self.gpu.memory()?.used().saturating_sub(before);
-            let samples = measured(&self.stream, timing.protocol, &mut launch)?;
-            if matches!(self.kernel, DeviceKernel::Operator(_)) {
-                // It is given no buffers that it could leave as they are.
-                return Ok((samples, false, Some(growth)));
-            }
-            let seen = Seen { stream: &self.stream, idle: &self.idle, on, mean_ns: mean_ns(&samples) };
-            let idles = idles(&mut self.ring, &seen, &mut self.holds, &mut launch)?;
-            return Ok((samples, idles, Some(growth)));
-        }
-        let stream = Stream::new(&self.gpu)?;
-        let bound = on.call(call, self.index, &stream);
-        let mut launch = self.kernel.bind(&bound)?;
+        let own = if timing.graph { Some(Stream::new(&self.gpu)?) } else { None };
+        let stream = own.as_ref().unwrap_or(&self.stream);
+        let bound = on.call(call, self.index, stream);
+        let mut bound = self.kernel.bind(&bound)?;
         // What is done once, to load the kernel's code or to allocate a workspace, cannot be done while a stream is captured.
         let before = self.gpu.memory()?.used();
-        launch.launch()?;
+        bound.launch()?;
         self.gpu.synchronize()?;
         let growth = self.gpu.memory()?.used().saturating_sub(before);
-        Graph::begin(&stream)?;
-        let launched = launch.launch();
-        let captured = Graph::end(&stream);
-        launched?;
-        let graph = captured.map_err(|error| match error {
-            GpuError::Unjoined => error.into(),
-            other => CallError::NoGraph(other.to_string()),
-        })?;
-        let graph = graph.ok_or_else(|| {
-            CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream gives".to_owned())
-        })?;
-        let mut replay = || Ok(graph.launch(&stream)?);
-        let samples = measured(&stream, timing.protocol, &mut replay)?;
-        let seen = Seen { stream: &stream, idle: &self.idle, on, mean_ns: mean_ns(&samples) };
-        let idles = idles(&mut self.ring, &seen, &mut self.holds, &mut replay)?;
-        Ok((samples, idles, Some(growth)))
+        let graph = if timing.graph { Some(captured(stream, &mut bound)?) } else { None };
+        let mut launch = || match &graph {
+            Some(graph) => Ok(graph.launch(stream)?),
+            None => Ok(bound.launch()?),
+        };
+        let samples = measured(stream, timing.protocol, &mut launch)?;
+        let seen = Seen {
+            kernel: &self.kernel,
+            index: self.index,
+            call,
+            on,
+            stream,
+            elsewhere: &self.stream,
+            idle: &self.idle,
+            mean_ns: mean_ns(&samples),
+        };
+        let ring = &mut self.ring;
+        let judged = if matches!(self.kernel, DeviceKernel::Operator(_)) {
+            // It is given no buffers that it could leave as they are.
+            Judged { left: Left::Nothing, mutated: seen.mutated(ring)?, kept: None }
+        } else {
+            seen.judged(&mut Means { ring, resident, outputs, holds: &mut self.holds }, &mut launch)?
+        };
+        Ok((samples, judged, Some(growth)))
     }
+}
+
+/// A CUDA graph of one launch.
+fn captured(stream: &Stream, bound: &mut DeviceLaunch<'_>) -> Result<Graph, CallError> {
+    Graph::begin(stream)?;
+    let launched = bound.launch();
+    let captured = Graph::end(stream);
+    launched?;
+    let graph = captured.map_err(|error| match error {
+        GpuError::Unjoined => error.into(),
+        other => CallError::NoGraph(other.to_string()),
+    })?;
+    graph.ok_or_else(|| CallError::NoGraph("it put nothing into the stream that TVMFFIEnvGetStream gives".to_owned()))
 }
 
 /// Launches as the protocol asks, timed by events in `stream`.
@@ -295,65 +309,6 @@ fn measured(
     })
 }
 
-/// What was timed.
-struct Seen<'a> {
-    stream: &'a Stream,
-    idle: &'a IdleCheck,
-    on: &'a OnDevice,
-    mean_ns: f64,
-}
-
-/// How long what does not wait for a held stream has to be done.
-const SETTLE: Duration = Duration::from_millis(2);
-/// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
-/// this part of its tolerance of a launch.
-const HELD: f64 = 32.0;
-/// The same in nanoseconds of the device: long launches are fewer.
-const HELD_NS: f64 = 20e6;
-
-/// Launches untimed on buffers that the kernel has seen, its stream held meanwhile: work that does not wait for the stream is
-/// done then, however short it is, and what follows the stream elsewhere is late when it ends. Whether the kernel writes
-/// nothing to its outputs.
-fn idles(
-    ring: &mut Ring,
-    seen: &Seen<'_>,
-    holds: &mut bool,
-    launch: &mut dyn FnMut() -> Result<(), CallError>,
-) -> Result<bool, CallError> {
-    let &Seen { stream, idle, on, mean_ns } = seen;
-    poison(stream, on)?;
-    let gate = if *holds { Some(Gate::close(stream)?) } else { None };
-    launch()?;
-    let held = || gate.as_ref().is_some_and(Gate::holds);
-    if held() {
-        std::thread::sleep(SETTLE);
-        let early = written(ring, on)?;
-        if early && held() {
-            return Err(CallError::Unordered);
-        }
-        for _ in 1..(HELD_NS / mean_ns).clamp(1.0, HELD) as u32 {
-            launch()?;
-        }
-    }
-    let checked = idle.begin(stream)?;
-    // A kernel that waits for its stream inside of the launch would have every entry wait.
-    *holds = gate.is_some_and(Gate::open);
-    if let Some(late) = idle.finish(stream, checked)? {
-        return Err(CallError::Late(late));
-    }
-    Ok(on.room.bytes > 0 && !written(ring, on)?)
-}
-
-/// Whether anything was written to outputs that were poisoned.
-fn written(ring: &mut Ring, on: &OnDevice) -> Result<bool, CallError> {
-    let mut written = false;
-    ring.download(&on.room.memory, on.room.at, on.room.bytes, &mut |_, part| {
-        written |= part.iter().any(|&byte| byte != OutputBuffer::POISON);
-        Ok::<_, CallError>(())
-    })?;
-    Ok(written)
-}
-
 /// The mean of the samples, or no time where there are none.
 fn mean_ns(samples: &Samples) -> f64 {
     samples.statistics().map_or(0.0, |statistics| statistics.mean_ns)
@@ -365,7 +320,7 @@ fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {
 }
 
 impl OnDevice {
-    fn new(call: &CallMessage, homes: Vec<Option<Home>>, placement: Placement, room: Home) -> Self {
+    pub fn new(call: &CallMessage, homes: Vec<Option<Home>>, placement: Placement, room: Home) -> Self {
         let ranges = homes.iter().map(|home| home.as_ref().map_or_else(DeviceRange::default, Home::range)).collect();
         let start = room.range().address;
         let outputs = placement.outputs.iter().map(|o| (o.spec.clone(), start + o.offset as u64)).collect();
@@ -373,7 +328,7 @@ impl OnDevice {
         Self { args, homes, ranges, placement, room, outputs }
     }
 
-    fn call<'a>(&'a self, call: &'a CallMessage, device: u32, stream: &Stream) -> DeviceCall<'a> {
+    pub fn call<'a>(&'a self, call: &'a CallMessage, device: u32, stream: &Stream) -> DeviceCall<'a> {
         DeviceCall {
             params: &call.params,
             args: &self.args,

@@ -9,6 +9,7 @@ mod kernel;
 mod launch;
 mod outputs;
 mod resident;
+mod seen;
 
 pub use kernel::DeviceKernel;
 pub use launch::{DeviceLaunches, Timing};

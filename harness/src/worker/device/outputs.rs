@@ -62,7 +62,7 @@ pub fn given(
 }
 
 /// Copies as many bytes of `memory` from `at` on as `place` has.
-fn copy(ring: &mut Ring, memory: &DeviceMemory, at: u64, place: &mut [u8]) -> Result<(), CallError> {
+pub fn copy(ring: &mut Ring, memory: &DeviceMemory, at: u64, place: &mut [u8]) -> Result<(), CallError> {
     ring.download(memory, at, place.len() as u64, &mut |offset, part| {
         place[offset as usize..offset as usize + part.len()].copy_from_slice(part);
         Ok(())

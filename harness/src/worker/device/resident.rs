@@ -18,7 +18,9 @@ use crate::worker::private::MapError;
 /// Storages and outputs begin at multiples of this many bytes, as those of the driver do.
 const ALIGNMENT: u64 = 256;
 /// How far a storage is moved so that it lies at another address.
-const STEP: u64 = 4096;
+const STEP: u64 = 512;
+/// The room that it has to be moved in.
+pub const SLACK: u64 = 4096;
 
 /// Bytes at a place in the memory of the device.
 #[derive(Clone, Debug)]
@@ -32,6 +34,11 @@ impl Home {
     /// The bytes as a kernel is given them.
     pub fn range(&self) -> DeviceRange {
         DeviceRange { address: self.memory.address() + self.at, bytes: self.bytes }
+    }
+
+    /// Those `step` steps further on, where there is room to move in.
+    pub fn moved(&self, step: u64) -> Self {
+        Self { at: (self.at + step * STEP) % SLACK, ..self.clone() }
     }
 }
 
@@ -95,7 +102,7 @@ impl Resident {
             let home = match known {
                 Some(home) => home,
                 None => {
-                    let memory = Rc::new(gpu.allocate(storage.bytes.saturating_add(STEP))?);
+                    let memory = Rc::new(gpu.allocate(storage.bytes.saturating_add(SLACK))?);
                     let home = Home { memory, at: 0, bytes: storage.bytes };
                     upload(ring, storage, &home)?;
                     self.homes.insert(key(storage), home.clone());
@@ -107,15 +114,26 @@ impl Resident {
         Ok(homes)
     }
 
-    /// Brings the storages of `call` to other addresses, as they are in their files.
-    pub fn relocate(&mut self, ring: &mut Ring, call: &CallMessage) -> Result<(), CallError> {
-        for (storage, reached) in call.storages.iter().zip(reached(call)) {
-            if reached && let Some(home) = self.homes.get_mut(&key(storage)) {
-                home.at = STEP - home.at;
-                upload(ring, storage, &home.clone())?;
-            }
+    /// Brings the storages of `call` to the addresses `step` steps from `homes`, as they are in their files.
+    pub fn place(
+        &mut self,
+        ring: &mut Ring,
+        call: &CallMessage,
+        homes: &[Option<Home>],
+        step: u64,
+    ) -> Result<Vec<Option<Home>>, CallError> {
+        let mut placed = Vec::with_capacity(homes.len());
+        for (storage, home) in call.storages.iter().zip(homes) {
+            let Some(home) = home else {
+                placed.push(None);
+                continue;
+            };
+            let home = home.moved(step);
+            upload(ring, storage, &home)?;
+            self.homes.insert(key(storage), home.clone());
+            placed.push(Some(home));
         }
-        Ok(())
+        Ok(placed)
     }
 }
 
@@ -146,6 +164,18 @@ fn open(storage: &StorageRange) -> Result<File, CallError> {
 /// Reads the storage from `file`, from an offset in it on.
 fn reader<'a>(file: &'a File, storage: &'a StorageRange) -> impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync + 'a {
     move |at, bytes| file.read_exact_at(bytes, storage.offset + at)
+}
+
+/// Brings bytes to a home, from `at` on.
+pub fn upload_bytes(ring: &mut Ring, bytes: &[u8], home: &Home, at: u64) -> Result<(), CallError> {
+    let read = |offset: u64, part: &mut [u8]| {
+        part.copy_from_slice(&bytes[offset as usize..offset as usize + part.len()]);
+        Ok(())
+    };
+    ring.upload(&read, bytes.len() as u64, &home.memory, home.at + at).map_err(|error| match error {
+        TransferError::Read(source) => unreachable!("bytes in memory are read: {source}"),
+        TransferError::Gpu(error) => error.into(),
+    })
 }
 
 /// Brings a storage to its home.

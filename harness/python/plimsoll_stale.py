@@ -1,0 +1,281 @@
+"""Whether a kernel of the Python worker of Plimsoll gives what it has kept by the addresses of its arguments.
+
+After the timing, elements of the floating-point arguments take the values of other elements where they lie. A kernel that
+computes then gives what it gives elsewhere for the same values; one that has kept its result gives that. Values stay those of
+the capture, and integers and truth values stay as they are, for they are indices, lengths and masks: no launch meets what it
+could not have been given. Nothing of this depends on what the kernel computes.
+"""
+
+import itertools
+import math
+import mmap
+import os
+import random
+
+import plimsoll_torch as backend
+import torch
+
+# Elements beside each other that change together.
+RUN = 64
+# A tensor up to this number of elements is changed all over; of a larger one so many runs are, in rows that integers among
+# the arguments name, and anywhere: each costs a page of memory, and up to 64 KiB where the kernel did not read there.
+WHOLE = 1 << 15
+NAMED, ANYWHERE, ANYWHERE_BESIDE_NAMED = 240, 128, 16
+# The runs of a call, however many tensors it has, and the indices of each tensor that are looked at.
+MOST_RUNS = 1 << 9
+MOST_INDICES = 1 << 10
+# Outputs are compared in so many pieces at most, and so many elements at a time.
+PIECES = 1 << 20
+PART = 1 << 17
+# As many are enough to tell a part that was kept from one that came out the same by chance.
+ENOUGH = 64
+# How often a suspicion is to hold before it is told.
+ROUNDS = 4
+# Integers of the size of an element: bits are compared, and NaN is itself.
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+MESSAGE = ("launched once more on the buffers that were timed, with other values in its floating-point arguments, the kernel "
+           "gave {stale} of the {following} {pieces} that follow them as they had been: it gives what it has kept by address")
+
+
+class Trial:
+    """Launches of one call after its timing, on other values and on those of the capture.
+
+    `launch` launches on inputs, to the end, and gives the output; `outputs` is where outputs are kept to be compared with.
+    """
+
+    def __init__(self, launch, outputs):
+        self.launch, self.outputs = launch, outputs
+        self.other = self.given = self.same = None
+
+    def at_timed(self, inputs, mutated):
+        """Launches where the kernel was timed, first as it was, then on other values. The inputs are restored.
+
+        No launch elsewhere stands between these: a kernel may keep what it gave for the last addresses alone.
+        """
+        if mutated:
+            inputs.restore()
+        other = Other(inputs)
+        if not other:
+            return
+        self.given = Given(self.outputs, self.launch(inputs))
+        if mutated:
+            inputs.restore()
+        try:
+            differs = self.differs(inputs, other)
+        finally:
+            if mutated:
+                inputs.restore()
+            else:
+                other.undo(inputs)
+        if differs is not None:
+            self.other, self.same = other, ~differs
+
+    def elsewhere(self, inputs):
+        """Holds what was given at the timed addresses against launches on `inputs()`, at addresses that the kernel never saw.
+
+        A suspicion has to hold several times, in an order that no kernel follows: where a result differs by itself from one
+        launch to the next, or with the addresses, nothing can be told.
+        """
+        if self.same is None or not self.same.any():
+            return
+        changed, noisy, seen = torch.ones_like(self.same), torch.zeros_like(self.same), []
+        for altered in [True, *pairs(ROUNDS)]:
+            fresh = inputs()
+            differs = self.differs(fresh, self.other if altered else None)
+            # Without memory, but not without their addresses, which are not to come again.
+            fresh.drop()
+            seen.append(fresh)
+            if differs is None:
+                return
+            if altered:
+                changed &= differs
+            else:
+                noisy |= differs
+            steady = changed & ~noisy
+            stale, all_changed = int((steady & self.same).sum()), int(steady.sum())
+            if not is_stale(stale, all_changed) or stale <= int(noisy.sum()):
+                return
+        pieces = "elements" if self.given.piece == 1 else f"stretches of {self.given.piece} elements"
+        message = MESSAGE.format(stale=stale, following=all_changed, pieces=pieces)
+        raise backend.Refusal("stale-output", message)
+
+    def differs(self, inputs, other):
+        """Where a launch gives something else than was given first; None where it fails: it was not made for such values."""
+        if other:
+            other.put(inputs)
+        try:
+            return self.given.differs(self.launch(inputs))
+        except BaseException as error:
+            if backend.kind_of(error) == "device-fault":
+                raise
+            return None
+
+
+def pairs(rounds):
+    """Launches on other values (true) and on those of the capture, as many of each, in pairs of any order."""
+    chance = random.SystemRandom()
+    for _ in range(rounds):
+        first = chance.random() < 0.5
+        yield from (first, not first)
+
+
+def is_stale(stale, changed):
+    """Whether so many pieces of those that change elsewhere are enough to say that they, or a part of them, were kept."""
+    return 0 < stale and (stale == changed or changed >= ENOUGH and stale >= changed / 8)
+
+
+class Other:
+    """What changes in the arguments of a call: for each tensor the places, what lies there, and what is to."""
+
+    def __init__(self, inputs):
+        self.patches = []
+        chance = random.Random(os.urandom(16))
+        floating, integers = {}, []
+        for content in backend.tensors_of(inputs.call["args"]):
+            dtype, places = backend.dtype_named(content["layout"]["dtype"]), Places(content)
+            if dtype.is_floating_point or dtype.is_complex:
+                if places.count > 1:
+                    floating.setdefault(places.key, places)
+            elif dtype in (torch.int32, torch.int64) and places.count > 0:
+                integers.append(places)
+        named = [index for places in integers for index in places.sample(inputs, chance)]
+        runs = max(1, MOST_RUNS // max(1, len(floating)))
+        draw = torch.Generator(device="cpu").manual_seed(chance.getrandbits(63))
+        for places in list(floating.values())[:MOST_RUNS]:
+            at = places.chosen(named, runs, chance).to(inputs.device)
+            before = places.flat(inputs)[at]
+            # Each of another, by chance: an exchange would leave a sum as it was.
+            count = before.numel()
+            others = torch.randint(1, count, before.shape, generator=draw, dtype=torch.int64, device="cpu")
+            others = others.view(-1).add_(torch.arange(count, device="cpu")).remainder_(count).view(before.shape)
+            after = before.view(-1)[others.to(inputs.device)]
+            self.patches.append((places, at, before, after))
+
+    def __bool__(self):
+        return any(not torch.equal(before, after) for _, _, before, after in self.patches)
+
+    def put(self, inputs):
+        """Writes the other values to inputs of the call."""
+        for places, at, _, after in self.patches:
+            places.flat(inputs)[at] = after
+
+    def undo(self, inputs):
+        """Writes back what was captured."""
+        for places, at, before, _ in self.patches:
+            places.flat(inputs)[at] = before
+
+
+class Places:
+    """Where the elements of a tensor lie in its storage. Elements that lie at one place count as one."""
+
+    def __init__(self, content):
+        layout = content["layout"]
+        self.content, self.shape, self.offset = content, layout["shape"], layout["offset"]
+        self.dims = [(size, stride) for size, stride in zip(layout["shape"], layout["strides"]) if stride > 0 and size != 1]
+        self.count, self.span = 1, 1
+        for size, stride in sorted(self.dims, key=lambda dim: dim[1]):
+            if stride < self.span:
+                # Rows that overlap: what changes in one would change in another.
+                self.count = 0
+            self.count *= size
+            self.span += (size - 1) * stride
+        if 0 in self.shape:
+            self.count = 0
+        self.key = content["storage"], self.offset, layout["dtype"], tuple(self.dims)
+
+    def flat(self, inputs):
+        """The stretch of the storage in which the tensor lies, element by element."""
+        dtype = backend.dtype_named(self.content["layout"]["dtype"])
+        # As integers, for not every dtype can be indexed; complex128 can.
+        dtype = BITS.get(dtype.itemsize, dtype)
+        index = self.content["storage"]
+        storage, offset = inputs.storage(index), inputs.start(index, dtype) + self.offset
+        return torch.empty(0, dtype=dtype, device=inputs.device).set_(storage, offset, (self.span,), (1,))
+
+    def at(self, elements):
+        """The places of elements, by their numbers in row-major order."""
+        at = torch.zeros_like(elements)
+        for size, stride in reversed(self.dims):
+            at += elements % size * stride
+            elements = elements // size
+        return at
+
+    def sample(self, inputs, chance):
+        """Elements of a tensor of integers: all, or as many as are looked at."""
+        most = min(self.count, MOST_INDICES)
+        numbers = range(self.count) if most == self.count else [chance.randrange(self.count) for _ in range(most)]
+        elements = torch.tensor(list(numbers), dtype=torch.int64, device="cpu")
+        return self.flat(inputs)[self.at(elements).to(inputs.device)].tolist()
+
+    def chosen(self, named, runs, chance):
+        """The places that are to change, those of a run beside each other."""
+        rows = self.shape[0] if self.shape and self.dims and self.dims[0][0] == self.shape[0] else 0
+        size = backend.dtype_named(self.content["layout"]["dtype"]).itemsize
+        if self.count <= RUN or self.count <= WHOLE and self.count * size <= runs * mmap.PAGESIZE:
+            return self.at(torch.arange(self.count, device="cpu").view(1, -1))
+        cells, inner = self.count // RUN, self.count // max(1, rows)
+        within = [index for index in named if 0 <= index < rows]
+        within = chance.sample(within, min(len(within), NAMED, runs))
+        chosen = {min((row * inner + chance.randrange(inner)) // RUN, cells - 1) for row in within}
+        anywhere = min(runs, ANYWHERE_BESIDE_NAMED if within else ANYWHERE)
+        chosen.update(chance.randrange(cells) for _ in range(anywhere))
+        starts = torch.tensor(sorted(chosen), dtype=torch.int64, device="cpu") * RUN
+        return self.at(starts.view(-1, 1) + torch.arange(RUN, device="cpu"))
+
+
+class Given:
+    """What a launch gave, in the memory of the outputs: what later ones give is held against it, in pieces."""
+
+    def __init__(self, outputs, output):
+        self.outputs = outputs
+        self.leaves = outputs.write(output)
+        counts = [math.prod(leaf["tensor"]["shape"]) if "tensor" in leaf else 1 for leaf in self.leaves]
+        self.piece = max(1, -(-sum(counts) // PIECES))
+        self.ends = list(itertools.accumulate(-(-count // self.piece) for count in counts))
+
+    def differs(self, output):
+        """Of each piece, whether an output has other bits there."""
+        differs = torch.zeros(self.ends[-1] if self.ends else 0, dtype=torch.bool, device="cpu")
+        leaves = list(backend.flattened(output, ""))
+        if [path for path, _ in leaves] != [leaf["path"] for leaf in self.leaves]:
+            return ~differs
+        for (_, now), before, start, end in zip(leaves, self.leaves, [0, *self.ends], self.ends):
+            if "value" in before:
+                differs[start:end] = isinstance(now, torch.Tensor) or backend.encoded(now) != before["value"]
+            elif not is_alike(now, before["tensor"]):
+                differs[start:end] = True
+            else:
+                self.compare(now.detach(), before["tensor"]["offset"], differs[start:end])
+        return differs
+
+    def compare(self, tensor, offset, differs):
+        size = tensor.element_size()
+        unit = min(size, max(BITS))
+        at = 0
+        for part in parts(tensor):
+            bits = part.resolve_conj().resolve_neg().contiguous().view(BITS[unit]).cpu()
+            place = offset + at * unit
+            before = torch.frombuffer(self.outputs.mapping, dtype=BITS[unit], offset=place, count=bits.numel())
+            if not torch.equal(bits, before):
+                found = (bits != before).nonzero().view(-1).add_(at)
+                differs[found.div_(self.piece * (size // unit), rounding_mode="floor")] = True
+            at += bits.numel()
+
+
+def is_alike(leaf, spec):
+    """Whether a leaf is a tensor with the dtype and shape of another."""
+    if not isinstance(leaf, torch.Tensor) or leaf.layout != torch.strided or leaf.is_quantized or leaf.is_meta:
+        return False
+    return str(leaf.dtype).replace("torch.", "") == spec["dtype"] and list(leaf.shape) == spec["shape"]
+
+
+def parts(tensor):
+    """The elements of a tensor in row-major order, some at a time, each time as a tensor of one dimension."""
+    if tensor.numel() <= PART or tensor.is_contiguous():
+        yield from tensor.reshape(-1).split(PART) if tensor.numel() else ()
+        return
+    rows = max(1, PART * tensor.shape[0] // tensor.numel())
+    for at in range(0, tensor.shape[0], rows):
+        piece = tensor[at:at + rows]
+        yield from parts(piece if rows > 1 else piece[0])

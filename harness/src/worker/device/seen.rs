@@ -1,0 +1,213 @@
+//! [`Seen`]: a call that was timed, where it was: what the kernel does there when it is launched once more.
+
+use std::time::Duration;
+
+use plimsoll::gpu::{Gate, IdleCheck, Ring, Stream};
+use plimsoll::kernel::OutputBuffer;
+
+use super::kernel::DeviceKernel;
+use super::launch::OnDevice;
+use super::outputs::{copy, filled};
+use super::resident::{Home, Resident, changed, upload_bytes};
+use crate::protocol::CallMessage;
+use crate::worker::alteration::Alteration;
+use crate::worker::error::CallError;
+use crate::worker::evidence::{Evidence, Piece, pieces};
+use crate::worker::inputs::touching;
+use crate::worker::kept::ROUNDS;
+use crate::worker::marks::{Left, Marks};
+use crate::worker::outputs::Outputs;
+
+/// How long what does not wait for a held stream has to be done.
+const SETTLE: Duration = Duration::from_millis(2);
+/// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
+/// this part of its tolerance of a launch.
+const HELD: f64 = 32.0;
+/// The same in nanoseconds of the device: long launches are fewer.
+const HELD_NS: f64 = 20e6;
+
+/// What was timed.
+pub struct Seen<'a> {
+    pub kernel: &'a DeviceKernel,
+    /// The number of the device.
+    pub index: u32,
+    pub call: &'a CallMessage,
+    pub on: &'a OnDevice,
+    /// The stream of the timed launches.
+    pub stream: &'a Stream,
+    /// That of launches elsewhere.
+    pub elsewhere: &'a Stream,
+    pub idle: &'a IdleCheck,
+    pub mean_ns: f64,
+}
+
+/// What looking takes.
+pub struct Means<'a> {
+    pub ring: &'a mut Ring,
+    pub resident: &'a mut Resident,
+    pub outputs: &'a mut Outputs,
+    /// Whether the kernel can be launched into a stream that is held: one that waits for it cannot.
+    pub holds: &'a mut bool,
+}
+
+/// What was seen.
+pub struct Judged {
+    /// What it leaves unwritten of its outputs.
+    pub left: Left,
+    /// The arguments that it has changed.
+    pub mutated: Vec<String>,
+    /// The error of a kernel that gives what it has kept.
+    pub kept: Option<CallError>,
+}
+
+/// Launches where launches were timed.
+pub type Again<'a> = dyn FnMut() -> Result<(), CallError> + 'a;
+
+impl Seen<'_> {
+    /// Looks at a kernel that fills outputs. The resident storages of the call are left anywhere, with any contents.
+    pub fn judged(&self, means: &mut Means<'_>, launch: &mut Again<'_>) -> Result<Judged, CallError> {
+        let left = self.left(means, launch)?;
+        let mutated = self.mutated(means.ring)?;
+        let kept = if left == Left::Nothing { self.kept(means, !mutated.is_empty(), launch)? } else { None };
+        Ok(Judged { left, mutated, kept })
+    }
+
+    /// The arguments that hold something else than their files.
+    pub fn mutated(&self, ring: &mut Ring) -> Result<Vec<String>, CallError> {
+        let changed = changed(ring, self.call, &self.on.homes)?;
+        Ok(touching(&self.call.params, &self.on.args, &changed))
+    }
+
+    /// Launches untimed on buffers that the kernel has seen, its stream held meanwhile: work that does not wait for the stream
+    /// is done then, however short it is, and what follows the stream elsewhere is late when it ends. What the kernel leaves
+    /// unwritten of its outputs, which are as the timed launches left them but for a few bytes.
+    fn left(&self, means: &mut Means<'_>, launch: &mut Again<'_>) -> Result<Left, CallError> {
+        let (room, placement) = (&self.on.room, &self.on.placement);
+        let mut memory = vec![0; placement.bytes];
+        copy(means.ring, &room.memory, room.at, &mut memory)?;
+        let mut marks = Marks::of(&mut placement.buffers(&mut memory)?);
+        marks.set(&mut placement.buffers(&mut memory)?);
+        upload_bytes(means.ring, &memory, room, 0)?;
+        let mut left = |ring: &mut Ring| {
+            copy(ring, &room.memory, room.at, &mut memory)?;
+            Ok::<_, CallError>(marks.left(&mut placement.buffers(&mut memory)?))
+        };
+        let gate = if *means.holds { Some(Gate::close(self.stream)?) } else { None };
+        launch()?;
+        let held = || gate.as_ref().is_some_and(Gate::holds);
+        if held() {
+            std::thread::sleep(SETTLE);
+            let early = left(means.ring)? != Left::Everything && room.bytes > 0;
+            if early && held() {
+                return Err(CallError::Unordered);
+            }
+            for _ in 1..(HELD_NS / self.mean_ns).clamp(1.0, HELD) as u32 {
+                launch()?;
+            }
+        }
+        let checked = self.idle.begin(self.stream)?;
+        // A kernel that waits for its stream inside of the launch would have every entry wait.
+        *means.holds = gate.is_some_and(Gate::open);
+        if let Some(late) = self.idle.finish(self.stream, checked)? {
+            return Err(CallError::Late(late));
+        }
+        left(means.ring)
+    }
+
+    /// As `worker::kept` on the CPU. Launches elsewhere find their arguments and outputs some bytes further on in the same
+    /// memory of the device.
+    fn kept(
+        &self,
+        means: &mut Means<'_>,
+        in_place: bool,
+        launch: &mut Again<'_>,
+    ) -> Result<Option<CallError>, CallError> {
+        let mut found = None;
+        for round in 0..ROUNDS {
+            if in_place || round > 0 {
+                means.resident.place(means.ring, self.call, &self.on.homes, 0)?;
+            }
+            found = match self.round(means, round as u64 * 2, launch) {
+                Err(CallError::Kernel(_)) => None,
+                other => other?,
+            };
+            if found.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn round(&self, means: &mut Means<'_>, step: u64, launch: &mut Again<'_>) -> Result<Option<CallError>, CallError> {
+        let alteration = Alteration::of(self.call)?;
+        if alteration.is_empty() {
+            return Ok(None);
+        }
+        alter(means.ring, &alteration, &self.on.homes)?;
+        launch()?;
+        self.stream.synchronize()?;
+        filled(means.ring, &self.on.room, &self.on.placement, means.outputs)?;
+        let bytes = self.on.placement.bytes;
+        let mut evidence = Evidence::default();
+        let altered = self.elsewhere(means, step + 1, Some(&alteration))?;
+        let here = means.outputs.of_call(bytes)?;
+        self.each(means.ring, &altered, here, |piece, here, elsewhere| evidence.altered(piece, here, elsewhere))?;
+        if evidence.is_none() {
+            return Ok(None);
+        }
+        let captured = self.elsewhere(means, step + 2, None)?;
+        let mut memory = vec![0; bytes];
+        copy(means.ring, &captured.memory, captured.at, &mut memory)?;
+        let altered = means.outputs.of_call(bytes)?;
+        for piece in pieces(&self.on.placement) {
+            evidence.captured(&piece, &altered[piece.range.clone()], &memory[piece.range.clone()]);
+        }
+        means.resident.place(means.ring, self.call, &self.on.homes, 0)?;
+        launch()?;
+        self.stream.synchronize()?;
+        self.each(means.ring, &self.on.room, &memory, |piece, elsewhere, here| evidence.again(piece, here, elsewhere))?;
+        Ok(evidence.kept())
+    }
+
+    /// Launches where everything lies `step` steps from where it was timed; where the outputs lie.
+    fn elsewhere(&self, means: &mut Means<'_>, step: u64, alteration: Option<&Alteration>) -> Result<Home, CallError> {
+        let homes = means.resident.place(means.ring, self.call, &self.on.homes, step)?;
+        if let Some(alteration) = alteration {
+            alter(means.ring, alteration, &homes)?;
+        }
+        let room = self.on.room.moved(step);
+        let on = OnDevice::new(self.call, homes, self.on.placement.clone(), room.clone());
+        self.elsewhere.fill(&room.memory, room.at, room.bytes, OutputBuffer::POISON)?;
+        let bound = on.call(self.call, self.index, self.elsewhere);
+        self.kernel.bind(&bound)?.launch()?;
+        self.elsewhere.gpu().synchronize()?;
+        Ok(room)
+    }
+
+    /// Hands each piece to `take`: what `host` holds, then what stands in `room`.
+    fn each(
+        &self,
+        ring: &mut Ring,
+        room: &Home,
+        host: &[u8],
+        mut take: impl FnMut(&Piece, &[u8], &[u8]),
+    ) -> Result<(), CallError> {
+        for piece in pieces(&self.on.placement) {
+            let (at, bytes) = (room.at + piece.range.start as u64, piece.range.len() as u64);
+            ring.download(&room.memory, at, bytes, &mut |_, part| {
+                take(&piece, &host[piece.range.clone()], part);
+                Ok::<_, CallError>(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn alter(ring: &mut Ring, alteration: &Alteration, homes: &[Option<Home>]) -> Result<(), CallError> {
+    for altered in alteration.iter() {
+        if let Some(Some(home)) = homes.get(altered.storage) {
+            upload_bytes(ring, &altered.bytes, home, altered.at)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! [`Evidence`]: which elements of the outputs of a kernel follow its arguments, and which of them did not when they should have.
+
+use std::ops::Range;
+
+use plimsoll::run::Placement;
+
+use super::error::CallError;
+
+/// The bytes that are compared at a time, a multiple of every element's.
+const PIECE: usize = 1 << 20;
+/// As many elements are enough to tell a part that is kept from one that came out the same by chance.
+const ENOUGH: u64 = 64;
+/// An element that is not the same in two launches on the same contents speaks for so many that may differ for no other
+/// reason.
+const UNSTEADY: u64 = 8;
+
+/// Elements of outputs, in order.
+pub struct Piece {
+    /// The number of the first, of all outputs.
+    pub first: usize,
+    /// The bytes of each.
+    pub size: usize,
+    /// Where they lie in the memory of the outputs.
+    pub range: Range<usize>,
+}
+
+/// The elements of a placement, piece by piece.
+pub fn pieces(placement: &Placement) -> impl Iterator<Item = Piece> {
+    let mut first = 0;
+    placement.outputs.iter().flat_map(move |placed| {
+        let (start, size) = (first, placed.spec.dtype.size() as usize);
+        let end = placed.offset + placed.bytes;
+        first += placed.bytes / size;
+        (placed.offset..end).step_by(PIECE).map(move |at| {
+            let range = at..end.min(at + PIECE);
+            Piece { first: start + (at - placed.offset) / size, size, range }
+        })
+    })
+}
+
+/// What launches at the addresses that were timed ("here") and at others ("elsewhere") gave, on other contents than were
+/// captured ("altered") and on those. Elements are compared as their bytes are, so that NaN is what it was.
+#[derive(Default)]
+pub struct Evidence {
+    /// A bit for each element: whether altered arguments gave another here than elsewhere.
+    differs: Vec<u64>,
+    following: u64,
+    stale: u64,
+    /// Elements that are others though nothing is.
+    unsteady: u64,
+}
+
+impl Evidence {
+    /// Takes in what altered arguments gave here and elsewhere.
+    pub fn altered(&mut self, piece: &Piece, here: &[u8], elsewhere: &[u8]) {
+        if here == elsewhere {
+            return;
+        }
+        self.differs.resize(self.differs.len().max((piece.first + here.len() / piece.size).div_ceil(64)), 0);
+        compared(piece, here, elsewhere, |element, same| {
+            self.differs[element / 64] |= u64::from(!same) << (element % 64);
+        });
+    }
+
+    /// Whether they gave the same, as every kernel does that is honest and deterministic.
+    pub fn is_none(&self) -> bool {
+        self.differs.is_empty()
+    }
+
+    /// Takes in what altered arguments gave here, and captured ones elsewhere.
+    pub fn captured(&mut self, piece: &Piece, altered: &[u8], captured: &[u8]) {
+        compared(piece, altered, captured, |element, same| {
+            let differs = self.differs.get(element / 64).is_some_and(|word| word >> (element % 64) & 1 == 1);
+            self.following += u64::from(differs || !same);
+            self.stale += u64::from(differs && same);
+        });
+    }
+
+    /// Takes in what captured arguments gave here and elsewhere.
+    pub fn again(&mut self, piece: &Piece, here: &[u8], elsewhere: &[u8]) {
+        if here != elsewhere {
+            compared(piece, here, elsewhere, |_, same| self.unsteady += u64::from(!same));
+        }
+    }
+
+    /// The error of a kernel that gave what it had kept.
+    pub fn kept(&self) -> Option<CallError> {
+        let Self { unsteady, following, stale, .. } = *self;
+        let all = stale == following && unsteady == 0;
+        let part = stale >= ENOUGH && stale >= following / 8 && stale > UNSTEADY * unsteady;
+        (stale > 0 && (all || part)).then_some(CallError::Kept { stale, following })
+    }
+}
+
+/// Hands each element of a piece to `visit`, and whether it is the same in both.
+fn compared(piece: &Piece, one: &[u8], other: &[u8], visit: impl FnMut(usize, bool)) {
+    match piece.size {
+        1 => of_size::<1>(piece.first, one, other, visit),
+        2 => of_size::<2>(piece.first, one, other, visit),
+        4 => of_size::<4>(piece.first, one, other, visit),
+        8 => of_size::<8>(piece.first, one, other, visit),
+        _ => of_size::<16>(piece.first, one, other, visit),
+    }
+}
+
+fn of_size<const N: usize>(first: usize, one: &[u8], other: &[u8], mut visit: impl FnMut(usize, bool)) {
+    let pairs = one.as_chunks::<N>().0.iter().zip(other.as_chunks::<N>().0);
+    for (element, (one, other)) in (first..).zip(pairs) {
+        visit(element, one == other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll::capture::{Dtype, TensorSpec};
+
+    use super::*;
+
+    /// Whether launches that gave these outputs are those of a kernel that keeps: on altered contents here and elsewhere, then on
+    /// captured ones here and elsewhere.
+    fn kept(altered: [&[u8]; 2], captured: [&[u8]; 2]) -> bool {
+        let bytes = altered[0].len();
+        let shape = vec![bytes as u64 / 4];
+        let specs = [TensorSpec { dtype: Dtype::F16, shape: shape.clone() }, TensorSpec { dtype: Dtype::F16, shape }];
+        let placement = Placement::of(&specs, &[]).unwrap();
+        // The second output begins where an alignment asks for, which is behind a gap.
+        let place = |given: &[u8]| {
+            let mut memory = vec![0; placement.bytes];
+            for (placed, half) in placement.outputs.iter().zip(given.chunks_exact(bytes / 2)) {
+                memory[placed.offset..placed.offset + placed.bytes].copy_from_slice(half);
+            }
+            memory
+        };
+        let (altered, captured) = (altered.map(place), captured.map(place));
+        let mut evidence = Evidence::default();
+        let of = |memory: &'_ [Vec<u8>; 2], i: usize, piece: &Piece| memory[i][piece.range.clone()].to_vec();
+        for piece in pieces(&placement) {
+            evidence.altered(&piece, &of(&altered, 0, &piece), &of(&altered, 1, &piece));
+        }
+        for piece in pieces(&placement) {
+            evidence.captured(&piece, &of(&altered, 0, &piece), &of(&captured, 1, &piece));
+            evidence.again(&piece, &of(&captured, 0, &piece), &of(&captured, 1, &piece));
+        }
+        assert_eq!(evidence.is_none(), altered[0] == altered[1]);
+        evidence.kept().is_some()
+    }
+
+    #[test]
+    fn what_should_have_changed_and_did_not_is_kept() {
+        for bytes in [4, 100, 3 << 20] {
+            let (one, two) = (&vec![1; bytes][..], &vec![2; bytes][..]);
+            assert!(kept([one, two], [one, one]), "{bytes}");
+            assert!(!kept([two, two], [one, one]), "{bytes}");
+            assert!(!kept([one, one], [one, one]), "what does not follow the arguments is not kept");
+        }
+        let (one, two) = (&[1; 4000][..], &[2; 4000][..]);
+        let half = [&one[..2000], &two[2000..]].concat();
+        assert!(kept([&half, two], [one, one]));
+        let little = [&one[..100], &two[100..]].concat();
+        assert!(!kept([&little, two], [one, one]), "50 of 2000 may be the same by chance");
+        let last = [&two[..3996], &one[3996..]].concat();
+        assert!(kept([one, &last], [one, one]), "two elements that alone follow the arguments");
+    }
+
+    #[test]
+    fn what_differs_by_itself_is_no_evidence() {
+        let (one, two) = (&[1; 4000][..], &[2; 4000][..]);
+        let noisy = |bytes: usize| [&[3; 4000][..bytes], &one[bytes..]].concat();
+        assert!(kept([one, two], [&noisy(40), one]), "20 elements that differ by themselves do not hide 1980");
+        assert!(!kept([one, two], [&noisy(800), one]));
+        // The arguments do not matter to it: what differs by itself looks as if they did.
+        assert!(!kept([one, &noisy(800)], [&noisy(400), one]));
+        assert!(!kept([&[1; 8], &[4, 4, 1, 1, 1, 1, 1, 1]], [&[1, 1, 4, 4, 1, 1, 1, 1], &[1; 8]]));
+        // It gives other bits at other addresses.
+        assert!(!kept([two, one], [two, one]));
+    }
+}
