@@ -221,6 +221,7 @@ if [ -n "${PLIMSOLL_GPU_KERNELS:-}" ] || command -v nvcc >/dev/null; then
     adversary beside late-write profile
     adversary faults device-fault
     adversary mutates mutated-input
+    adversary keeps stale-output profile
     adversary nothing mismatch
     expect leaks 0 on_device validate small "lib:$kernels/device.so:leaks" leaks
     holds leaks leaks.json 'd["results"]["entries"][-1]["validation"]["device"]["growth"] >= 10 << 20' \

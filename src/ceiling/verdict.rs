@@ -62,6 +62,9 @@ impl CeilingVerdict {
     }
 }
 
+/// Why no more is known of a phase than a bound.
+const SHORT: &str = "over before it could be read again";
+
 /// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
 /// the last phase alone.
 pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
@@ -98,7 +101,14 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
             verdict(CeilingStatus::NotMeasurable, Some(phase), None, message)
         }
         (Some((phase, reading)), None) => {
-            let message = format!("{ceiling} holds: {} in phase `{}`, {}", reading.bytes, phase.phase, trust(reading));
+            if let Some((phase, most)) = phases.iter().find_map(|phase| Some((phase, unsure(phase, ceiling)?))) {
+                let message = between(ceiling, phase, most);
+                return verdict(CeilingStatus::NotMeasurable, Some(phase), None, message);
+            }
+            let message = match most(phase, metric) {
+                Some(most) => format!("{ceiling} holds: at most {most} in phase `{}`, which was {SHORT}", phase.phase),
+                None => format!("{ceiling} holds: {} in phase `{}`, {}", reading.bytes, phase.phase, trust(reading)),
+            };
             verdict(CeilingStatus::Holds, Some(phase), Some(reading), message)
         }
         (None, None) => match unread().find_map(|phase| Some((phase, whole(phase, metric)?))) {
@@ -115,6 +125,17 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     }
 }
 
+/// What a metric may have been, where that is past the ceiling and its reading, which is less than exact, is not.
+fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
+    most(phase, ceiling.metric).filter(|most| *most > ceiling.limit)
+}
+
+/// What a metric of all resident memory was no more than, where its reading is less than exact and that is known.
+fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
+    // What grew is no more than what there was.
+    phase.peak_rss_at_most.filter(|_| matches!(metric, Metric::PeakRss | Metric::PeakRssGrowth))
+}
+
 /// What a metric cannot be more than: a part of the resident memory, which was never sampled, as its process was gone
 /// before, is no more than the whole, whose mark the kernel keeps to the end.
 fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
@@ -125,6 +146,15 @@ fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
     let whole = phase.readings.get(&Metric::PeakRss).filter(|whole| whole.source == Source::Exact);
     // What was sampled and refused has a reason of its own.
     whole.filter(|_| is_part && phase.timeline.is_empty())
+}
+
+/// Names the phase and what the metric was at least and at most there.
+fn between(ceiling: Ceiling, phase: &PhaseReadings, most: ByteSize) -> String {
+    let least = phase.readings.get(&ceiling.metric).map_or(ByteSize::ZERO, |reading| reading.bytes);
+    format!(
+        "{ceiling} is not measurable: in phase `{}` it was {least} at least and {most} at most, and {SHORT}",
+        phase.phase
+    )
 }
 
 /// Names the phase, the reading and by how much it is past the limit, and the process that took most.
@@ -303,6 +333,34 @@ mod tests {
         assert_eq!(one(&phases, "peak_swap = 16 MiB").status, CeilingStatus::NotMeasurable);
         phases[0].readings.get_mut(&Metric::PeakRss).unwrap().source = SAMPLED;
         assert_eq!(one(&phases, "peak_anon = 16 MiB").status, CeilingStatus::NotMeasurable);
+    }
+
+    #[test]
+    fn what_may_be_past_its_ceiling_does_not_hold() {
+        let short = |rss| {
+            let mut phase = phase("run", &[(Metric::PeakRss, rss, Source::LowerBound)]);
+            phase.peak_rss_at_most = Some(ByteSize::mib(3));
+            phase.processes.clear();
+            phase
+        };
+        let unsure = one(&[short(1)], "peak_rss = 2 MiB");
+        assert_eq!((unsure.status, &unsure.reading), (CeilingStatus::NotMeasurable, &None));
+        assert_eq!(
+            unsure.message,
+            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most, and over \
+             before it could be read again"
+        );
+        let holds = one(&[short(1)], "peak_rss = 3 MiB");
+        assert_eq!(holds.status, CeilingStatus::Holds);
+        assert_eq!(
+            holds.message,
+            "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`, which was over before it could be read again"
+        );
+        // What was read is enough to break it.
+        assert_eq!(one(&[short(1)], "peak_rss = 1023 KiB").status, CeilingStatus::Broken);
+        // Of several phases the one that may be past it counts, though another was larger.
+        let read = phase("load", &[(Metric::PeakRss, 2, Source::Exact)]);
+        assert_eq!(one(&[read, short(1)], "peak_rss = 2 MiB").status, CeilingStatus::NotMeasurable);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked at.
 //!
-//! By ptrace, from the gate to that instruction and no longer. A program that the kernel gives privileges of its own when
+//! By ptrace, from the gate to that instruction and no longer: what it executes next may be a program with privileges. A program that the kernel gives privileges of its own when
 //! it is executed would not get them while it is traced: such a one is not stopped, nor where the system does not allow
 //! it. Then the first look comes as soon as it can.
 
@@ -10,6 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use super::wait;
+use crate::bytes::ByteSize;
 
 /// `S_ISUID` and `S_ISGID`.
 const SET_ID: u32 = 0o6000;
@@ -33,29 +36,33 @@ impl ExecStop {
 
     /// Waits until the program is executed and calls `look` before its first instruction. Does not where the child ended
     /// or was stopped by a signal before that.
-    pub(super) fn look(self, look: impl FnOnce()) {
+    ///
+    /// Tells what the program seems to have had by then (`ru_maxrss`): all of it is what the child had before.
+    pub(super) fn look(self, look: impl FnOnce()) -> Option<ByteSize> {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         // Its end is left to be seen by the one who started it.
         let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
         // SAFETY: the call writes to the structure, whose size it knows.
         while unsafe { libc::waitid(libc::P_PID, self.pid.cast_unsigned(), info.as_mut_ptr(), flags) } != 0 {
             if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-                return;
+                return None;
             }
         }
         // SAFETY: the call has succeeded and has written the fields of a child's state; before, all were zeros.
         let (code, status) = unsafe { (info.assume_init_ref().si_code, info.assume_init_ref().si_status()) };
         if code != libc::CLD_TRAPPED {
-            return;
+            return None;
         }
         let event = status >> EVENT_SHIFT;
-        if event == libc::PTRACE_EVENT_EXEC {
+        let inherited = (event == libc::PTRACE_EVENT_EXEC).then(|| {
             look();
-        }
+            wait::kept_of_stopped(self.pid.cast_unsigned()).ok().map(|line| line.largest)
+        });
         // A stop that is no event's is that of a signal, which it is to get.
         let signal = if event == 0 { libc::c_long::from(status) } else { 0 };
         // SAFETY: for PTRACE_DETACH the address is ignored and the data are a signal's number; no memory is touched.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, signal) };
+        inherited.flatten()
     }
 }
 

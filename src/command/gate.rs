@@ -10,6 +10,7 @@ use std::process::{Child, Command};
 
 use super::error::CommandError;
 use super::exec_stop::{self, ExecStop};
+use crate::bytes::ByteSize;
 
 /// What is asked of the child before it executes its program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,7 +20,8 @@ pub(super) struct Birth {
 }
 
 /// Starts `command`; `prepare` is called with the id of the child, which then waits to execute its program, and `look`
-/// before its first instruction or, where the system does not allow that, as soon as it can be.
+/// before its first instruction or, where the system does not allow that, as soon as it can be. The last of what it gives
+/// is what the program seemed to have had at its first instruction, where it was stopped there.
 ///
 /// # Errors
 /// [`CommandError::Start`] where the program cannot be executed; what `prepare` refuses, before anything of the program
@@ -29,7 +31,7 @@ pub(super) fn start<T: Send>(
     birth: Birth,
     prepare: impl FnOnce(u32) -> Result<T, CommandError> + Send,
     look: impl Fn(&T) + Send,
-) -> Result<(Child, T), CommandError> {
+) -> Result<(Child, T, Option<ByteSize>), CommandError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let system = |what| {
         let program = program.clone();
@@ -53,7 +55,7 @@ pub(super) fn start<T: Send>(
         drop(theirs);
         let prepared = keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (child, prepared) {
-            (Ok(child), Ok(Some(prepared))) => Ok((child, prepared)),
+            (Ok(child), Ok(Some((prepared, inherited)))) => Ok((child, prepared, inherited)),
             (_, Err(error)) => Err(error),
             (Err(source), Ok(_)) => Err(CommandError::Start { program: program.clone(), source }),
             // It never asked to be let through, and runs all the same.
@@ -78,7 +80,7 @@ fn keep<T>(
     prepare: impl FnOnce(u32) -> Result<T, CommandError>,
     look: impl Fn(&T),
     refused: impl FnOnce(io::Error) -> CommandError,
-) -> Result<Option<T>, CommandError> {
+) -> Result<Option<(T, Option<ByteSize>)>, CommandError> {
     let mut pid = [0; 4];
     if gate.read_exact(&mut pid).is_err() {
         return Ok(None);
@@ -87,11 +89,14 @@ fn keep<T>(
     let prepared = prepare(pid).and_then(|prepared| {
         let stop = may_stop.then(|| ExecStop::of(pid)).flatten();
         gate.write_all(&[1]).map_err(refused)?;
-        match stop {
+        let inherited = match stop {
             Some(stop) => stop.look(|| look(&prepared)),
-            None => look(&prepared),
-        }
-        Ok(prepared)
+            None => {
+                look(&prepared);
+                None
+            }
+        };
+        Ok((prepared, inherited))
     });
     if prepared.is_err() {
         // Told so, the child gives up.

@@ -9,7 +9,7 @@ use super::enforcement::{Guard, make_group};
 use super::error::CommandError;
 use super::gate::{self, Birth};
 use super::oom::OomWatch;
-use super::running::Running;
+use super::running::{Inherited, Running};
 use crate::ceiling::Ceilings;
 use crate::meter::{Meter, MeterOptions, ProcessMemory, SwapScope};
 
@@ -186,7 +186,7 @@ impl Metered {
         let group = group.as_ref();
         let prepare = |pid| {
             // What it would seem to have had even if its program took nothing.
-            let inherited = ProcessMemory::read(pid)?.peak_rss;
+            let at_gate = ProcessMemory::read(pid)?.peak_rss;
             let oom = OomWatch::begin(pid, group);
             if let Some(group) = group {
                 group.add(pid)?;
@@ -198,11 +198,11 @@ impl Metered {
             if let Some(phase) = &phase {
                 meter.phase(phase);
             }
-            Ok((meter, inherited, oom))
+            Ok((meter, at_gate, oom))
         };
         let began = Instant::now();
         let subreaper = options.adopts;
-        let (mut child, (meter, inherited, oom)) =
+        let (mut child, (meter, at_gate, oom), at_exec) =
             gate::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
         let pidfd = match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
@@ -218,7 +218,7 @@ impl Metered {
             child,
             pidfd,
             meter,
-            inherited,
+            inherited: Inherited { at_gate, at_exec },
             began,
             deadline,
             ceilings,

@@ -14,11 +14,28 @@ use super::oom::OomWatch;
 use super::{tree, wait};
 use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
-use crate::meter::{CpuTime, Meter, PhaseReadings, ProcessId};
+use crate::meter::{CpuTime, EndMark, Meter, PhaseReadings, ProcessId};
 
-/// A mark that is above the inherited one by less than this may be the inherited one: between the gate and its program
-/// the child touches some pages more.
+/// Between the gate and its program the child touches some pages more, at most about so much.
 const INHERITED_MARGIN: ByteSize = ByteSize::new(MIB / 2);
+
+/// What the process had before it executed its program, of which its mark at the end still tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inherited {
+    /// Its high-water mark at the gate.
+    pub(super) at_gate: Option<ByteSize>,
+    /// The same at the first instruction of its program, where it was stopped there.
+    pub(super) at_exec: Option<ByteSize>,
+}
+
+impl Inherited {
+    /// What the mark at the end says of the program: its peak where it is above all that was inherited, else no more than
+    /// that its peak is no larger.
+    fn end_mark(self, mark: ByteSize) -> EndMark {
+        let most = self.at_exec.or(self.at_gate.map(|mark| mark + INHERITED_MARGIN));
+        if most.is_some_and(|most| mark > most) { EndMark::Peak(mark) } else { EndMark::AtMost(mark) }
+    }
+}
 
 /// A command that runs under the meter. Dropped, it is killed with its whole tree.
 #[derive(Debug)]
@@ -27,8 +44,7 @@ pub struct Running {
     pub(super) child: Child,
     pub(super) pidfd: OwnedFd,
     pub(super) meter: Meter,
-    /// The high-water mark that the process had before it executed its program.
-    pub(super) inherited: Option<ByteSize>,
+    pub(super) inherited: Inherited,
     pub(super) began: Instant,
     pub(super) deadline: Option<(Duration, Instant)>,
     pub(super) ceilings: Ceilings,
@@ -195,8 +211,7 @@ impl Running {
         while self.step(&[])? != Step::Over {}
         // The mark is kept until the process is reaped.
         let kept = wait::kept_of(self.pid()).ok();
-        let own = |mark: &ByteSize| self.inherited.is_some_and(|inherited| *mark > inherited + INHERITED_MARGIN);
-        self.meter.observe_end(kept.map(|line| line.largest).filter(own));
+        self.meter.observe_end(kept.map(|line| self.inherited.end_mark(line.largest)));
         let to_the_end = self.phases.is_none();
         let mut phases = self.phases.take().unwrap_or_else(|| self.meter.finish());
         let wall = self.began.elapsed();

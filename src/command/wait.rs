@@ -23,9 +23,21 @@ pub(super) struct Line {
 /// # Errors
 /// The system's, where `pid` is no child of this process that has ended.
 pub(super) fn kept_of(pid: u32) -> io::Result<Line> {
+    line_of(pid, libc::WEXITED)
+}
+
+/// The same of a child that is stopped, and stays so.
+///
+/// # Errors
+/// The system's, where `pid` is no child of this process that is stopped.
+pub(super) fn kept_of_stopped(pid: u32) -> io::Result<Line> {
+    line_of(pid, libc::WSTOPPED)
+}
+
+fn line_of(pid: u32, state: libc::c_int) -> io::Result<Line> {
     let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    let flags = state | libc::WNOWAIT | libc::WNOHANG;
     // SAFETY: the system call writes to the two structures, which are of the size that it expects, and takes integers
     // beside them. It is called by number as only then it has its fifth argument.
     let result =
@@ -38,7 +50,7 @@ pub(super) fn kept_of(pid: u32) -> io::Result<Line> {
     if unsafe { info.assume_init_ref().si_pid() } == 0 {
         return Err(io::ErrorKind::WouldBlock.into());
     }
-    // SAFETY: the child has ended, so that the call has written the whole structure.
+    // SAFETY: the child is in that state, so that the call has written the whole structure.
     let usage = unsafe { usage.assume_init() };
     Ok(Line::of(&usage))
 }

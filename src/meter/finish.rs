@@ -69,6 +69,8 @@ impl Phase {
                 }
             }
         }
+        let is_exact = readings.get(&Metric::PeakRss).is_none_or(|peak| peak.source == Source::Exact);
+        let peak_rss_at_most = self.bound.filter(|_| alone && !is_exact);
         let process_count = Some(process_count(&self.beginning, &ending, alone));
         PhaseReadings {
             wall_ns: self.nanoseconds_to(ending.at),
@@ -84,6 +86,7 @@ impl Phase {
                 .mappings
                 .zip(self.mappings_at_peak)
                 .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
+            peak_rss_at_most,
             process_count,
             processes,
             timeline: self.timeline.into_points(),
@@ -124,10 +127,7 @@ impl Phase {
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
                 let reading = read(peak()?, self.taken(self.gpu_passes));
-                match self.baseline.first.devices {
-                    Some(_) => Reading { counter: DEVICES.to_owned(), ..reading },
-                    None => reading,
-                }
+                if self.of_all_programs { Reading { counter: DEVICES.to_owned(), ..reading } } else { reading }
             }
             _ => read(peak()?, sampled),
         })
@@ -203,7 +203,7 @@ mod tests {
         ended_phase(swap, passes, swap_used, faults, None)
     }
 
-    /// The same; the process 1 is the root and has ended, with a mark of so many MiB.
+    /// The same; the process 1 is the root and has ended, with a mark of so many MiB, else with at most 90.
     fn ended_phase(
         swap: u64,
         passes: &[&[(u32, u64)]],
@@ -260,6 +260,7 @@ mod tests {
         if let Some(mark) = mark {
             phase.record_end(ProcessId { pid: 1, start_ticks: 1 }, "sh", ByteSize::mib(mark));
         }
+        phase.record_bound(ByteSize::mib(mark.unwrap_or(90)));
         phase.finish(Ending {
             at: began + INTERVAL * passes.len() as u32,
             counters: Counters::default(),
@@ -304,6 +305,18 @@ mod tests {
         assert_eq!(peak(&[&[(1, 10)], &[]], 5, 90), least);
         assert_eq!(peak(&[&[(1, 10), (2, 20)], &[]], 0, 90), least);
         assert_eq!(peak(&[&[(1, 10), (2, 100)], &[]], 0, 90).0, 110);
+    }
+
+    #[test]
+    fn what_a_root_alone_had_at_most_is_told_where_its_peak_is_not_known() {
+        let bounded = |processes: &[(u32, u64)], mark| {
+            let readings = ended_phase(0, &[processes, &[], &[]], &[], 0, mark);
+            (readings.readings[&Metric::PeakRss].source == Source::Exact, readings.peak_rss_at_most)
+        };
+        assert_eq!(bounded(&[(1, 10)], None), (false, Some(ByteSize::mib(90))));
+        assert_eq!(bounded(&[(1, 10)], Some(90)), (true, None));
+        // Beside another, both together may have had more.
+        assert_eq!(bounded(&[(1, 10), (2, 10)], None), (false, None));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::pass::{Figure, NOT_ASKED_FOR, Pass, ProcessSample, Start};
 use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
-use super::reading::{MemorySplit, PhaseReadings, Source};
+use super::reading::{EndMark, MemorySplit, PhaseReadings, Source};
 use super::smaps::{SmapsPass, SmapsReader};
 use super::throttle::{Throttle, thread_time};
 use super::tree::{Node, Tree};
@@ -243,8 +243,8 @@ impl Gatherer {
         }
     }
 
-    /// The root has ended and waits to be reaped; no process of its line has had more than `mark`, where that is known.
-    pub(crate) fn observe_end(&mut self, mark: Option<ByteSize>) {
+    /// The root has ended and waits to be reaped; the kernel keeps `mark` of its line, where that is known.
+    pub(crate) fn observe_end(&mut self, mark: Option<EndMark>) {
         self.usage.observe_exit(&self.tree, self.root);
         let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
         // A mark that an earlier phase may have set, be it by a child that was reaped in it, tells nothing of this one.
@@ -258,8 +258,10 @@ impl Gatherer {
                 .filter(|process| process.pid == self.root)
                 .all(|process| process.peak_rss.source != Source::LowerBound && process.peak_rss.bytes < *mark)
         };
-        if let Some(mark) = mark.filter(of_this_phase)
-            && let Some(phase) = &mut self.phase
+        let (Some(mark), Some(phase)) = (mark, &mut self.phase) else { return };
+        phase.record_bound(mark.bytes());
+        if let EndMark::Peak(mark) = mark
+            && of_this_phase(&mark)
         {
             let name = self.names.get(&root.id).unwrap_or(&root.name);
             phase.record_end(root.id, name, mark);

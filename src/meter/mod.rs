@@ -77,7 +77,8 @@ pub(crate) use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;
 pub use process::{ProcessId, ProcessMemory};
 pub use reading::{
-    MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint, worst_reading,
+    EndMark, MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint,
+    worst_reading,
 };
 pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;

@@ -27,6 +27,25 @@ pub enum Source {
     LowerBound,
 }
 
+/// What the kernel keeps of a process that has ended until it is reaped: its mark, and that of the children it reaped
+/// (`ru_maxrss`), in which is also what it had before it executed its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndMark {
+    /// It is above what it had before: its program's own.
+    Peak(ByteSize),
+    /// It may be of before: its program had no more.
+    AtMost(ByteSize),
+}
+
+impl EndMark {
+    /// What no process of the line has had more than.
+    pub(crate) const fn bytes(self) -> ByteSize {
+        match self {
+            Self::Peak(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
+}
+
 /// One figure of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
@@ -161,6 +180,10 @@ pub struct PhaseReadings {
     /// The mappings that grew most, what grew most first: at most 16, and only where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<MappingGrowth>,
+    /// What `peak_rss` cannot have been more than, where it is less than exact and this is known: of one process alone that
+    /// was over before it was read again, and that is smaller than what it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rss_at_most: Option<ByteSize>,
     /// How many processes of the tree lived in the phase; absent where that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_count: Option<ProcessCount>,

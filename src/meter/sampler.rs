@@ -11,10 +11,9 @@ use super::gather::Gatherer;
 use super::glance::Viewer;
 use super::options::MeterOptions;
 use super::process::ProcessId;
-use super::reading::PhaseReadings;
+use super::reading::{EndMark, PhaseReadings};
 use super::watch::Breach;
 use crate::alloc::uncounted;
-use crate::bytes::ByteSize;
 
 /// Its buffers are on the heap but for one page; the rest is room for formatting an error.
 const STACK: usize = 256 << 10;
@@ -119,11 +118,10 @@ impl Meter {
         self.shared.lock().observe_exit(pid);
     }
 
-    /// To be called once the root has ended and before it is reaped. `largest` is the largest resident set of any process
-    /// of its line, where that is known (`ru_maxrss`, where that is above what it inherited): the peak of a root that was
-    /// alone is exact then.
-    pub fn observe_end(&self, largest: Option<ByteSize>) {
-        self.shared.lock().observe_end(largest);
+    /// To be called once the root has ended and before it is reaped. `mark` is what the kernel keeps of it until then,
+    /// where that is known: the peak of a root that was alone is exact then, or has a bound.
+    pub fn observe_end(&self, mark: Option<EndMark>) {
+        self.shared.lock().observe_end(mark);
     }
 
     /// The processes of the tree that have not ended.

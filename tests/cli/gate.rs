@@ -91,6 +91,11 @@ fn a_folder_of_baselines_is_made_committed_and_read_from_a_commit() {
         let (code, out, err) = gate(dir.path(), &["after.json", "--baseline", source]);
         assert!(code == 0 && out.contains(&format!("against {source}")), "{out}{err}");
     }
+    // From a folder below, as git's own paths are.
+    let below = dir.path().join("crates/load");
+    fs::create_dir_all(&below).unwrap();
+    let (code, out, err) = gate(&below, &["../../after.json", "--baseline", "git:main:perf"]);
+    assert!(code == 0 && out.contains("against git:main:perf"), "{out}{err}");
     let (code, out, _) = gate(dir.path(), &["after.json", "--baseline", "git:main"]);
     assert!(code == 3 && out.contains("it has no baseline in git:main:plimsoll-baselines"), "{out}");
     let (code, _, err) = gate(dir.path(), &["after.json", "--baseline", "git:nowhere"]);

@@ -92,6 +92,30 @@ fn a_step_is_found_at_its_commit_and_the_latest_is_a_baseline() {
 }
 
 #[test]
+fn a_commit_that_is_named_is_in_its_own_place_whichever_is_checked_out() {
+    let dir = scene();
+    for (at, title) in ["first", "second", "third"].into_iter().enumerate() {
+        let date = format!("{} +0000", 1_700_000_000 + at * 100_000);
+        let mut git = Command::new("git");
+        git.current_dir(dir.path()).args(["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet"]);
+        git.args(["--allow-empty", "--message", title]).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let (code, _, err) = run(git.env("GIT_COMMITTER_DATE", &date).env("GIT_AUTHOR_DATE", date));
+        assert_eq!(code, 0, "{err}");
+    }
+    // Added out of order, two by names that git has for them, the last by one that it does not know.
+    for name in ["HEAD~1", "main", "HEAD~2", "nightly-7"] {
+        takes(dir.path(), 100, 0);
+        let (code, _, err) = history(dir.path(), &["add", "load.json", "--commit", name]);
+        assert!(code == 0 && err.contains(" of main"), "{err}");
+    }
+    let (_, out, err) = history(dir.path(), &["show", "--figure", "peak_rss", "--json"]);
+    let report: HistoryReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    let told: Vec<&str> = report.series[0].points.iter().map(|point| &*point.title).collect();
+    assert_eq!(told, ["first", "second", "third", ""]);
+    assert!(report.series[0].points[..3].iter().all(|point| point.commit.len() == 40), "{out}");
+}
+
+#[test]
 fn what_is_not_there_is_told_and_a_commit_can_be_removed() {
     let dir = scene();
     let (code, _, err) = history(dir.path(), &["show"]);

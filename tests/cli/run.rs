@@ -53,6 +53,16 @@ fn input_output_and_exit_code_are_the_commands_own() {
     assert!(aside.contains("the command exited with code 7"), "{aside}");
 }
 
+/// A program that is over before a second sample, and smaller than what it was forked from, has no mark of its own: what was
+/// read of it when it began is not its peak.
+#[test]
+fn a_ceiling_below_what_the_shortest_program_takes_never_holds() {
+    for _ in 0..5 {
+        let (code, _, report) = run(plimsoll().args(["run", "--peak-rss", "256KiB", "--", "true"]));
+        assert!(matches!(code, 1 | 3), "{report}");
+    }
+}
+
 #[test]
 fn a_signal_is_told_as_a_shell_tells_it() {
     let (code, _, report) = run(&mut shell(&[], "kill -SEGV $$"));

@@ -42,20 +42,10 @@ pub fn branch(history: &History, named: Option<&str>, settings: Option<&Settings
 fn add(arguments: &HistoryAdd, settings: Option<&Settings>) -> Result<u8, Failed> {
     let records = records::read(&arguments.records)?;
     let commit = match (&arguments.commit, &arguments.branch) {
-        (Some(id), Some(branch)) => {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-            let committed = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-            Commit { id: id.clone(), branch: branch.clone(), committed, title: String::new() }
-        }
-        (id, branch) => {
-            let head = Commit::current()?;
-            Commit {
-                id: id.clone().unwrap_or(head.id),
-                // A job of CI has no branch checked out, but its name at hand.
-                branch: branch.clone().unwrap_or(head.branch),
-                ..head
-            }
-        }
+        (Some(name), branch) => Commit::named(name, branch.as_deref())?,
+        (None, None) => Commit::current()?,
+        // A job of CI has no branch checked out, but its name at hand.
+        (None, Some(branch)) => Commit { branch: branch.clone(), ..Commit::current()? },
     };
     let path = file(&arguments.history, settings)?;
     let added = History::create(&path)?.add(&commit, &records)?;
@@ -72,7 +62,8 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
     let branch = branch(&history, arguments.branch.as_deref(), settings)?;
     let subjects = history.subjects(branch.as_deref())?;
     let Some(branch) = branch.filter(|_| !subjects.is_empty()) else {
-        super::report_message(&format!("the history {} has no record of that branch", path.display()));
+        let which = arguments.branch.as_ref().map_or_else(String::new, |branch| format!(" of the branch {branch}"));
+        super::report_message(&format!("the history {} has no record{which}", path.display()));
         return Ok(NOTHING);
     };
     let all = subjects.iter().map(|(subject, _)| subject);

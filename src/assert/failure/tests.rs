@@ -72,6 +72,7 @@ fn phases() -> Vec<PhaseReadings> {
                 mapping("/captures/embedding/entry_000000.pt", MappingKind::File, 0, 4),
                 mapping("/usr/lib/libc.so.6", MappingKind::File, 2, 2),
             ],
+            peak_rss_at_most: None,
             process_count: None,
             processes: vec![process(anon_peak + 12)],
             timeline: rss

@@ -12,7 +12,7 @@ use crate::assert::failure::{Failure, failure};
 use crate::assert::keep::keep_record;
 use crate::ceiling::{self, CeilingStatus, CeilingVerdict, Ceilings};
 use crate::command::{EndCause, Ended};
-use crate::meter::{Activity, Metric, PhaseReadings, Reading, Source};
+use crate::meter::{Metric, PhaseReadings, Reading, Source};
 use crate::record::{ProcessPolicy, ProcessRun, RunState, Semantics, TestSemantics, Verdict, VerdictStatus, exit_code};
 use crate::timing::nanoseconds;
 
@@ -219,18 +219,5 @@ pub(super) fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
             }
         }
     }
-    PhaseReadings {
-        phase: "test".to_owned(),
-        wall_ns: 0,
-        readings,
-        unavailable,
-        process_count: None,
-        processes: Vec::new(),
-        timeline: Vec::new(),
-        at_start: None,
-        at_peak: None,
-        at_end: None,
-        activity: Activity::default(),
-        mappings: Vec::new(),
-    }
+    PhaseReadings { phase: "test".to_owned(), readings, unavailable, ..PhaseReadings::default() }
 }

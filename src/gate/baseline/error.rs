@@ -61,10 +61,20 @@ pub enum BaselineError {
         /// What it said.
         message: String,
     },
+    /// There is no repository for the revision to be in.
+    #[error(
+        "there is no repository of git here in which {revision} could be: run this in one, or name a file or a folder \
+         for the baseline"
+    )]
+    NoRepository {
+        /// The revision.
+        revision: String,
+    },
     /// The revision is not in the repository.
     #[error(
-        "{revision} is no commit of this repository ({message}); fetch it first: a shallow clone of CI has one commit \
-         (`git fetch origin {revision}`, or fetch-depth: 0)"
+        "{revision} is no commit of this repository ({message}); check its name, or fetch it: a shallow clone of CI has \
+         one commit ({})",
+        fetch(revision)
     )]
     UnknownRevision {
         /// The revision.
@@ -88,4 +98,35 @@ pub enum BaselineError {
         /// That of the second.
         second: String,
     },
+}
+
+/// How a revision comes into a clone: a branch of the remote by its own name, what hangs on another commit with all.
+fn fetch(revision: &str) -> String {
+    let name = revision.strip_prefix("origin/").unwrap_or(revision);
+    let alone =
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.'));
+    // Of what is fetched by name the clone has no branch, but for those of the remote that are told where to go.
+    match (alone && name != "HEAD", name == revision) {
+        (true, true) => format!("`git fetch origin {name}:{name}`, or fetch-depth: 0"),
+        (true, false) => format!("`git fetch origin {name}:refs/remotes/origin/{name}`, or fetch-depth: 0"),
+        (false, _) => "`git fetch --unshallow`, or fetch-depth: 0".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_that_is_missing_is_told_how_to_fetch_it() {
+        for (revision, how) in [
+            ("main", "`git fetch origin main:main`"),
+            ("origin/release/1.2", "`git fetch origin release/1.2:refs/remotes/origin/release/1.2`"),
+            ("HEAD~2", "`git fetch --unshallow`"),
+            ("HEAD", "`git fetch --unshallow`"),
+            ("v1.2^{commit}", "`git fetch --unshallow`"),
+        ] {
+            assert_eq!(fetch(revision), format!("{how}, or fetch-depth: 0"));
+        }
+    }
 }

@@ -8,16 +8,22 @@ use super::error::BaselineError;
 use super::folder::MOST;
 use crate::record::{MAX_RECORD, Record, RecordError};
 
-/// The records at `path` in `revision`, in the order of their names; none where nothing is there.
+/// The records at `path` in `revision`, in the order of their names; none where nothing is there. The path is one from the
+/// working directory, as all that are written for this program, else from the root of the repository, as git's own.
 pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
     let commit = commit(revision)?;
     let text = path.to_string_lossy();
     let text = text.trim_end_matches('/');
-    let mut entries = list(revision, &commit, text)?;
+    let mut from = From::Here;
+    let mut entries = list(revision, &commit, from, text)?;
+    if entries.is_empty() {
+        from = From::Root;
+        entries = list(revision, &commit, from, text)?;
+    }
     if let [entry] = &entries[..]
         && entry.is_folder
     {
-        entries = list(revision, &commit, &format!("{text}/"))?;
+        entries = list(revision, &commit, from, &format!("{text}/"))?;
         entries.retain(|entry| entry.name.ends_with(".json"));
     }
     entries.retain(|entry| !entry.is_folder);
@@ -33,19 +39,38 @@ pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>,
     entries.into_iter().map(read).collect()
 }
 
-/// The commit that is checked out, when it was made in seconds since 1970, the first line of its message, and its branch.
+/// What git tells of `revision`: the commit, when it was made in seconds since 1970, and the first line of its message.
 #[cfg(feature = "history")]
-pub(in crate::gate) fn head() -> Result<(String, i64, String, String), BaselineError> {
-    let output = git("HEAD", &["log", "-1", "--format=%H%x00%ct%x00%s", "HEAD"])?;
+pub(in crate::gate) fn told(revision: &str) -> Result<(String, i64, String), BaselineError> {
+    let name = format!("{revision}^{{commit}}");
+    let output = git(revision, &["log", "-1", "--format=%H%x00%ct%x00%s", "--end-of-options", &name, "--"])?;
     let text = String::from_utf8_lossy(&output.out);
     let mut parts = text.trim_end_matches('\n').split('\0');
     let (Some(id), Some(time), Some(title)) = (parts.next(), parts.next(), parts.next()) else {
         let what = "tell the commit; name it with --commit and --branch".to_owned();
         return Err(BaselineError::Git { what, message: output.said() });
     };
-    let branch = git("HEAD", &["rev-parse", "--abbrev-ref", "HEAD"])?;
-    let branch = String::from_utf8_lossy(&branch.out).trim().to_owned();
-    Ok((id.to_owned(), time.parse().unwrap_or_default(), title.to_owned(), branch))
+    Ok((id.to_owned(), time.parse().unwrap_or_default(), title.to_owned()))
+}
+
+/// The branch that is checked out.
+#[cfg(feature = "history")]
+pub(in crate::gate) fn branch() -> Result<String, BaselineError> {
+    let output = git("HEAD", &["rev-parse", "--abbrev-ref", "HEAD"])?;
+    if !output.success {
+        let what = "tell the branch; name it with --branch".to_owned();
+        return Err(BaselineError::Git { what, message: output.said() });
+    }
+    Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
+}
+
+/// Where a path begins.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// In the working directory.
+    Here,
+    /// At the root of the repository.
+    Root,
 }
 
 /// A file or a folder of a tree.
@@ -61,14 +86,23 @@ fn commit(revision: &str) -> Result<String, BaselineError> {
     let name = format!("{revision}^{{commit}}");
     let output = git(revision, &["rev-parse", "--verify", "--end-of-options", &name])?;
     if !output.success {
-        return Err(BaselineError::UnknownRevision { revision: revision.to_owned(), message: output.said() });
+        let message = output.said();
+        if message.contains("not a git repository") {
+            return Err(BaselineError::NoRepository { revision: revision.to_owned() });
+        }
+        return Err(BaselineError::UnknownRevision { revision: revision.to_owned(), message });
     }
     Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
 }
 
 /// What `commit` has at `path`: the entry itself, and of a folder that ends in `/` what is in it.
-fn list(revision: &str, commit: &str, path: &str) -> Result<Vec<Entry>, BaselineError> {
-    let output = git(revision, &["--literal-pathspecs", "ls-tree", "-z", commit, "--", path])?;
+fn list(revision: &str, commit: &str, from: From, path: &str) -> Result<Vec<Entry>, BaselineError> {
+    let from: &[&str] = match from {
+        From::Here => &[],
+        From::Root => &["--full-tree"],
+    };
+    let arguments = [&["--literal-pathspecs", "ls-tree", "-z"], from, &[commit, "--", path]].concat();
+    let output = git(revision, &arguments)?;
     if !output.success {
         let what = format!("list {path} of {revision}");
         return Err(BaselineError::Git { what, message: output.said() });

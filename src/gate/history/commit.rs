@@ -1,5 +1,7 @@
 //! [`Commit`]: what a history is in the order of.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use super::error::HistoryError;
 use crate::gate::baseline::git;
 
@@ -22,7 +24,21 @@ impl Commit {
     /// # Errors
     /// [`HistoryError::Commit`] where it is in no repository, or the repository has no commit.
     pub fn current() -> Result<Self, HistoryError> {
-        let (id, committed, title, branch) = git::head()?;
+        let (id, committed, title) = git::told("HEAD")?;
+        Ok(Self { id, branch: git::branch()?, committed, title })
+    }
+
+    /// The one that is called `name`, of `branch` or the one that is checked out: as git knows it, else of this moment, for
+    /// work is also ordered by other names than git's.
+    ///
+    /// # Errors
+    /// [`HistoryError::Commit`] where there is neither a branch that is named nor one that is checked out.
+    pub fn named(name: &str, branch: Option<&str>) -> Result<Self, HistoryError> {
+        let (id, committed, title) = git::told(name).unwrap_or_else(|_| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            (name.to_owned(), i64::try_from(now.as_secs()).unwrap_or(i64::MAX), String::new())
+        });
+        let branch = branch.map_or_else(git::branch, |branch| Ok(branch.to_owned()))?;
         Ok(Self { id, branch, committed, title })
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
+
 use crate::gate::BaselineError;
 use crate::record::RecordError;
 
@@ -16,7 +18,7 @@ pub enum HistoryError {
         path: PathBuf,
     },
     /// SQLite refuses.
-    #[error("cannot {what} the history {}: {source}", path.display())]
+    #[error("cannot {what} the history {}: {}", path.display(), said(source))]
     Sqlite {
         /// What was to be done.
         what: &'static str,
@@ -51,4 +53,23 @@ pub enum HistoryError {
     /// A record is none.
     #[error(transparent)]
     Record(#[from] RecordError),
+}
+
+/// What SQLite said, once, and what to do where that is known.
+fn said(error: &rusqlite::Error) -> String {
+    let rusqlite::Error::SqliteFailure(code, message) = error else { return error.to_string() };
+    // Its words and those of its code are mostly the same.
+    let message = message.clone().unwrap_or_else(|| code.to_string());
+    let remedy = match code.code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            "another program has held it for 30 s: try again when it is done"
+        }
+        ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+            "make it and its folder writable, or name another file with --history"
+        }
+        ErrorCode::DatabaseCorrupt => "take a copy of it from before, or name another file with --history",
+        ErrorCode::DiskFull => "make room on its disk",
+        _ => return message,
+    };
+    format!("{message}; {remedy}")
 }

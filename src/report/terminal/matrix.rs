@@ -33,10 +33,10 @@ fn table(matrix: &Matrix, screen: &Screen) -> String {
     let rows: Vec<Vec<Cell>> = matrix.rows.iter().map(|row| cells(matrix, row, &figures, &screen.palette)).collect();
     let mut columns = vec![Column::new("configuration", Align::Left, 0)];
     for (at, figure) in figures.iter().enumerate() {
-        columns.push(Column::new(figure.title(), Align::Right, at as u8 / 3));
-        columns.push(Column::new("", Align::Right, 2 + at as u8));
+        columns.push(Column::new(figure.title(), Align::Right, 1 + at as u8 / 3));
+        columns.push(Column::new("", Align::Right, 3 + at as u8));
     }
-    columns.push(Column::new("runs", Align::Right, 12));
+    columns.push(Column::new("runs", Align::Right, 13));
     if !matrix.gate.is_empty() {
         columns.push(Column::new("gate", Align::Left, 0));
     }
@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn nemo_rl_2003_s_table() {
-        for (name, width) in [("terminal_matrix_nemo_rl_2003", 140), ("terminal_matrix_narrow", 80)] {
+        for (name, width) in
+            [("terminal_matrix_nemo_rl_2003", 140), ("terminal_matrix_narrow", 80), ("terminal_matrix_telephone", 40)]
+        {
             assert_snapshot(name, &matrix(&sample::nemo_rl_2003(), &Screen::new(width, Palette::plain())));
         }
     }

@@ -100,6 +100,11 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     let sources: Vec<Source> = phases.iter().flat_map(sources_of).collect();
     let mut text = String::new();
     text.extend(marks(&sources).map(|notes| labelled("", palette.dim, &notes, 0, screen)));
+    for (phase, most) in phases.iter().filter_map(|phase| Some((phase, phase.peak_rss_at_most?))) {
+        let words =
+            format!("peak RSS in {} was at most {most}: it was over before it could be read again", phase.phase);
+        text.push_str(&labelled("", palette.dim, &words, 0, screen));
+    }
     for (metric, title, _) in shown(phases) {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for phase in phases {

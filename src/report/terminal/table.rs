@@ -7,6 +7,9 @@ use anstyle::Style;
 use super::style::Screen;
 use super::text::{cut, cut_start, styled, width};
 
+/// What is left of a column that has to give way.
+const NARROWEST: usize = 4;
+
 /// The gap between two columns.
 const GAP: &str = "  ";
 
@@ -99,6 +102,7 @@ impl Table {
             let candidates = columns.iter().enumerate().filter(|(at, column)| shown[*at] && column.expendable > 0);
             let Some((at, _)) = candidates.max_by_key(|(_, column)| column.expendable) else {
                 columns[0].width -= spare;
+                squeeze(&mut columns, &shown, over - spare);
                 break;
             };
             shown[at] = false;
@@ -142,6 +146,15 @@ impl Table {
     }
 }
 
+/// Takes `over` from the columns that are shown, always from the widest, of which none becomes narrower than a few letters.
+fn squeeze(columns: &mut [Column], shown: &[bool], over: usize) {
+    for _ in 0..over {
+        let widths = columns.iter_mut().zip(shown).filter(|(_, shown)| **shown).map(|(column, _)| &mut column.width);
+        let Some(widest) = widths.max().filter(|width| **width > NARROWEST) else { return };
+        *widest -= 1;
+    }
+}
+
 /// The titles and `rows` of a table whose columns are as wide as what stands in them.
 pub(crate) fn fitted<C: Into<Column>>(
     columns: impl IntoIterator<Item = C>,
@@ -179,6 +192,17 @@ mod tests {
         first.fit(name);
         let rest = (0..columns).map(|i| Column { width: 10, ..Column::new("figure", Align::Right, i as u8) });
         Table::new([first].into_iter().chain(rest).collect(), 2, Screen::new(60, Palette::plain()))
+    }
+
+    #[test]
+    fn columns_that_have_to_stay_are_cut_where_they_do_not_fit() {
+        let columns = ["a", "figure", "reading"].map(|title| Column::new(title, Align::Left, 0));
+        let rows =
+            [vec![Cell::plain("a name of many characters"), Cell::plain("12.34 MiB"), Cell::plain("word ".repeat(9))]];
+        assert_eq!(
+            fitted(columns, &rows, &Screen::new(40, Palette::plain())),
+            " a         figure     reading\n ───────────────────────────────────────\n …racters  12.34 MiB  word word word wo…\n"
+        );
     }
 
     #[test]
