@@ -221,6 +221,7 @@ if [ -n "${PLIMSOLL_GPU_KERNELS:-}" ] || command -v nvcc >/dev/null; then
     adversary beside late-write profile
     adversary faults device-fault
     adversary mutates mutated-input
+    adversary keeps stale-output profile
     adversary nothing mismatch
     expect leaks 0 on_device validate small "lib:$kernels/device.so:leaks" leaks
     holds leaks leaks.json 'd["results"]["entries"][-1]["validation"]["device"]["growth"] >= 10 << 20' \
@@ -277,6 +278,9 @@ if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
     kernel=reads_past_the_table expect python-fault 1 in_python validate small python-fault
     holds "a fault in Python" python-fault.json '[(e["validation"].get("error") or {}).get("kind") for e in d["results"]["entries"]] == [None, "device-fault", None]' \
         'it fails its own entry, and the next is launched in another worker'
+    kernel=keeps expect python-keeps 1 in_python check large python-keeps
+    holds "a result kept in Python" python-keeps.json '(d["results"]["entries"][0]["profile"].get("error") or {}).get("kind") == "stale-output"' \
+        'it is right where it is validated, and stale once other values lie at the addresses that were timed'
     headers="$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')"
     if ! "$python" -c 'import triton' 2>/dev/null || ! command -v cc >/dev/null || ! [ -f "$headers/Python.h" ]; then
         left_out "a kernel in Triton: that needs triton, cc and $headers/Python.h"

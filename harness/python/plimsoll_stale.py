@@ -24,9 +24,9 @@ NAMED, ANYWHERE, ANYWHERE_BESIDE_NAMED = 240, 128, 16
 # The runs of a call, however many tensors it has, and the indices of each tensor that are looked at.
 MOST_RUNS = 1 << 9
 MOST_INDICES = 1 << 10
-# Outputs are compared in so many pieces at most, and so many elements at a time.
+# Outputs are compared in so many pieces at most, and so many elements at a time; fewer where they have to be gathered.
 PIECES = 1 << 20
-PART = 1 << 17
+PART, PART_COPIED = 1 << 20, 1 << 16
 # As many are enough to tell a part that was kept from one that came out the same by chance.
 ENOUGH = 64
 # How often a suspicion is to hold before it is told.
@@ -231,7 +231,8 @@ class Given:
         self.outputs = outputs
         self.leaves = outputs.write(output)
         counts = [math.prod(leaf["tensor"]["shape"]) if "tensor" in leaf else 1 for leaf in self.leaves]
-        self.piece = max(1, -(-sum(counts) // PIECES))
+        # A power of two, as the size of every element is.
+        self.piece = 1 << max(0, -(-sum(counts) // PIECES) - 1).bit_length()
         self.ends = list(itertools.accumulate(-(-count // self.piece) for count in counts))
 
     def differs(self, output):
@@ -250,17 +251,25 @@ class Given:
         return differs
 
     def compare(self, tensor, offset, differs):
-        size = tensor.element_size()
-        unit = min(size, max(BITS))
-        at = 0
-        for part in parts(tensor):
-            bits = part.resolve_conj().resolve_neg().contiguous().view(BITS[unit]).cpu()
-            place = offset + at * unit
-            before = torch.frombuffer(self.outputs.mapping, dtype=BITS[unit], offset=place, count=bits.numel())
-            if not torch.equal(bits, before):
-                found = (bits != before).nonzero().view(-1).add_(at)
-                differs[found.div_(self.piece * (size // unit), rounding_mode="floor")] = True
-            at += bits.numel()
+        step, at = self.piece * tensor.element_size(), 0
+        for part in parts(tensor, max(PART if tensor.is_contiguous() else PART_COPIED, self.piece)):
+            now = part.resolve_conj().resolve_neg().contiguous().view(torch.uint8).cpu()
+            before = torch.frombuffer(self.outputs.mapping, dtype=torch.uint8, offset=offset + at, count=now.numel())
+            whole = now.numel() // step * step if at % step == 0 else 0
+            if whole:
+                differs[at // step:(at + whole) // step] = other_pieces(now[:whole], before[:whole], step)
+            found = (now[whole:] != before[whole:]).nonzero().view(-1).add_(at + whole)
+            differs[found.div_(step, rounding_mode="floor")] = True
+            at += now.numel()
+
+
+def other_pieces(now, before, step):
+    """Of each `step` bytes, a power of two, whether they are others: in words, which is much faster than byte by byte."""
+    word = min(step, max(BITS))
+    differs = now.view(BITS[word]) != before.view(BITS[word])
+    while differs.numel() * step > now.numel():
+        differs = differs.view(BITS[min(8, differs.numel() * step // now.numel())]) != 0
+    return differs
 
 
 def is_alike(leaf, spec):
@@ -270,12 +279,12 @@ def is_alike(leaf, spec):
     return str(leaf.dtype).replace("torch.", "") == spec["dtype"] and list(leaf.shape) == spec["shape"]
 
 
-def parts(tensor):
+def parts(tensor, most):
     """The elements of a tensor in row-major order, some at a time, each time as a tensor of one dimension."""
-    if tensor.numel() <= PART or tensor.is_contiguous():
-        yield from tensor.reshape(-1).split(PART) if tensor.numel() else ()
+    if tensor.numel() <= most or tensor.is_contiguous():
+        yield from tensor.reshape(-1).split(most) if tensor.numel() else ()
         return
-    rows = max(1, PART * tensor.shape[0] // tensor.numel())
+    rows = max(1, most * tensor.shape[0] // tensor.numel())
     for at in range(0, tensor.shape[0], rows):
         piece = tensor[at:at + rows]
-        yield from parts(piece if rows > 1 else piece[0])
+        yield from parts(piece if rows > 1 else piece[0], most)

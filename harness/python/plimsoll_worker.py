@@ -219,6 +219,9 @@ class Worker:
 
     def launched(self, inputs):
         """The output of one launch, when all of it is done."""
+        if self.device:
+            # A kernel may read its arguments on a stream of its own, and what was written to them is to be there.
+            self.device.finish()
         try:
             output = self.kernel(*inputs.args)
             if self.device:

@@ -192,14 +192,13 @@ pub enum KernelError {
 
 /// What a kernel of a library raised; where it is about its arguments, which these were.
 fn raised_message(kernel: &str, code: i32, raised: Option<&Raised>, given: &[String], outputs: usize) -> String {
-    let Some(Raised { kind, message }) = raised else {
+    let Some(raised) = raised else {
         return format!(
             "{kernel} returned {code} and did not say why: it says so by TVMFFIErrorSetRaisedFromCStr before it returns"
         );
     };
-    let message = if message.is_empty() { kind.clone() } else { format!("{kind}: {message}") };
-    if kind != "TypeError" {
-        return message;
+    if raised.kind != "TypeError" {
+        return raised.to_string();
     }
-    format!("{message} (it was given {}, then {})", given.join(", "), counted(outputs, "output", "outputs"))
+    format!("{raised} (it was given {}, then {})", given.join(", "), counted(outputs, "output", "outputs"))
 }

@@ -127,10 +127,7 @@ impl Phase {
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
                 let reading = read(peak()?, self.taken(self.gpu_passes));
-                match self.baseline.first.devices {
-                    Some(_) => Reading { counter: DEVICES.to_owned(), ..reading },
-                    None => reading,
-                }
+                if self.of_all_programs { Reading { counter: DEVICES.to_owned(), ..reading } } else { reading }
             }
             _ => read(peak()?, sampled),
         })

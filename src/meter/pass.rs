@@ -39,8 +39,6 @@ pub(crate) struct Pass {
 pub(crate) struct Start {
     pub(crate) totals: Option<MemorySplit>,
     pub(crate) system: Option<SystemMemory>,
-    /// The memory in use on all GPUs, where it was read.
-    pub(crate) devices: Option<ByteSize>,
 }
 
 impl Start {
@@ -74,11 +72,7 @@ pub(crate) enum Figure<'a> {
 
 impl Pass {
     pub(crate) fn start(&self) -> Start {
-        let devices = match self.gpu {
-            GpuPass::Taken(GpuUse::Devices { bytes }) => Some(bytes),
-            _ => None,
-        };
-        Start { totals: self.totals, system: self.system.as_ref().ok().copied(), devices }
+        Start { totals: self.totals, system: self.system.as_ref().ok().copied() }
     }
 
     /// `baseline` is absent before the first phase.
@@ -113,7 +107,7 @@ impl Pass {
                 Ok(bytes) => Figure::Bytes(*bytes),
                 Err(reason) => Figure::Missing(reason),
             },
-            Metric::GpuPeak => self.gpu_peak(baseline),
+            Metric::GpuPeak => self.gpu_peak(),
             Metric::UnifiedPeak => self.unified_peak(baseline),
             Metric::PeakHeap | Metric::RetainedHeap => Figure::Missing(NO_ALLOCATOR),
             // What is left is known at the end alone.
@@ -135,18 +129,12 @@ impl Pass {
         }
     }
 
-    fn gpu_peak(&self, baseline: Option<&Baseline>) -> Figure<'_> {
+    fn gpu_peak(&self) -> Figure<'_> {
         match &self.gpu {
             GpuPass::NotTaken => Figure::NotTaken,
             GpuPass::Failed(reason) => Figure::Missing(reason),
-            GpuPass::Taken(GpuUse::Tree { bytes, .. }) => Figure::Bytes(*bytes),
+            GpuPass::Taken(GpuUse::Tree { bytes, .. } | GpuUse::Devices { bytes }) => Figure::Bytes(*bytes),
             GpuPass::Taken(GpuUse::Unified) => Figure::Missing(NO_MEMORY_OF_ITS_OWN),
-            // Without processes to tell apart, what was in use before was not the tree's.
-            GpuPass::Taken(GpuUse::Devices { bytes }) => match baseline.map(|baseline| baseline.first.devices) {
-                None => Figure::NotTaken,
-                Some(None) => Figure::Missing(NO_START_OF_DEVICES),
-                Some(Some(start)) => Figure::Bytes(bytes.saturating_sub(start)),
-            },
         }
     }
 
@@ -180,7 +168,6 @@ impl Pass {
 
 pub(crate) const NOT_ASKED_FOR: &str = "it was not asked for";
 pub(crate) const NO_START: &str = "no process of the tree ran when the count began";
-const NO_START_OF_DEVICES: &str = "the memory in use on GPUs was not read when the count began";
 const NO_MEMORY_OF_ITS_OWN: &str =
     "the GPU has no memory of its own and tells none of processes (N/A): unified_peak counts host and device together";
 const NOT_UNIFIED: &str = "the GPU has memory of its own, which gpu_peak counts";
@@ -214,6 +201,6 @@ pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
 }
 
 /// What `gpu_peak` is read from where the processes that a device lists cannot be told apart.
-pub(crate) const DEVICES: &str = "NVML: memory in use on all devices, less that when the first phase began; other \
+pub(crate) const DEVICES: &str = "NVML: memory in use on all devices, less that when the meter began; other \
                                   programs count, for the ids of processes are not those of the host here or a device \
                                   does not list their memory";

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::activity::Counters;
 use super::cgroup::CgroupMark;
-use super::gpu::GpuPass;
+use super::gpu::{GpuPass, GpuUse};
 use super::metric::Metric;
 use super::options::SwapScope;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
@@ -66,6 +66,8 @@ pub(crate) struct Phase {
     pub(super) at_end: Option<MemorySplit>,
     /// How often memory on GPUs was read.
     pub(super) gpu_passes: u64,
+    /// Whether memory on GPUs is what all programs hold.
+    pub(super) of_all_programs: bool,
     /// The largest resident set at which the mappings were read, and what they held.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
@@ -94,6 +96,7 @@ impl Phase {
             at_peak: None,
             at_end: None,
             gpu_passes: 0,
+            of_all_programs: false,
             mappings_at_peak: None,
             timeline: Timeline::new(interval),
             largest: Vec::new(),
@@ -194,6 +197,7 @@ impl Phase {
             self.record_mappings(pass.totals, mappings.as_ref());
         }
         self.gpu_passes += u64::from(matches!(pass.gpu, GpuPass::Taken(_)));
+        self.of_all_programs |= matches!(pass.gpu, GpuPass::Taken(GpuUse::Devices { .. }));
         if let Ok(system) = &pass.system {
             self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
         }

@@ -11,7 +11,10 @@ use build::libraries;
 
 /// Has `command` find the emulated driver, and keep a log of what is asked of it.
 pub fn on_emulation<'a>(scene: &Scene, command: &'a mut Command) -> &'a mut Command {
-    let _ = std::fs::remove_file(log_path(scene));
+    // What a command before held is free once it has ended.
+    for left in [log_path(scene), scene.path("nvml.txt")] {
+        let _ = std::fs::remove_file(left);
+    }
     command.env("LD_LIBRARY_PATH", libraries()).env("EMULATED_CUDA_LOG", log_path(scene));
     command.env("EMULATED_NVML_STATE", scene.path("nvml.txt"))
 }

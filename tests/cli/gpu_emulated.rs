@@ -5,6 +5,7 @@ use std::process::Command;
 
 use plimsoll::ByteSize;
 use plimsoll::gpu::PlaceKind;
+use plimsoll::meter::Metric;
 use plimsoll::record::{Failure, FailureKind, Record, VerdictStatus};
 
 use crate::emulation::{device_kernels, log, on_emulation};
@@ -275,6 +276,15 @@ fn the_peak_on_the_device_is_held_to_its_ceiling() {
         assert_eq!(verdict.status, status, "{verdict:?}");
         assert!(log(&scene, "stack").iter().all(|&bytes| bytes == 256), "the context takes little of it");
         assert!(!log(&scene, "stack").is_empty());
+    }
+    // A driver that does not let see processes: what all of them hold more than before the first worker was started.
+    for (limit, code) in [("1GiB", 0), ("8MiB", 1)] {
+        let mut check = command(&scene, "check", &library, "embedding");
+        check.env("EMULATED_NVML_PROCESSES", "4").env("EMULATED_CUDA_CONTEXT", "8388608");
+        let (found, record) = scene.run(check.args(["--gpu-peak", limit]));
+        assert_eq!(found, code, "{:#?}", record.verdicts);
+        let reading = record.phases.iter().find_map(|phase| phase.readings.get(&Metric::GpuPeak)).unwrap();
+        assert!(reading.counter.starts_with("NVML: memory in use on all devices, less"), "{}", reading.counter);
     }
     // Where no ceiling is asked for a kernel has the stack that it has anywhere.
     assert_eq!(scene.run(&mut command(&scene, "check", &library, "embedding")).0, 0);

@@ -85,6 +85,16 @@ fn a_result_that_is_kept_by_address_is_stale_on_a_capture_of_one_entry() {
 }
 
 #[test]
+fn a_result_that_is_kept_for_every_address_is_stale_on_a_capture_of_one_entry() {
+    let scene = scene(Dtype::BF16, reversed);
+    let library = built(&scene, "tests/kernels/library/kept.c");
+    let message = stale(&scene, &mut check(&scene, &library, "stops_at_60"));
+    assert!(message.contains("before it was timed its output had followed them"), "{message}");
+    let message = stale(&scene, &mut check(&scene, &library, "computes_once"));
+    assert!(message.contains("a launch after the timed ones does not match"), "{message}");
+}
+
+#[test]
 fn a_table_that_is_looked_up_by_address_is_stale_on_a_capture_of_one_entry() {
     let scene = Scene::new(1);
     let library = built(&scene, "tests/kernels/library/adversaries.c");

@@ -116,7 +116,7 @@ fn a_library_says_what_is_wrong_with_its_name_before_anything_runs() {
     };
     refused(
         &kernel(&several, ""),
-        &["several kernels", "out_of_memory, raises, silent, two_arguments", "lib:PATH:NAME"],
+        &["several kernels", "of_no_kind, out_of_memory, raises, silent, two_arguments", "lib:PATH:NAME"],
     );
     refused(&kernel(&several, "raise"), &["no kernel `raise`", "is `raises` meant?"]);
     refused(&kernel(&several, "plain"), &["a plain function of that name", "__tvm_ffi_"]);
@@ -138,6 +138,7 @@ fn what_a_kernel_raises_is_the_failure_of_the_entry() {
         (raised.kind, raised.message.as_str()),
         (FailureKind::Exception, "ValueError: no kernel for 8 arguments")
     );
+    assert_eq!(fails("of_no_kind").message, "no kernel of a kind");
     let silent = fails("silent");
     assert_eq!(silent.kind, FailureKind::Exception);
     assert!(silent.message.starts_with("silent returned 7 and did not say why"), "{}", silent.message);

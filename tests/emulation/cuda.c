@@ -8,6 +8,7 @@
  *     EMULATED_CUDA_INTEGRATED  1: host and device have one memory
  *     EMULATED_CUDA_DEVICES     how many there are [default: 1]
  *     EMULATED_CUDA_START       what cuInit gives [default: 0]
+ *     EMULATED_CUDA_CONTEXT     bytes that the context takes [default: 0]
  *     EMULATED_CUDA_NO_EVENT    1: the event of a whole context is refused
  *     EMULATED_CUDA_EXCLUSIVE   1: another process has the device to itself
  *     EMULATED_CUDA_LOG         a file to which a line is appended for each call that moves or holds memory
@@ -275,6 +276,10 @@ EXPORT int cuGetErrorString(int error, const char **text) {
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
   (void)device;
   if (number("EMULATED_CUDA_EXCLUSIVE", 0)) return UNAVAILABLE;
+  pthread_mutex_lock(&lock);
+  held += number("EMULATED_CUDA_CONTEXT", 0);
+  publish();
+  pthread_mutex_unlock(&lock);
   return *context = &standard, fault;
 }
 EXPORT int cuCtxSetLimit(int limit, size_t value) {

@@ -11,8 +11,10 @@ pub fn libraries() -> &'static Path {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let sources = ["", "..", "../.."].map(|up| package.join(up).join("tests/emulation"));
         let sources = sources.iter().find(|folder| folder.exists()).expect("the emulation's folder");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emulation-{}", std::process::id()));
+        // One folder for all processes of the tests, which would leave one each: what is built there takes its place at once.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulation");
         std::fs::create_dir_all(&folder).unwrap();
+        let beside = |name: &str| folder.join(format!("{name}.{}", std::process::id()));
         for (source, soname) in [("cuda.c", "libcuda.so.1"), ("nvml.c", "libnvidia-ml.so.1")] {
             let mut compiler = Command::new("cc");
             compiler.args([
@@ -25,13 +27,13 @@ pub fn libraries() -> &'static Path {
                 "-pthread",
                 "-fvisibility=hidden",
             ]);
-            compiler.arg(format!("-Wl,-soname,{soname}")).arg("-o").arg(folder.join(soname)).arg(sources.join(source));
+            compiler.arg(format!("-Wl,-soname,{soname}")).arg("-o").arg(beside(soname)).arg(sources.join(source));
             let output = compiler.output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            std::fs::rename(beside(soname), folder.join(soname)).unwrap();
         }
-        let link = folder.join("libcuda.so");
-        let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink("libcuda.so.1", link).unwrap();
+        std::os::unix::fs::symlink("libcuda.so.1", beside("libcuda.so")).unwrap();
+        std::fs::rename(beside("libcuda.so"), folder.join("libcuda.so")).unwrap();
         folder
     })
 }

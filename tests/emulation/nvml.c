@@ -1,6 +1,6 @@
 /* An emulation of the part of libnvidia-ml.so.1 that Plimsoll calls: one device whose only process, and its memory, the
  * emulated CUDA (cuda.c) tells in the file EMULATED_NVML_STATE. EMULATED_NVML_THROTTLE holds the reasons why clocks are held
- * back, as the bits of the driver.
+ * back, as the bits of the driver; EMULATED_NVML_PROCESSES what a question for processes gives, where that is not 0.
  *
  *     cc -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 nvml.c
  */
@@ -30,6 +30,10 @@ typedef struct {
   unsigned long long total, free, used;
 } Memory;
 typedef struct {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+} MemoryV2;
+typedef struct {
   unsigned pid;
   unsigned long long used;
   unsigned gpu_instance, compute_instance;
@@ -51,17 +55,26 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *handle, Memory *memory) {
   memory->total = 1ull << 30, memory->used = state(&pid), memory->free = memory->total - memory->used;
   return SUCCESS;
 }
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *handle, MemoryV2 *memory) {
+  Memory all;
+  nvmlDeviceGetMemoryInfo(handle, &all);
+  memory->total = all.total, memory->reserved = 0, memory->free = all.free, memory->used = all.used;
+  return SUCCESS;
+}
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, Process *processes) {
   unsigned pid;
   const unsigned long long bytes = state(&pid);
   (void)handle;
+  const char *refuses = getenv("EMULATED_NVML_PROCESSES");
+  if (refuses) return atoi(refuses);
   if (!pid) return *count = 0, SUCCESS;
   if (*count < 1 || !processes) return *count = 1, INSUFFICIENT_SIZE;
   processes[0] = (Process){pid, bytes, 0xffffffff, 0xffffffff};
   return *count = 1, SUCCESS;
 }
 EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *handle, unsigned *count, Process *processes) {
-  return (void)handle, (void)processes, *count = 0, SUCCESS;
+  const char *refuses = getenv("EMULATED_NVML_PROCESSES");
+  return (void)handle, (void)processes, *count = 0, refuses ? atoi(refuses) : SUCCESS;
 }
 EXPORT int nvmlDeviceGetClockInfo(void *handle, int type, unsigned *megahertz) {
   return (void)handle, *megahertz = type == 2 ? 3201 : 1755, SUCCESS;

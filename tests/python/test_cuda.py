@@ -15,6 +15,7 @@ import torch
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(ROOT, "harness", "python"))
 import plimsoll_cuda  # noqa: E402
+import plimsoll_stale  # noqa: E402
 import plimsoll_torch  # noqa: E402
 
 STATS = ("allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current", "reserved_bytes.all.peak")
@@ -210,6 +211,36 @@ class OnDevice(unittest.TestCase):
         self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
         self.device.idle.driver = None
         self.assertIn("the device went on for", self.refused("late-write", self.timed, "kernelforge"))
+
+    def test_a_result_that_is_kept_by_address_is_told_and_shared_storages_stay_as_they_were(self):
+        embedding, kept, seen = torch.nn.functional.embedding, {}, []
+
+        def keeps(indices, table):
+            seen.append(table.data_ptr())
+            key = indices.data_ptr(), table.data_ptr()
+            return kept.setdefault(key, embedding(indices, table))
+
+        def adds(indices, table):
+            table.add_(1)
+            return embedding(indices, table)
+
+        memfd = os.memfd_create("outputs")
+        self.addCleanup(os.close, memfd)
+        rooms = {}
+        for kernel, mutated in ((keeps, []), (embedding, []), (adds, ["weight"])):
+            inputs = plimsoll_cuda.Inputs(self.call(), self.device, rooms)
+            kernel(*inputs.args)
+            trial = plimsoll_stale.Trial(lambda inputs: kernel(*inputs.args), plimsoll_torch.Outputs(memfd))
+            trial.at_timed(inputs, mutated)
+            self.assertTrue(torch.equal(inputs.args[1], TABLE), "other calls of the batch have this storage, too")
+            elsewhere = lambda: plimsoll_cuda.Inputs(self.call(), self.device, shift=self.device.shift())  # noqa: E731
+            if kernel is keeps:
+                self.assertIn("kept by address", self.refused("stale-output", trial.elsewhere, elsewhere))
+                # The first three where it was timed, each of the others at a place of its own in memory that is kept.
+                self.assertEqual((len(set(seen[:3])), len(set(seen))), (1, 1 + len(seen[3:])))
+                self.assertLess(max(seen[3:]) - min(seen[3:]), plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS)
+            else:
+                trial.elsewhere(elsewhere)
 
     def test_a_device_that_is_lost_is_told_from_a_kernel_that_raises(self):
         kind_of = plimsoll_torch.kind_of

@@ -1,6 +1,8 @@
 //! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
 
-use std::cell::{Cell, RefCell};
+mod crew;
+mod profile;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 use crate::signals::Cancel;
+
+pub use crew::Crew;
 
 /// Loading a kernel may build it first, so that it may take longer than any launch.
 const START_LIMIT: Duration = Duration::from_secs(600);
@@ -88,30 +92,6 @@ pub enum NoLauncher {
 
 fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
-}
-
-/// The workers of all launchers of a run.
-#[derive(Debug, Default)]
-pub struct Crew {
-    started: Cell<u32>,
-    /// Their process ids, while they run.
-    running: RefCell<Vec<u32>>,
-}
-
-impl Crew {
-    /// Takes in a worker that has started, and gives it its number, from 1.
-    fn enter(&self, pid: u32) -> u32 {
-        self.running.borrow_mut().push(pid);
-        self.started.set(self.started.get() + 1);
-        self.started.get()
-    }
-
-    /// Ends whatever a worker that has ended left behind. The others are spared, and what they have started.
-    fn leave(&self, pid: u32) {
-        let mut running = self.running.borrow_mut();
-        running.retain(|other| *other != pid);
-        plimsoll::command::end_children_but(&running);
-    }
 }
 
 struct Running {
@@ -383,66 +363,5 @@ impl Launcher for WorkerLauncher<'_> {
 
     fn versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
-    }
-}
-
-impl WorkerLauncher<'_> {
-    /// Profiles `calls` in one worker. Gives how many were answered, and what ended the worker before all were.
-    fn profile_some(
-        &mut self,
-        calls: &[(usize, CallBuilder)],
-        protocol: Protocol,
-        sampler: Option<&StateSampler>,
-        each: &mut dyn FnMut(usize, Result<Timed, Failure>),
-    ) -> (usize, Option<Failure>) {
-        let id = self.next_id();
-        let watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
-        let messages = calls.iter().map(|(_, call)| call.message()).collect();
-        let graph = self.replays();
-        let request = Request::Profile { id, calls: messages, protocol, graph };
-        let running = match self.running() {
-            Ok(running) => running,
-            Err(failure) => return (0, Some(failure)),
-        };
-        let mut reply = running.process.ask(&request, &watch);
-        for (done, (index, _)) in calls.iter().enumerate() {
-            match reply {
-                Ok(Reply::Timed { id: of, index: at, samples, again }) if (of, at) == (id, done) => {
-                    match outputs::collect(running.process.memory(), again) {
-                        Ok(again) => {
-                            let state = sampler.map(StateSampler::take);
-                            each(*index, Ok(Timed { samples, again, state }));
-                        }
-                        Err(what) => return (done, Some(self.lost(Cause::Protocol(what)))),
-                    }
-                    if let Err(cause) = running.process.send(&Request::Next, &watch) {
-                        // The next call is the one that is not answered.
-                        reply = Err(cause);
-                        continue;
-                    }
-                }
-                Ok(Reply::Error { id: Some(of), index: Some(at), kind, message, detail }) if (of, at) == (id, done) => {
-                    let failure = death::reported(kind, message, detail);
-                    let faulted = failure.kind == FailureKind::DeviceFault;
-                    each(*index, Err(failure));
-                    if faulted {
-                        self.recycle(ReleaseReason::Failure);
-                        return (done + 1, None);
-                    }
-                }
-                Ok(other) => {
-                    return (done, Some(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))));
-                }
-                Err(cause) => return (done, Some(self.lost(cause))),
-            }
-            reply = running.process.answer(&watch);
-        }
-        match reply {
-            Ok(Reply::Profiled { id: of }) if of == id => {}
-            // Every call was answered: what ended the worker afterwards costs no entry its result.
-            Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))),
-            Err(cause) => drop(self.lost(cause)),
-        }
-        (calls.len(), None)
     }
 }

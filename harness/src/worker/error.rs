@@ -56,6 +56,11 @@ pub enum CallError {
          {stale} of the {following} elements that follow them as they had been: it gives what it has kept by address"
     )]
     Kept { stale: u64, following: u64 },
+    #[error(
+        "launched once more with other values in its floating-point arguments, the kernel gave what it gives of those that were \
+         captured; before it was timed its output had followed them: it gives what it has kept"
+    )]
+    Stopped,
     #[error("the kernel wrote out of bounds: {bytes} B, {distance} B {side} the storage of its input `{name}`")]
     OutOfBounds { bytes: u64, distance: u64, side: &'static str, name: String },
 }
@@ -87,7 +92,7 @@ impl CallError {
             Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
             Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
             Self::Gpu(_) => ErrorKind::Exception,
-            Self::Idle | Self::Partial | Self::Kept { .. } => ErrorKind::StaleOutput,
+            Self::Idle | Self::Partial | Self::Kept { .. } | Self::Stopped => ErrorKind::StaleOutput,
             Self::OutOfBounds { .. } => ErrorKind::MutatedInput,
         };
         Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }

@@ -15,6 +15,11 @@ use super::inputs::Inputs;
 use super::outputs::Outputs;
 use crate::protocol::CallMessage;
 
+/// The parts of outputs that are digested, at the most, and the bytes that each has at the least.
+const PARTS: usize = 1 << 12;
+const PART: usize = 16;
+/// How often a kernel has to give the same that stopped following its arguments.
+const AGAIN: usize = 8;
 /// How often a kernel has to be found out: what differs from launch to launch by itself can look so once.
 pub const ROUNDS: usize = 3;
 
@@ -33,12 +38,64 @@ impl TimedOutputs {
     }
 }
 
+/// What a kernel gave before it was timed, digested part by part.
+pub struct Before {
+    alteration: Alteration,
+    /// Of other contents.
+    altered: Vec<u8>,
+    /// Of those that were captured.
+    captured: Vec<u8>,
+    /// What it was given. Its addresses are given to nothing else, so that none is seen twice.
+    _inputs: Vec<Inputs>,
+}
+
+impl Before {
+    /// Launches at addresses that are not those to be timed; nothing where the kernel fails, or there is nothing to alter. The
+    /// first launch is on other contents: where a kernel keeps what it gave first, that is wrong for the captured ones.
+    pub fn of(kernel: &dyn Kernel, call: &CallMessage, outputs: &mut Outputs) -> Result<Option<Self>, CallError> {
+        let alteration = Alteration::of(call)?;
+        if alteration.is_empty() {
+            return Ok(None);
+        }
+        let mut inputs = Vec::new();
+        let mut launched = |alteration: Option<&Alteration>| {
+            let mut own = Inputs::private(call, None)?;
+            if let Some(alteration) = alteration {
+                own.alter(call, alteration);
+            }
+            let placement = own.with(call, |bound| Ok(Placement::of(&kernel.outputs(bound)?, bound.outputs)?))?;
+            let given = outputs.elsewhere(placement.bytes, |memory| {
+                memory.fill(OutputBuffer::POISON);
+                launch(kernel, call, &own, &placement, memory)?;
+                Ok(digests(&placement, memory))
+            });
+            own.restore()?;
+            inputs.push(own);
+            given
+        };
+        let given = launched(Some(&alteration)).and_then(|_| Ok((launched(None)?, launched(Some(&alteration))?)));
+        match given {
+            Err(CallError::Kernel(_)) => Ok(None),
+            Err(error) => Err(error),
+            Ok((captured, altered)) => Ok(Some(Self { alteration, altered, captured, _inputs: inputs })),
+        }
+    }
+}
+
+/// A checksum of each part of outputs.
+fn digests(placement: &Placement, memory: &[u8]) -> Vec<u8> {
+    let part = placement.bytes.div_ceil(PARTS).max(PART);
+    let outputs = placement.outputs.iter().map(|placed| &memory[placed.offset..placed.offset + placed.bytes]);
+    outputs.flat_map(|bytes| bytes.chunks(part)).flat_map(|part| crc32fast::hash(part).to_ne_bytes()).collect()
+}
+
 /// A kernel, and where its launches on a call were timed.
 pub struct Timed<'a> {
     pub kernel: &'a dyn Kernel,
     pub call: &'a CallMessage,
     pub inputs: &'a mut Inputs,
     pub left: &'a mut TimedOutputs,
+    pub before: Option<&'a Before>,
 }
 
 impl Timed<'_> {
@@ -47,6 +104,12 @@ impl Timed<'_> {
     pub fn kept(&mut self, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {
         let (mut elsewhere, mut found) = (Vec::new(), None);
         self.inputs.restore()?;
+        match self.before.map(|before| self.follows(before)) {
+            // As it gave before it was timed: so does every honest kernel that is deterministic.
+            Some(Ok(true)) | Some(Err(CallError::Kernel(_))) => return Ok(None),
+            Some(Err(error)) => return Err(error),
+            Some(Ok(false)) | None => {}
+        }
         for _ in 0..ROUNDS {
             found = match self.round(&mut elsewhere, outputs) {
                 Err(CallError::Kernel(_)) => None,
@@ -56,7 +119,42 @@ impl Timed<'_> {
                 break;
             }
         }
-        Ok(found)
+        match (found, self.before) {
+            (None, Some(before)) => match self.stopped(before) {
+                Err(CallError::Kernel(_)) => Ok(None),
+                stopped => stopped,
+            },
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// Whether the kernel gives of other contents what it gave before it was timed.
+    fn follows(&mut self, before: &Before) -> Result<bool, CallError> {
+        Ok(self.altered(before)? == before.altered)
+    }
+
+    fn altered(&mut self, before: &Before) -> Result<Vec<u8>, CallError> {
+        self.inputs.alter(self.call, &before.alteration);
+        self.launch()?;
+        Ok(digests(&self.left.placement, &self.left.memory))
+    }
+
+    /// The error of a kernel that followed its arguments before it was timed, and no longer does, wherever they lie.
+    fn stopped(&mut self, before: &Before) -> Result<Option<CallError>, CallError> {
+        for _ in 0..AGAIN {
+            let altered = self.altered(before)?;
+            self.launch()?;
+            let captured = digests(&self.left.placement, &self.left.memory);
+            let all = Piece { first: 0, size: size_of::<u32>(), range: 0..altered.len() };
+            let mut evidence = Evidence::default();
+            evidence.altered(&all, &altered, &before.altered);
+            evidence.captured(&all, &altered, &before.captured);
+            evidence.again(&all, &captured, &before.captured);
+            if evidence.kept().is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(CallError::Stopped))
     }
 
     fn round(&mut self, elsewhere: &mut Vec<Inputs>, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {

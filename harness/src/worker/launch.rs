@@ -11,7 +11,7 @@ use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanosecon
 use super::error::CallError;
 use super::forked::in_parent;
 use super::inputs::{Files, Inputs};
-use super::kept::{Timed, TimedOutputs};
+use super::kept::{Before, Timed, TimedOutputs};
 use super::marks::{Left, Marks};
 use super::outputs::{Outputs, leaf_of};
 use super::private::Arena;
@@ -154,6 +154,10 @@ impl Launches {
         cache: &mut CpuCache,
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
+        let before = match &self.kernel {
+            Loaded::Foreign(kernel) => Before::of(kernel.as_ref(), call, outputs)?,
+            Loaded::Own(_) | Loaded::Operator(_) => None,
+        };
         let (samples, left, filled) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
         if !self.foreign {
             let again = self.launched(call, &inputs, outputs)?;
@@ -162,7 +166,8 @@ impl Launches {
         let mutated = inputs.mutated(call)?;
         let kept = match (&self.kernel, filled) {
             (Loaded::Foreign(kernel), Some(mut filled)) if left == Left::Nothing => {
-                let mut timed = Timed { kernel: kernel.as_ref(), call, inputs: &mut inputs, left: &mut filled };
+                let (kernel, before) = (kernel.as_ref(), before.as_ref());
+                let mut timed = Timed { kernel, call, inputs: &mut inputs, left: &mut filled, before };
                 timed.kept(outputs)?
             }
             _ => None,

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -20,6 +21,16 @@ pub struct Raised {
     pub kind: String,
     /// The message.
     pub message: String,
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.kind.as_str(), self.message.as_str()) {
+            ("", "") => f.write_str("an error of no kind, and without a word"),
+            ("", word) | (word, "") => f.write_str(word),
+            (kind, message) => write!(f, "{kind}: {message}"),
+        }
+    }
 }
 
 thread_local! {
@@ -148,8 +159,7 @@ impl Runtime {
     /// What the loader raised.
     pub fn load_module(&self, path: &Path) -> Result<(), String> {
         const LOADER: &str = "ffi.ModuleLoadFromFile";
-        let said =
-            || take_raised().map_or_else(|| "it did not say why".to_owned(), |r| format!("{}: {}", r.kind, r.message));
+        let said = || take_raised().map_or_else(|| "it did not say why".to_owned(), |raised| raised.to_string());
         let name = ByteArray { data: LOADER.as_ptr().cast(), size: LOADER.len() };
         let mut function = std::ptr::null_mut();
         // SAFETY: the name outlives the call, which writes a handle or null.

@@ -30,7 +30,7 @@ impl Devices for NvmlDevices {
         let device = |index| -> Result<Device, NvmlError> {
             let device = self.0.device_by_index(index)?;
             let used = told(device.memory_info())?.map(|memory| ByteSize::new(memory.used));
-            let lists = (told(device.running_compute_processes())?, told(device.running_graphics_processes())?);
+            let lists = (listed(device.running_compute_processes())?, listed(device.running_graphics_processes())?);
             let processes = match lists {
                 (None, None) => None,
                 (compute, graphics) => Some(merged(compute.unwrap_or_default(), graphics.unwrap_or_default())),
@@ -47,6 +47,14 @@ fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
         Ok(answer) => Ok(Some(answer)),
         Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// `None` where this process is not let see others, besides.
+fn listed(answer: Result<Vec<ProcessInfo>, NvmlError>) -> Result<Option<Vec<ProcessInfo>>, NvmlError> {
+    match answer {
+        Err(NvmlError::NoPermission) => Ok(None),
+        other => told(other),
     }
 }
 

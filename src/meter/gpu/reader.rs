@@ -33,7 +33,8 @@ pub(crate) enum GpuPass {
 pub(crate) enum GpuUse {
     /// That of the tree's processes.
     Tree { bytes: ByteSize, unified: bool },
-    /// That of everyone, where processes cannot be told apart.
+    /// What everyone holds more than when the reader was made, where processes cannot be told apart: what was in use before is
+    /// not the tree's.
     Devices { bytes: ByteSize },
     /// The devices have no memory of their own, and do not tell what processes use of the system's.
     Unified,
@@ -45,6 +46,8 @@ pub(crate) struct GpuReader {
     devices: Box<dyn Devices>,
     /// Whether `/proc` shows processes by the ids that they have on the host.
     host_ids: bool,
+    /// The memory that was in use when it was made.
+    before: ByteSize,
     throttle: Throttle,
     cost: Duration,
 }
@@ -53,16 +56,16 @@ impl GpuReader {
     /// The reason where there is no driver or no device.
     pub(crate) fn new() -> Result<Self, Arc<str>> {
         let devices = NvmlDevices::load()?;
-        let reader = Self::with(Box::new(devices), shows_host_ids());
-        match reader.devices.read() {
-            Ok(found) if found.is_empty() => Err(Arc::from("the NVIDIA driver knows no device")),
-            Ok(_) => Ok(reader),
-            Err(reason) => Err(Arc::from(reason)),
-        }
+        Self::with(Box::new(devices), shows_host_ids())
     }
 
-    fn with(devices: Box<dyn Devices>, host_ids: bool) -> Self {
-        Self { devices, host_ids, throttle: Throttle::new(PARTS, Duration::ZERO), cost: Duration::ZERO }
+    fn with(devices: Box<dyn Devices>, host_ids: bool) -> Result<Self, Arc<str>> {
+        let found = devices.read().map_err(Arc::<str>::from)?;
+        if found.is_empty() {
+            return Err(Arc::from("the NVIDIA driver knows no device"));
+        }
+        let throttle = Throttle::new(PARTS, Duration::ZERO);
+        Ok(Self { devices, host_ids, before: by_anyone(&found), throttle, cost: Duration::ZERO })
     }
 
     /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
@@ -76,14 +79,19 @@ impl GpuReader {
         self.throttle.spent(now, self.cost);
         let in_tree = |pid| nodes.iter().any(|node| node.id.pid == pid);
         match read {
-            Ok(devices) => GpuPass::Taken(in_use(&devices, self.host_ids.then_some(&in_tree))),
+            Ok(devices) => GpuPass::Taken(in_use(&devices, self.before, self.host_ids.then_some(&in_tree))),
             Err(reason) => GpuPass::Failed(Arc::from(reason)),
         }
     }
 }
 
-/// `in_tree` is absent where listed processes cannot be told from others.
-fn in_use(devices: &[Device], in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
+/// What is in use of the devices' own memory.
+fn by_anyone(devices: &[Device]) -> ByteSize {
+    devices.iter().filter(|device| !device.is_unified()).filter_map(|device| device.used).sum()
+}
+
+/// `before` was in use when the count began; `in_tree` is absent where listed processes cannot be told from others.
+fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
     let unified = devices.iter().all(Device::is_unified);
     let of_device = |device: &Device| {
         let in_tree = in_tree?;
@@ -94,10 +102,7 @@ fn in_use(devices: &[Device], in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
     match tree {
         Some(bytes) => GpuUse::Tree { bytes, unified },
         None if unified => GpuUse::Unified,
-        None => {
-            let own_memory = devices.iter().filter(|device| !device.is_unified());
-            GpuUse::Devices { bytes: own_memory.filter_map(|device| device.used).sum() }
-        }
+        None => GpuUse::Devices { bytes: by_anyone(devices).saturating_sub(before) },
     }
 }
 
@@ -136,21 +141,21 @@ mod tests {
         let first = device("NVIDIA H200", Some(90), Some(&[(7, Some(20)), (900, Some(60))]));
         let second = device("NVIDIA H200", Some(10), Some(&[(8, Some(9))]));
         let in_tree = |pid| pid < 100;
-        let in_use = |devices: &[Device], host| in_use(devices, if host { Some(&in_tree) } else { None });
+        let in_use = |devices: &[Device], host| in_use(devices, GIB(7), if host { Some(&in_tree) } else { None });
         let both = [first.clone(), second];
         assert_eq!(in_use(&both, true), GpuUse::Tree { bytes: GIB(29), unified: false });
-        // In a container the ids of the host tell nothing: all that is in use is told.
-        assert_eq!(in_use(&both, false), GpuUse::Devices { bytes: GIB(100) });
+        // In a container the ids of the host tell nothing: all that came since is told.
+        assert_eq!(in_use(&both, false), GpuUse::Devices { bytes: GIB(93) });
         // A process of the tree whose memory is N/A, or a device that lists none.
         let unknown = device("NVIDIA A2", Some(3), Some(&[(7, None)]));
-        assert_eq!(in_use(&[first.clone(), unknown], true), GpuUse::Devices { bytes: GIB(93) });
-        assert_eq!(in_use(&[first, device("NVIDIA A2", Some(3), None)], true), GpuUse::Devices { bytes: GIB(93) });
+        assert_eq!(in_use(&[first.clone(), unknown], true), GpuUse::Devices { bytes: GIB(86) });
+        assert_eq!(in_use(&[first, device("NVIDIA A2", Some(3), None)], true), GpuUse::Devices { bytes: GIB(86) });
     }
 
     #[test]
     fn a_device_without_memory_of_its_own_is_one_pool_with_the_system() {
         let in_tree = |_| true;
-        let in_use = |device: Device| in_use(&[device], Some(&in_tree));
+        let in_use = |device: Device| in_use(&[device], ByteSize::ZERO, Some(&in_tree));
         let gb10 = device("NVIDIA GB10", None, Some(&[(7, Some(5))]));
         assert_eq!(in_use(gb10), GpuUse::Tree { bytes: GIB(5), unified: true });
         assert_eq!(in_use(device("Orin (nvgpu)", Some(60), None)), GpuUse::Unified);
@@ -174,7 +179,7 @@ mod tests {
             }
         }
         let tree = Tree::new(std::process::id()).unwrap();
-        let mut reader = GpuReader::with(Box::new(Recorded), true);
+        let mut reader = GpuReader::with(Box::new(Recorded), true).unwrap();
         let now = Instant::now();
         let taken = GpuPass::Taken(GpuUse::Tree { bytes: GIB(1), unified: false });
         assert_eq!(reader.pass(now, tree.nodes(), false), taken);

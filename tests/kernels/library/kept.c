@@ -51,6 +51,29 @@ KERNEL(keeps_from_60) {
   return ++launches < 60 ? reverse(args) : kept(args, 8);
 }
 
+/* Gives the last result that it has computed, wherever its arguments lie. */
+static int last(const TVMFFIAny *args, int computes) {
+  static void *output;
+  const DLTensor *now = kernel_tensor(&args[2]);
+  if (!computes) return memcpy(kernel_data(now), output, bytes_of(now)) == NULL;
+  const int code = reverse(args);
+  if (!output) output = malloc(bytes_of(now));
+  memcpy(output, kernel_data(now), bytes_of(now));
+  return code;
+}
+
+KERNEL(stops_at_60) {
+  (void)self, (void)num_args, (void)result;
+  static int launches;
+  return last(args, ++launches < 60);
+}
+
+KERNEL(computes_once) {
+  (void)self, (void)num_args, (void)result;
+  static int launches;
+  return last(args, ++launches == 1);
+}
+
 KERNEL(keeps_half) {
   (void)self, (void)num_args, (void)result;
   return kept(args, 4);

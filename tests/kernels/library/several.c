@@ -1,9 +1,15 @@
-/* Three kernels: one that fails with a word, one that fails without, one that wants other arguments; and a plain function. */
+/* Kernels that fail: with a word, with one of no kind, without any, for want of memory and of other arguments; and a plain
+ * function. */
 #include "plimsoll_kernel.h"
 
 KERNEL(raises) {
   (void)self, (void)args, (void)result;
   return kernel_fail("ValueError", "no kernel for %d arguments", (int)num_args);
+}
+
+KERNEL(of_no_kind) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return kernel_fail("", "no kernel of a kind");
 }
 
 KERNEL(silent) {

@@ -1,0 +1,73 @@
+//! The part of a batch that one worker profiles.
+
+use plimsoll::gpu::StateSampler;
+use plimsoll::record::{Failure, FailureKind, ReleaseReason};
+use plimsoll::run::{Launcher, Timed};
+use plimsoll::timing::Protocol;
+
+use super::{PROFILE_FACTOR, WorkerLauncher};
+use crate::protocol::{Reply, Request};
+use crate::supervisor::call::CallBuilder;
+use crate::supervisor::process::Cause;
+use crate::supervisor::{death, outputs};
+
+impl WorkerLauncher<'_> {
+    /// Profiles `calls` in one worker. Gives how many were answered, and what ended the worker before all were.
+    pub(super) fn profile_some(
+        &mut self,
+        calls: &[(usize, CallBuilder)],
+        protocol: Protocol,
+        sampler: Option<&StateSampler>,
+        each: &mut dyn FnMut(usize, Result<Timed, Failure>),
+    ) -> (usize, Option<Failure>) {
+        let id = self.next_id();
+        let watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
+        let messages = calls.iter().map(|(_, call)| call.message()).collect();
+        let graph = self.replays();
+        let request = Request::Profile { id, calls: messages, protocol, graph };
+        let running = match self.running() {
+            Ok(running) => running,
+            Err(failure) => return (0, Some(failure)),
+        };
+        let mut reply = running.process.ask(&request, &watch);
+        for (done, (index, _)) in calls.iter().enumerate() {
+            match reply {
+                Ok(Reply::Timed { id: of, index: at, samples, again }) if (of, at) == (id, done) => {
+                    match outputs::collect(running.process.memory(), again) {
+                        Ok(again) => {
+                            let state = sampler.map(StateSampler::take);
+                            each(*index, Ok(Timed { samples, again, state }));
+                        }
+                        Err(what) => return (done, Some(self.lost(Cause::Protocol(what)))),
+                    }
+                    if let Err(cause) = running.process.send(&Request::Next, &watch) {
+                        // The next call is the one that is not answered.
+                        reply = Err(cause);
+                        continue;
+                    }
+                }
+                Ok(Reply::Error { id: Some(of), index: Some(at), kind, message, detail }) if (of, at) == (id, done) => {
+                    let failure = death::reported(kind, message, detail);
+                    let faulted = failure.kind == FailureKind::DeviceFault;
+                    each(*index, Err(failure));
+                    if faulted {
+                        self.recycle(ReleaseReason::Failure);
+                        return (done + 1, None);
+                    }
+                }
+                Ok(other) => {
+                    return (done, Some(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))));
+                }
+                Err(cause) => return (done, Some(self.lost(cause))),
+            }
+            reply = running.process.answer(&watch);
+        }
+        match reply {
+            Ok(Reply::Profiled { id: of }) if of == id => {}
+            // Every call was answered: what ended the worker afterwards costs no entry its result.
+            Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to profile {id}")))),
+            Err(cause) => drop(self.lost(cause)),
+        }
+        (calls.len(), None)
+    }
+}
