@@ -14,19 +14,20 @@ import plimsoll_torch as backend
 import torch
 
 PART = 16 << 20
-# By how many steps of so many bytes what lies in memory that is kept can begin later.
+# By how many steps of so many bytes a storage can begin later in its memory.
 SHIFT, SHIFTS = 512, 127
 # How much later everything else on the device may end: one stream learns of the end of another some microseconds after it.
 LATE_US = 50
 # The same where the host looks, which may be kept from it.
 LATE_FOR_HOST_US = 2000
 FLUSH_OF_DO_BENCH = 256 << 20
+LIMIT_OF_STACK, SMALL_STACK = 0, 256
 
 
 class Device:
     """A GPU, and what the worker keeps on it."""
 
-    def __init__(self, index):
+    def __init__(self, index, small_context=False):
         if not torch.cuda.is_available():
             why = "sees no GPU" if torch.version.cuda else "is built without CUDA"
             text = f"torch {torch.__version__} {why}, and cuda:{index} was asked for{reason()}"
@@ -48,18 +49,11 @@ class Device:
             raise backend.Refusal("unavailable", text) from None
         self.copied = [torch.cuda.Event() for _ in self.ring]
         self.idle = Idle(index)
+        if small_context:
+            keep_stack()
         # The memory of the storages of the call before, by their numbers: those of the next lie where they did.
         self.kept = {}
         self.shifts = itertools.cycle(random.SystemRandom().sample(range(1, SHIFTS + 1), SHIFTS))
-
-    def room(self, key, size, shift=0):
-        """Memory for a storage, where one of this key and size was before, or a shift behind it."""
-        most = size + SHIFT * SHIFTS
-        kept = self.kept.get(key)
-        if kept is None or kept.numel() != most:
-            self.kept.pop(key, None)
-            kept = self.kept[key] = torch.empty(most, dtype=torch.uint8, device=self.name)
-        return kept[shift:shift + size]
 
     def shift(self):
         """A shift that storages have not had before, or long ago."""
@@ -113,6 +107,16 @@ class Device:
         return total - free
 
 
+class Room:
+    """Memory for a storage, which lies in it from its shift on."""
+
+    def __init__(self, size, device):
+        self.memory, self.size, self.shift = torch.empty(size + SHIFT * SHIFTS, dtype=torch.uint8, device=device), size, 0
+
+    def bytes(self):
+        return self.memory[self.shift:self.shift + self.size]
+
+
 class Idle:
     """Tells whether a stream that has ended was all that the device was doing, as src/gpu/idle.rs does: a stream that has nothing
     else to do waits for the driver's event of a whole context, and the device tells when it went on."""
@@ -162,6 +166,15 @@ def driver():
         return None
 
 
+def keep_stack():
+    """Has the context keep little stack for each thread that the device can run, as src/gpu/context.rs does: the usual 1 KiB is
+    264 MiB of an H200. A driver that does not take the limit keeps what it kept."""
+    try:
+        ctypes.CDLL("libcuda.so.1").cuCtxSetLimit(LIMIT_OF_STACK, ctypes.c_size_t(SMALL_STACK))
+    except (OSError, AttributeError):
+        pass
+
+
 def reason():
     """Why torch sees no GPU, in its own words."""
     try:
@@ -198,10 +211,10 @@ def read_into(file, place, at, buffer, size):
 
 
 class Inputs(backend.Inputs):
-    """Values of one call on the device. Calls of a batch share `rooms`; without, they lie where those of the call before
-    did, or a shift behind."""
+    """Values of one call on the device. Calls of a batch share `rooms`, where what they hold is uploaded once, or again, to begin
+    at another shift; without, they lie where those of the call before did."""
 
-    def __init__(self, call, device, rooms=None, shift=0):
+    def __init__(self, call, device, rooms=None, shift=None):
         self.device = device.name
         self.gpu = device
         self.storages = [None] * len(call["storages"])
@@ -213,19 +226,27 @@ class Inputs(backend.Inputs):
 
     def storage(self, index):
         if self.storages[index] is None:
-            place = self.places[index]
-            key = place["path"], place["offset"], place["bytes"]
-            room = self.shared.get(key) if self.shared is not None else None
-            if room is None:
-                size = place["bytes"]
-                if self.shared is None:
-                    room = self.gpu.room(index, size, self.shift)
-                else:
-                    room = self.shared[key] = torch.empty(size, dtype=torch.uint8, device=self.device)
-                self.gpu.upload(place, room)
-            self.rooms[index] = room
-            self.storages[index] = room.untyped_storage()
+            self.rooms[index] = self.room(index).bytes()
+            self.storages[index] = self.rooms[index].untyped_storage()
         return self.storages[index]
+
+    def room(self, index):
+        """The memory of a storage, which holds what its file does."""
+        place = self.places[index]
+        rooms, key = self.gpu.kept, index
+        if self.shared is not None:
+            rooms, key = self.shared, (place["path"], place["offset"], place["bytes"])
+        room = rooms.get(key)
+        if room is None or room.size != place["bytes"]:
+            # The one before is given back first.
+            room = None
+            rooms.pop(key, None)
+            room = rooms[key] = Room(place["bytes"], self.device)
+        elif self.shared is not None and self.shift is None:
+            return room
+        room.shift = self.shift or 0
+        self.gpu.upload(place, room.bytes())
+        return room
 
     def start(self, index, dtype):
         room = self.rooms[index]

@@ -9,11 +9,10 @@ Standard input, output and error are the kernel's own.
 
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
-    {"type":"launch","id":7,"call":CALL}
-                            or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory (Rust workers alone heed it): launch on
-                            that GPU; outcomes then have "device":{"inputs":N,"outputs":N,
-                            "growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,
+                            or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
+                            that GPU; outcomes then have "device":{"inputs":N,"outputs":N,"growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,
                             "workspace":N}}
+    {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call
@@ -196,14 +195,18 @@ class Worker:
             self.process.flush()
             self.channel.send("launched", id=id, **outcome)
 
-    def outcome(self, call):
-        """What one launch gives, its arguments where those of the call before were."""
+    def outcome(self, call, rooms=None):
+        """What one launch gives, its arguments where those of the call before were, or elsewhere in the rooms of a batch."""
         if self.device:
-            inputs = self.cuda.Inputs(call, self.device)
+            shift = None if rooms is None else self.device.shift()
+            inputs = self.cuda.Inputs(call, self.device, rooms, shift)
             output, elapsed, taken = self.cuda.launched(self.kernel, inputs, self.device)
             self.process.check()
-            return {"elapsed_ns": elapsed, "outputs": self.outputs.write(output), "mutated": inputs.mutated(),
-                    "device": taken}
+            leaves, mutated = self.outputs.write(output), inputs.mutated()
+            if mutated and rooms is not None:
+                # Other calls of the batch have these storages, too.
+                inputs.restore()
+            return {"elapsed_ns": elapsed, "outputs": leaves, "mutated": mutated, "device": taken}
         inputs = self.backend.Inputs(call, arena=self.arena)
         start = perf_counter_ns()
         output = self.kernel(*inputs.args)
@@ -211,10 +214,10 @@ class Worker:
         self.process.check()
         return {"elapsed_ns": elapsed, "outputs": self.outputs.write(output), "mutated": inputs.mutated()}
 
-    def elsewhere(self, call):
-        """The inputs of a call at addresses that no launch has had."""
+    def elsewhere(self, call, rooms):
+        """The inputs of a call at addresses that no launch has had; on a device in the same rooms, for there may be no others."""
         if self.device:
-            return self.cuda.Inputs(call, self.device, shift=self.device.shift())
+            return self.cuda.Inputs(call, self.device, rooms, self.device.shift())
         return self.backend.Inputs(call, self.backend.Maps(self.backend.memory.map_afar))
 
     def launched(self, inputs):
@@ -236,16 +239,24 @@ class Worker:
         if protocol["name"] not in self.backend.timing.PROTOCOLS:
             raise self.backend.Refusal("unsupported", f"there is no timing protocol {protocol['name']}")
         batch, maps, rooms = [], self.backend.Maps(), {}
+        if self.device:
+            self.device.release()
+
+        def resident(call):
+            return self.cuda.Inputs(call, self.device, rooms) if self.device else self.backend.Inputs(call, maps)
+
         for call in calls:
             try:
-                on_host = not self.device
-                batch.append(self.backend.Inputs(call, maps) if on_host else self.cuda.Inputs(call, self.device, rooms))
+                batch.append(resident(call))
             except BaseException as error:
                 batch.append(error)
         for index, inputs in enumerate(batch):
             try:
                 if isinstance(inputs, BaseException):
                     raise inputs
+                if self.device:
+                    # What it shares with a call before may begin elsewhere by now.
+                    inputs = resident(calls[index])
                 trial = self.stale.Trial(self.launched, self.outputs)
                 try:
                     self.warm_up(inputs.args, protocol["warmup"])
@@ -255,8 +266,8 @@ class Worker:
                 finally:
                     # Two maps of the same pages would count twice in the resident memory.
                     inputs.drop()
-                trial.elsewhere(lambda: self.elsewhere(calls[index]))
-                again = self.outcome(calls[index])
+                trial.elsewhere(lambda: self.elsewhere(calls[index], rooms))
+                again = self.outcome(calls[index], rooms)
                 again["mutated"] = sorted({*again["mutated"], *mutated})
             except BaseException as error:
                 self.error(error, id=id, index=index)
@@ -315,7 +326,7 @@ def main():
         if hello.get("device") is not None:
             import plimsoll_cuda as cuda
 
-            device = cuda.Device(hello["device"])
+            device = cuda.Device(hello["device"], hello.get("small_context", False))
         launch = backend.load_kernel(hello["kernel"])
     except BaseException as error:
         channel.send("error", **backend.described(error))

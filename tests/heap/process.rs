@@ -37,6 +37,13 @@ fn others(heap: &HeapReadings) -> Vec<(&str, u64)> {
 
 #[test]
 fn every_thread_is_counted_and_told_apart() {
+    alone("process::threads");
+}
+
+#[test]
+#[ignore = "run by `every_thread_is_counted_and_told_apart`: what its neighbours free is freed in the process"]
+fn threads() {
+    alone_now();
     let (to, from) = mpsc::channel::<Vec<u8>>();
     let scope = Scope::process().unwrap();
     let worker = |name: &str, blocks: u64| {

@@ -17,6 +17,7 @@ sys.path.append(os.path.join(ROOT, "harness", "python"))
 import plimsoll_cuda  # noqa: E402
 import plimsoll_stale  # noqa: E402
 import plimsoll_torch  # noqa: E402
+import plimsoll_worker  # noqa: E402
 
 STATS = ("allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current", "reserved_bytes.all.peak")
 TABLE, INDICES = torch.arange(64 * 8, dtype=torch.float32).reshape(64, 8), torch.tensor([3, 1, 63])
@@ -131,10 +132,20 @@ class Torch:
 
 
 class Process:
-    rounds = ()
+    rounds, stray, outputs = (), [0], None
 
     def check(self):
         pass
+
+    def flush(self):
+        pass
+
+
+class Channel(list):
+    """Messages to a supervisor that nobody is."""
+
+    def send(self, type, **fields):
+        self.append((type, fields))
 
 
 class OnDevice(unittest.TestCase):
@@ -233,14 +244,54 @@ class OnDevice(unittest.TestCase):
             trial = plimsoll_stale.Trial(lambda inputs: kernel(*inputs.args), plimsoll_torch.Outputs(memfd))
             trial.at_timed(inputs, mutated)
             self.assertTrue(torch.equal(inputs.args[1], TABLE), "other calls of the batch have this storage, too")
-            elsewhere = lambda: plimsoll_cuda.Inputs(self.call(), self.device, shift=self.device.shift())  # noqa: E731
+            elsewhere = lambda: plimsoll_cuda.Inputs(self.call(), self.device, rooms, self.device.shift())  # noqa: E731
             if kernel is keeps:
                 self.assertIn("kept by address", self.refused("stale-output", trial.elsewhere, elsewhere))
-                # The first three where it was timed, each of the others at a place of its own in memory that is kept.
+                # The first three where it was timed, each of the others at a place of its own in the same memory.
                 self.assertEqual((len(set(seen[:3])), len(set(seen))), (1, 1 + len(seen[3:])))
-                self.assertLess(max(seen[3:]) - min(seen[3:]), plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS)
+                self.assertLessEqual(max(seen) - min(seen), plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS)
             else:
                 trial.elsewhere(elsewhere)
+
+    def test_a_profile_takes_the_memory_of_its_storages_once_wherever_launches_have_them(self):
+        seen = []
+
+        def adds(indices, table):
+            seen.append((table.data_ptr(), table[0, 0].item()))
+            output = torch.nn.functional.embedding(indices, table)
+            table.add_(1)
+            return output
+
+        for kernel in adds, torch.nn.functional.embedding:
+            process, channel = Process(), Channel()
+            process.outputs = os.memfd_create("outputs")
+            self.addCleanup(os.close, process.outputs)
+            parts = (plimsoll_torch, plimsoll_stale, kernel, plimsoll_cuda, self.device)
+            worker = plimsoll_worker.Worker(process, channel, iter([None] * 2), *parts)
+            worker.launch(1, self.call())
+            self.torch.sizes.clear()
+            worker.profile(2, [self.call(), self.call()], {"name": "samples", "warmup": 1, "launches": 2})
+            self.assertEqual([message[0] for message in channel], ["launched", "timed", "timed", "profiled"])
+            for _, fields in channel[1:3]:
+                self.assertEqual(fields["again"]["mutated"], ["weight"] if kernel is adds else [])
+                leaf = fields["again"]["outputs"][0]["tensor"]
+                self.assertEqual((leaf["shape"], os.pread(process.outputs, 4, leaf["offset"])), ([3, 8], TABLE[3, :1].numpy().tobytes()))
+            more = plimsoll_cuda.SHIFT * plimsoll_cuda.SHIFTS
+            rooms = [size for size in self.torch.sizes if isinstance(size, int) and size >= INDICES.nbytes + more]
+            self.assertEqual(sorted(rooms), [INDICES.nbytes + more, TABLE.nbytes + more])
+        # The first launch of each profile has what was captured, and the last is elsewhere.
+        first, *rest = seen[1:]
+        self.assertTrue(first[1] == 0.0 and sum(value == 0.0 for _, value in rest) >= 3)
+        self.assertNotIn(seen[-1][0], {place for place, _ in seen[1:4]})
+
+    def test_a_context_is_made_small_where_it_is_asked_for(self):
+        library = mock.Mock()
+        with mock.patch.object(plimsoll_cuda.ctypes, "CDLL", return_value=library):
+            plimsoll_cuda.Device(0)
+            library.cuCtxSetLimit.assert_not_called()
+            plimsoll_cuda.Device(0, small_context=True)
+        (limit, size), _ = library.cuCtxSetLimit.call_args
+        self.assertEqual((limit, size.value), (plimsoll_cuda.LIMIT_OF_STACK, plimsoll_cuda.SMALL_STACK))
 
     def test_a_device_that_is_lost_is_told_from_a_kernel_that_raises(self):
         kind_of = plimsoll_torch.kind_of
