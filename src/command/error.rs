@@ -1,6 +1,7 @@
 //! Why a command could not be run under the meter.
 
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use crate::meter::MeterError;
 
@@ -9,7 +10,7 @@ use crate::meter::MeterError;
 #[non_exhaustive]
 pub enum CommandError {
     /// The program could not be executed.
-    #[error("cannot start `{program}`: {source}{}", hint(source))]
+    #[error("cannot start `{program}`: {source}{}", hint(program, source))]
     Start {
         /// The program as it was named.
         program: String,
@@ -44,10 +45,29 @@ impl CommandError {
     }
 }
 
-fn hint(source: &io::Error) -> &'static str {
+fn hint(program: &str, source: &io::Error) -> &'static str {
     match source.kind() {
+        // The same error is that of a script whose interpreter, or of a program whose loader is missing.
+        ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
+            "; it is there, but what it is to be run by is not: see its first line (`head -n 1`) or `file`"
+        }
         ErrorKind::NotFound => "; is it installed, and is its directory in PATH?",
         ErrorKind::PermissionDenied => "; is it a program that may be executed (chmod +x)?",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_without_its_interpreter_is_not_said_to_be_missing() {
+        let script = tempfile::NamedTempFile::new().unwrap();
+        let told = |program: &str| hint(program, &io::Error::from(ErrorKind::NotFound));
+        assert!(told(script.path().to_str().unwrap()).starts_with("; it is there"));
+        assert!(
+            told("/no/such/program").starts_with("; is it installed") && told("sh").starts_with("; is it installed")
+        );
     }
 }
