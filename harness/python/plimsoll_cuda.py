@@ -108,10 +108,11 @@ class Device:
 
 
 class Room:
-    """Memory for a storage, which lies in it from its shift on."""
+    """Memory for a storage, which lies in it from its shift on; and whether it holds what the file does."""
 
     def __init__(self, size, device):
-        self.memory, self.size, self.shift = torch.empty(size + SHIFT * SHIFTS, dtype=torch.uint8, device=device), size, 0
+        self.memory = torch.empty(size + SHIFT * SHIFTS, dtype=torch.uint8, device=device)
+        self.size, self.shift, self.holds = size, 0, False
 
     def bytes(self):
         return self.memory[self.shift:self.shift + self.size]
@@ -211,8 +212,8 @@ def read_into(file, place, at, buffer, size):
 
 
 class Inputs(backend.Inputs):
-    """Values of one call on the device. Calls of a batch share `rooms`, where what they hold is uploaded once, or again, to begin
-    at another shift; without, they lie where those of the call before did."""
+    """Values of one call on the device. Calls of a batch share `rooms`, whose content is uploaded where it is not what it was, or
+    is to begin at another shift; without, they lie where those of the call before did."""
 
     def __init__(self, call, device, rooms=None, shift=None):
         self.device = device.name
@@ -220,13 +221,15 @@ class Inputs(backend.Inputs):
         self.storages = [None] * len(call["storages"])
         self.places = call["storages"]
         self.call = call
-        self.rooms = [None] * len(call["storages"])
+        # Where the storages lie, and in which memory.
+        self.rooms, self.held = [None] * len(call["storages"]), []
         self.shared, self.shift = rooms, shift
         self.args = [self.value(value) for value in call["args"]]
 
     def storage(self, index):
         if self.storages[index] is None:
-            self.rooms[index] = self.room(index).bytes()
+            self.held.append(self.room(index))
+            self.rooms[index] = self.held[-1].bytes()
             self.storages[index] = self.rooms[index].untyped_storage()
         return self.storages[index]
 
@@ -242,10 +245,11 @@ class Inputs(backend.Inputs):
             room = None
             rooms.pop(key, None)
             room = rooms[key] = Room(place["bytes"], self.device)
-        elif self.shared is not None and self.shift is None:
+        elif self.shared is not None and self.shift is None and room.holds:
             return room
-        room.shift = self.shift or 0
+        room.shift, room.holds = self.shift or 0, False
         self.gpu.upload(place, room.bytes())
+        room.holds = True
         return room
 
     def start(self, index, dtype):
@@ -270,7 +274,9 @@ class Inputs(backend.Inputs):
                 self.gpu.upload(place, room)
 
     def drop(self):
-        """Rooms of a batch are given back with it."""
+        """Rooms of a batch are given back with it. What launches have left there is nothing that the next can rely on."""
+        for room in self.held:
+            room.holds = False
 
 
 def launched(kernel, inputs, device):

@@ -203,9 +203,8 @@ class Worker:
             output, elapsed, taken = self.cuda.launched(self.kernel, inputs, self.device)
             self.process.check()
             leaves, mutated = self.outputs.write(output), inputs.mutated()
-            if mutated and rooms is not None:
-                # Other calls of the batch have these storages, too.
-                inputs.restore()
+            if mutated:
+                inputs.drop()
             return {"elapsed_ns": elapsed, "outputs": leaves, "mutated": mutated, "device": taken}
         inputs = self.backend.Inputs(call, arena=self.arena)
         start = perf_counter_ns()

@@ -245,6 +245,7 @@ class OnDevice(unittest.TestCase):
             trial.at_timed(inputs, mutated)
             self.assertTrue(torch.equal(inputs.args[1], TABLE), "other calls of the batch have this storage, too")
             elsewhere = lambda: plimsoll_cuda.Inputs(self.call(), self.device, rooms, self.device.shift())  # noqa: E731
+            inputs.drop()
             if kernel is keeps:
                 self.assertIn("kept by address", self.refused("stale-output", trial.elsewhere, elsewhere))
                 # The first three where it was timed, each of the others at a place of its own in the same memory.
