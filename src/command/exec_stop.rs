@@ -1,8 +1,8 @@
 //! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked at.
 //!
-//! By ptrace, from the gate to that instruction and no longer: what it executes next may be a program with privileges. A program that the kernel gives privileges of its own when
-//! it is executed would not get them while it is traced: such a one is not stopped, nor where the system does not allow
-//! it. Then the first look comes as soon as it can.
+//! By ptrace, from the gate to that instruction and no longer: what it executes next may be a program with privileges. One
+//! that the kernel gives privileges of its own when it is executed would not get them while it is traced: such a one is not
+//! stopped, nor where the system does not allow it. Then the first look comes as soon as it can.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
