@@ -39,7 +39,7 @@ MESSAGE = ("launched once more on the buffers that were timed, with other values
 
 
 class Trial:
-    """Launches of one call after its timing, on other values and on those of the capture.
+    """Launches of one call around its timing, on other values and on those of the capture.
 
     `launch` launches on inputs, to the end, and gives the output; `outputs` is where outputs are kept to be compared with.
     """
@@ -47,6 +47,18 @@ class Trial:
     def __init__(self, launch, outputs):
         self.launch, self.outputs = launch, outputs
         self.other = self.given = self.same = None
+        # Inputs whose addresses are not to come again.
+        self.seen = []
+
+    def before(self, inputs):
+        """Launches on other values before the kernel is timed: what computes once, and gives that wherever its arguments lie, is
+        wrong where it is judged."""
+        other = Other(inputs)
+        if other:
+            other.put(inputs)
+            self.given_or_none(inputs)
+        inputs.drop()
+        self.seen.append(inputs)
 
     def at_timed(self, inputs, mutated):
         """Launches where the kernel was timed, first as it was, then on other values. The inputs are restored.
@@ -79,13 +91,12 @@ class Trial:
         """
         if self.same is None or not self.same.any():
             return
-        changed, noisy, seen = torch.ones_like(self.same), torch.zeros_like(self.same), []
+        changed, noisy = torch.ones_like(self.same), torch.zeros_like(self.same)
         for altered in [True, *pairs(ROUNDS)]:
             fresh = inputs()
             differs = self.differs(fresh, self.other if altered else None)
-            # Without memory, but not without their addresses, which are not to come again.
             fresh.drop()
-            seen.append(fresh)
+            self.seen.append(fresh)
             if differs is None:
                 return
             if altered:
@@ -104,8 +115,12 @@ class Trial:
         """Where a launch gives something else than was given first; None where it fails: it was not made for such values."""
         if other:
             other.put(inputs)
+        return self.given_or_none(inputs, self.given.differs)
+
+    def given_or_none(self, inputs, take=lambda output: None):
+        """What `take` makes of the output of a launch; None where it fails."""
         try:
-            return self.given.differs(self.launch(inputs))
+            return take(self.launch(inputs))
         except BaseException as error:
             if backend.kind_of(error) == "device-fault":
                 raise

@@ -253,10 +253,11 @@ class Worker:
             try:
                 if isinstance(inputs, BaseException):
                     raise inputs
+                trial = self.stale.Trial(self.launched, self.outputs)
+                trial.before(self.elsewhere(calls[index], rooms))
                 if self.device:
                     # What it shares with a call before may begin elsewhere by now.
                     inputs = resident(calls[index])
-                trial = self.stale.Trial(self.launched, self.outputs)
                 try:
                     self.warm_up(inputs.args, protocol["warmup"])
                     samples = self.timing.timed(self.kernel, inputs.args, protocol)

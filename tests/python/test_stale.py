@@ -255,6 +255,21 @@ class StaleTest(unittest.TestCase):
         self.assertTrue(kept.differs([large, wide]).all())
         self.assertEqual(kept.differs([large[1:], wide, 7]).sum(), kept.ends[0])
 
+    def test_what_is_computed_once_is_not_what_it_is_judged_by(self):
+        table, rows = torch.randn(40, 100), torch.tensor([3, 39])
+        for name, body in (("once", "    if not KEPT: KEPT.append(right)\n    return KEPT[0]\n"), ("honest", "    return right\n")):
+            source = os.path.join(self.folder, f"{name}.py")
+            with open(source, "w") as file:
+                file.write("import torch\nKEPT = []\ndef launch(rows, table):\n"
+                           f"    right = torch.nn.functional.embedding(rows, table)\n{body}")
+            with Supervisor(source) as worker:
+                worker.send(type="profile", id=1, calls=[self.call(rows, table)], protocol={
+                    "name": "samples", "warmup": 1, "launches": 3})
+                answer = worker.receive()
+                self.assertEqual(answer["type"], "timed", answer)
+                (leaf,) = answer["again"]["outputs"]
+                self.assertEqual(torch.equal(worker.tensor_of(leaf), table[rows]), name == "honest")
+
     def test_a_worker_tells_of_it_and_goes_on(self):
         source = os.path.join(self.folder, "kernel.py")
         with open(source, "w") as file:

@@ -342,14 +342,14 @@ class WorkerTest(unittest.TestCase):
             self.assertEqual(kinds, ["error"] + ["timed"] * 4 + ["profiled"])
         with open(log) as file:
             pointers, totals, resident = zip(*map(json.loads, file))
-        # Each call is timed once and launched there twice more, the second time on other values, then at two other places; the
-        # first call ends with its second launch.
-        self.assertEqual(len(pointers), 2 + 4 * 5)
-        there = {*pointers[:2], *(pointer for turn in (0, 1, 2) for pointer in pointers[2 + turn::5])}
+        # Each call is launched elsewhere on other values, timed once and launched there twice more, the second time on other
+        # values, then at two other places; the first call ends with its second launch.
+        self.assertEqual(len(pointers), 2 + 4 * 6)
+        there = {pointers[1], *pointers[3::6], *pointers[4::6], *pointers[5::6]}
         self.assertEqual(len(there), 1, "five calls, one mapping")
-        self.assertFalse(there & {*pointers[5::5], *pointers[6::5]})
+        self.assertFalse(there & {pointers[0], *pointers[2::6], *pointers[6::6], *pointers[7::6]})
         first = [1.0, weight[-1].item(), 0x0101010101010101]
-        for seen in (totals[:2], totals[2::5], totals[3::5], totals[6::5]):
+        for seen in (totals[1:2], totals[3::6], totals[4::6], totals[7::6]):
             self.assertEqual(list(seen), [first] * len(seen))
         # What a launch wrote to may be there until the next has its own.
         self.assertLessEqual(max(resident) * 1024, 2 * weight.nbytes)
