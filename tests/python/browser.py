@@ -4,15 +4,17 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 
 class Browser:
     """A headless Chromium in a profile of its own, which is gone with it."""
 
     def __init__(self, program):
-        self.profile = tempfile.TemporaryDirectory(prefix="plimsoll-page-")
+        self.profile = tempfile.TemporaryDirectory(prefix="plimsoll-page-", ignore_cleanup_errors=True)
         # The browser reads from descriptor 3 and writes to 4.
         (reads, self.commands), (self.answers, writes) = os.pipe(), os.pipe()
 
@@ -29,7 +31,7 @@ class Browser:
                 "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            pass_fds=(3, 4), preexec_fn=hand_over, close_fds=True,
+            pass_fds=(3, 4), preexec_fn=hand_over, close_fds=True, start_new_session=True,
         )
         os.close(reads)
         os.close(writes)
@@ -43,10 +45,17 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         os.close(self.commands)
         os.close(self.answers)
+        # Its helpers write to the profile until they are gone, too.
+        for _ in range(200):
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.05)
         self.profile.cleanup()
 
     def message(self):
