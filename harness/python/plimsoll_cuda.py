@@ -131,7 +131,8 @@ class Idle:
             # The driver's event is made when it is first recorded.
             event.record(self.aside)
         torch.cuda.synchronize(index)
-        self.driver = driver()
+        # CUDA 12.5 has an event of a whole context.
+        self.driver = driver("cuCtxRecordEvent")
 
     def late_us(self, stream):
         """How many microseconds the device goes on after the stream has ended, and how many are too many."""
@@ -158,11 +159,11 @@ class Idle:
         return True
 
 
-def driver():
-    """The driver's library, where it has an event of a whole context (CUDA 12.5)."""
+def driver(function):
+    """The driver's library, where it has this function."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
-        return library if library.cuCtxRecordEvent else None
+        return library if getattr(library, function) else None
     except (OSError, AttributeError):
         return None
 
@@ -170,10 +171,9 @@ def driver():
 def keep_stack():
     """Has the context keep little stack for each thread that the device can run, as src/gpu/context.rs does: the usual 1 KiB is
     264 MiB of an H200. A driver that does not take the limit keeps what it kept."""
-    try:
-        ctypes.CDLL("libcuda.so.1").cuCtxSetLimit(LIMIT_OF_STACK, ctypes.c_size_t(SMALL_STACK))
-    except (OSError, AttributeError):
-        pass
+    library = driver("cuCtxSetLimit")
+    if library:
+        library.cuCtxSetLimit(LIMIT_OF_STACK, ctypes.c_size_t(SMALL_STACK))
 
 
 def reason():

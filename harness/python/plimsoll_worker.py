@@ -10,8 +10,8 @@ Standard input, output and error are the kernel's own.
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
                             or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
-                            that GPU; outcomes then have "device":{"inputs":N,"outputs":N,"growth":N,"allocator":{"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,
-                            "workspace":N}}
+                            that GPU; outcomes then have "device":{"inputs":N,"outputs":N,"growth":N,"allocator":
+                            {"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,"workspace":N}}
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides

@@ -137,6 +137,15 @@ pub struct Outcome {
     pub device: Option<DeviceUse>,
 }
 
+impl Outcome {
+    /// Adds arguments that the kernel changed in other launches, each once.
+    pub fn add_mutated(&mut self, names: Vec<String>) {
+        self.mutated.extend(names);
+        self.mutated.sort_unstable();
+        self.mutated.dedup();
+    }
+}
+
 /// Why a worker could not do what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

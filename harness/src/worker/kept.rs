@@ -21,7 +21,29 @@ const PART: usize = 16;
 /// How often a kernel has to give the same that stopped following its arguments.
 const AGAIN: usize = 8;
 /// How often a kernel has to be found out: what differs from launch to launch by itself can look so once.
-pub const ROUNDS: usize = 3;
+const ROUNDS: u64 = 3;
+
+/// The error that a kernel is found out with in every round.
+pub fn in_each_round(
+    mut round: impl FnMut(u64) -> Result<Option<CallError>, CallError>,
+) -> Result<Option<CallError>, CallError> {
+    let mut found = None;
+    for number in 0..ROUNDS {
+        found = unless_refused(round(number))?;
+        if found.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Nothing where the kernel fails: it was not made for other contents.
+fn unless_refused<T>(found: Result<Option<T>, CallError>) -> Result<Option<T>, CallError> {
+    match found {
+        Err(CallError::Kernel(_)) => Ok(None),
+        other => other,
+    }
+}
 
 /// Outputs, where the timed launches left them.
 pub struct TimedOutputs {
@@ -52,33 +74,37 @@ pub struct Before {
 impl Before {
     /// Launches at addresses that are not those to be timed; nothing where the kernel fails, or there is nothing to alter. The
     /// first launch is on other contents: where a kernel keeps what it gave first, that is wrong for the captured ones.
-    pub fn of(kernel: &dyn Kernel, call: &CallMessage, outputs: &mut Outputs) -> Result<Option<Self>, CallError> {
+    pub fn of(
+        kernel: &dyn Kernel,
+        call: &CallMessage,
+        to_be_timed: &Inputs,
+        outputs: &mut Outputs,
+    ) -> Result<Option<Self>, CallError> {
         let alteration = Alteration::of(call)?;
         if alteration.is_empty() {
             return Ok(None);
         }
+        unless_refused(Self::launched(kernel, call, alteration, to_be_timed, outputs).map(Some))
+    }
+
+    fn launched(
+        kernel: &dyn Kernel,
+        call: &CallMessage,
+        alteration: Alteration,
+        to_be_timed: &Inputs,
+        outputs: &mut Outputs,
+    ) -> Result<Self, CallError> {
+        let placement = to_be_timed.with(call, |bound| Ok(Placement::of(&kernel.outputs(bound)?, bound.outputs)?))?;
         let mut inputs = Vec::new();
-        let mut launched = |alteration: Option<&Alteration>| {
-            let mut own = Inputs::private(call, None)?;
-            if let Some(alteration) = alteration {
-                own.alter(call, alteration);
-            }
-            let placement = own.with(call, |bound| Ok(Placement::of(&kernel.outputs(bound)?, bound.outputs)?))?;
-            let given = outputs.elsewhere(placement.bytes, |memory| {
-                memory.fill(OutputBuffer::POISON);
-                launch(kernel, call, &own, &placement, memory)?;
+        let mut digested = |alteration: Option<&Alteration>| {
+            outputs.elsewhere(placement.bytes, |memory| {
+                inputs.push(launch_elsewhere(kernel, call, alteration, &placement, memory)?);
                 Ok(digests(&placement, memory))
-            });
-            own.restore()?;
-            inputs.push(own);
-            given
+            })
         };
-        let given = launched(Some(&alteration)).and_then(|_| Ok((launched(None)?, launched(Some(&alteration))?)));
-        match given {
-            Err(CallError::Kernel(_)) => Ok(None),
-            Err(error) => Err(error),
-            Ok((captured, altered)) => Ok(Some(Self { alteration, altered, captured, _inputs: inputs })),
-        }
+        digested(Some(&alteration))?;
+        let (captured, altered) = (digested(None)?, digested(Some(&alteration))?);
+        Ok(Self { alteration, altered, captured, _inputs: inputs })
     }
 }
 
@@ -102,7 +128,7 @@ impl Timed<'_> {
     /// The error of a kernel that gives what it has kept. One that fails on other contents is not accused. Inputs elsewhere keep
     /// their addresses to the end, so that none is seen twice.
     pub fn kept(&mut self, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {
-        let (mut elsewhere, mut found) = (Vec::new(), None);
+        let mut elsewhere = Vec::new();
         self.inputs.restore()?;
         match self.before.map(|before| self.follows(before)) {
             // As it gave before it was timed: so does every honest kernel that is deterministic.
@@ -110,20 +136,9 @@ impl Timed<'_> {
             Some(Err(error)) => return Err(error),
             Some(Ok(false)) | None => {}
         }
-        for _ in 0..ROUNDS {
-            found = match self.round(&mut elsewhere, outputs) {
-                Err(CallError::Kernel(_)) => None,
-                other => other?,
-            };
-            if found.is_none() {
-                break;
-            }
-        }
+        let found = in_each_round(|_| self.round(&mut elsewhere, outputs))?;
         match (found, self.before) {
-            (None, Some(before)) => match self.stopped(before) {
-                Err(CallError::Kernel(_)) => Ok(None),
-                stopped => stopped,
-            },
+            (None, Some(before)) => unless_refused(self.stopped(before)),
             (found, _) => Ok(found),
         }
     }
@@ -164,26 +179,17 @@ impl Timed<'_> {
         }
         self.inputs.alter(self.call, &alteration);
         self.launch()?;
-        let (bytes, mut evidence) = (self.left.placement.bytes, Evidence::default());
-        let mut altered = Inputs::private(self.call, None)?;
-        altered.alter(self.call, &alteration);
-        outputs.elsewhere(bytes, |memory| {
-            memory.fill(OutputBuffer::POISON);
-            launch(self.kernel, self.call, &altered, &self.left.placement, memory)?;
+        let (placement, mut evidence) = (&self.left.placement, Evidence::default());
+        outputs.elsewhere(placement.bytes, |memory| {
+            elsewhere.push(launch_elsewhere(self.kernel, self.call, Some(&alteration), placement, memory)?);
             self.left.each_beside(memory, |piece, here, elsewhere| evidence.altered(piece, here, elsewhere));
             Ok(())
         })?;
-        altered.restore()?;
-        elsewhere.push(altered);
         if evidence.is_none() {
             return Ok(None);
         }
-        let mut captured = Inputs::private(self.call, None)?;
-        let memory = outputs.of_call(bytes)?;
-        memory.fill(OutputBuffer::POISON);
-        launch(self.kernel, self.call, &captured, &self.left.placement, memory)?;
-        captured.restore()?;
-        elsewhere.push(captured);
+        let memory = outputs.of_call(placement.bytes)?;
+        elsewhere.push(launch_elsewhere(self.kernel, self.call, None, placement, memory)?);
         self.left.each_beside(memory, |piece, altered, captured| evidence.captured(piece, altered, captured));
         self.launch()?;
         self.left.each_beside(memory, |piece, here, elsewhere| evidence.again(piece, here, elsewhere));
@@ -196,6 +202,25 @@ impl Timed<'_> {
         self.inputs.restore()?;
         done
     }
+}
+
+/// Launches at addresses that the kernel has never seen, on other contents or on what was captured, into memory that is
+/// poisoned before. The inputs, which hold what was captured: their addresses are not to come again.
+fn launch_elsewhere(
+    kernel: &dyn Kernel,
+    call: &CallMessage,
+    alteration: Option<&Alteration>,
+    placement: &Placement,
+    memory: &mut [u8],
+) -> Result<Inputs, CallError> {
+    let mut inputs = Inputs::private(call, None)?;
+    if let Some(alteration) = alteration {
+        inputs.alter(call, alteration);
+    }
+    memory.fill(OutputBuffer::POISON);
+    launch(kernel, call, &inputs, placement, memory)?;
+    inputs.restore()?;
+    Ok(inputs)
 }
 
 fn launch(

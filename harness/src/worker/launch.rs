@@ -155,7 +155,7 @@ impl Launches {
         outputs: &mut Outputs,
     ) -> Result<(Samples, Outcome), CallError> {
         let before = match &self.kernel {
-            Loaded::Foreign(kernel) => Before::of(kernel.as_ref(), call, outputs)?,
+            Loaded::Foreign(kernel) => Before::of(kernel.as_ref(), call, &inputs, outputs)?,
             Loaded::Own(_) | Loaded::Operator(_) => None,
         };
         let (samples, left, filled) = inputs.with(call, |bound| self.timed(bound, protocol, cache))?;
@@ -179,17 +179,11 @@ impl Launches {
         drop(inputs);
         let bytes =
             again.outputs.iter().filter_map(|leaf| leaf.tensor.as_ref()).map(|tensor| tensor.offset + tensor.bytes);
-        let written = outputs.memory(bytes.max().unwrap_or(0) as usize);
-        if left != Left::Nothing && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON))
-        {
-            return Err(if left == Left::Part { CallError::Partial } else { CallError::Idle });
-        }
-        if let Some(error) = kept {
+        let bytes = bytes.max().unwrap_or(0) as usize;
+        if let Some(error) = left.error().filter(|_| outputs.is_written(bytes)).or(kept) {
             return Err(error);
         }
-        again.mutated.extend(mutated);
-        again.mutated.sort_unstable();
-        again.mutated.dedup();
+        again.add_mutated(mutated);
         Ok((samples, again))
     }
 

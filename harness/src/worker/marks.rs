@@ -4,6 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use plimsoll::kernel::OutputBuffer;
 
+use super::error::CallError;
+
 /// The most marks: to set them takes a few microseconds, as between two launches of a loop.
 const MOST: usize = 1 << 12;
 /// The bytes that have one mark, at the least: a kernel that looks at a few of them sees what it left there.
@@ -20,6 +22,17 @@ pub enum Left {
     Part,
     /// All of them: it wrote nothing.
     Everything,
+}
+
+impl Left {
+    /// The error of a kernel that leaves so much of what it writes elsewhere.
+    pub fn error(self) -> Option<CallError> {
+        match self {
+            Self::Nothing => None,
+            Self::Part => Some(CallError::Partial),
+            Self::Everything => Some(CallError::Idle),
+        }
+    }
 }
 
 /// Bytes that are changed where they lie, at places that nobody can foretell: a kernel that looks at its output, to tell

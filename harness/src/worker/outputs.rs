@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use memmap2::{MmapMut, UncheckedAdvice};
-use plimsoll::kernel::{Elements, Given, GivenValue};
+use plimsoll::kernel::{Elements, Given, GivenValue, OutputBuffer};
 use plimsoll::run::{Placed, Placement};
 
 use super::error::CallError;
@@ -48,6 +48,11 @@ impl Outputs {
     /// [`CallError::Outputs`].
     pub fn of_call(&mut self, bytes: usize) -> Result<&mut [u8], CallError> {
         self.memory(bytes).map_err(|source| CallError::Outputs { bytes, source })
+    }
+
+    /// Whether its first `bytes` bytes hold anything but what outputs are filled with before a launch.
+    pub fn is_written(&mut self, bytes: usize) -> bool {
+        self.memory(bytes).is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON))
     }
 
     /// Hands the first `bytes` bytes to `work`, at addresses that are not those of [`Outputs::memory`].

@@ -205,21 +205,14 @@ impl DeviceLaunches {
         drop(on);
         let on = self.on_device(call, resident)?;
         let mut again = self.launched(call, &on, outputs)?;
-        let written = outputs.memory(on.placement.bytes);
-        if judged.left != Left::Nothing
-            && written.is_ok_and(|memory| memory.iter().any(|&byte| byte != OutputBuffer::POISON))
-        {
-            return Err(if judged.left == Left::Part { CallError::Partial } else { CallError::Idle });
-        }
-        if let Some(error) = judged.kept {
+        let left = judged.left.error().filter(|_| outputs.is_written(on.placement.bytes));
+        if let Some(error) = left.or(judged.kept) {
             return Err(error);
         }
         if let Some(device) = &mut again.device {
             device.growth = device.growth.max(first);
         }
-        again.mutated.extend(judged.mutated);
-        again.mutated.sort_unstable();
-        again.mutated.dedup();
+        again.add_mutated(judged.mutated);
         Ok((samples, again))
     }
 

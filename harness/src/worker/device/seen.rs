@@ -14,7 +14,7 @@ use crate::worker::alteration::Alteration;
 use crate::worker::error::CallError;
 use crate::worker::evidence::{Evidence, Piece, pieces};
 use crate::worker::inputs::touching;
-use crate::worker::kept::ROUNDS;
+use crate::worker::kept::in_each_round;
 use crate::worker::marks::{Left, Marks};
 use crate::worker::outputs::Outputs;
 
@@ -122,20 +122,12 @@ impl Seen<'_> {
         in_place: bool,
         launch: &mut Again<'_>,
     ) -> Result<Option<CallError>, CallError> {
-        let mut found = None;
-        for round in 0..ROUNDS {
+        in_each_round(|round| {
             if in_place || round > 0 {
                 means.resident.place(means.ring, self.call, &self.on.homes, 0)?;
             }
-            found = match self.round(means, round as u64 * 2, launch) {
-                Err(CallError::Kernel(_)) => None,
-                other => other?,
-            };
-            if found.is_none() {
-                break;
-            }
-        }
-        Ok(found)
+            self.round(means, round * 2, launch)
+        })
     }
 
     fn round(&self, means: &mut Means<'_>, step: u64, launch: &mut Again<'_>) -> Result<Option<CallError>, CallError> {
