@@ -1,28 +1,7 @@
 //! [`Error`] gathers what the modules refuse; each error is defined where it happens.
 
+#[cfg(feature = "capture")]
 use std::convert::Infallible;
-
-use crate::bytes::ParseByteSizeError;
-use crate::capture::batch::BatchError;
-use crate::capture::store::StoreError;
-use crate::capture::synthesize::SynthesizeError;
-use crate::capture::write::WriteError;
-use crate::capture::{CaptureError, OutsideStorage, ParseDtypeError};
-use crate::ceiling::CeilingError;
-use crate::command::CommandError;
-use crate::compare::{ParsePresetError, ToleranceError};
-use crate::config::ConfigError;
-use crate::diagnose::DiagnoseError;
-use crate::diagnose::ledger::{LedgerError, ParseReadingError};
-use crate::estimate::{EstimateError, ParseCountError, ParseNameError};
-use crate::gate::{AllowanceError, BaselineError, LimitError, ParseConditionError};
-use crate::gpu::{GpuError, ParsePlaceError};
-use crate::inspect::ExtractError;
-use crate::kernel::{KernelError, ParseKernelSpecError};
-use crate::matrix::MatrixError;
-use crate::meter::MeterError;
-use crate::record::RecordError;
-use crate::run::RunError;
 
 /// Anything that Plimsoll refuses. A test that returns [`Result`] can use `?` on all of it, and on the errors of the system.
 #[derive(Debug, thiserror::Error)]
@@ -30,69 +9,96 @@ use crate::run::RunError;
 #[expect(missing_docs, reason = "each variant is the error that it names")]
 pub enum Error {
     #[error(transparent)]
-    ByteSize(#[from] ParseByteSizeError),
+    ByteSize(#[from] plimsoll_memory::bytes::ParseByteSizeError),
     #[error(transparent)]
-    Capture(#[from] CaptureError),
+    Meter(#[from] plimsoll_memory::meter::MeterError),
     #[error(transparent)]
-    OutsideStorage(#[from] OutsideStorage),
+    Ceiling(#[from] plimsoll_memory::ceiling::CeilingError),
     #[error(transparent)]
-    Dtype(#[from] ParseDtypeError),
+    Allowance(#[from] plimsoll_memory::ceiling::AllowanceError),
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Command(#[from] plimsoll_memory::command::CommandError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Synthesize(#[from] SynthesizeError),
+    Capture(#[from] plimsoll_capture::CaptureError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Batch(#[from] BatchError<Infallible>),
+    OutsideStorage(#[from] plimsoll_capture::OutsideStorage),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Dtype(#[from] plimsoll_capture::ParseDtypeError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Diagnose(#[from] DiagnoseError),
+    Write(#[from] plimsoll_capture::write::WriteError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Extract(#[from] ExtractError),
+    Synthesize(#[from] plimsoll_capture::synthesize::SynthesizeError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Preset(#[from] ParsePresetError),
+    Batch(#[from] plimsoll_capture::batch::BatchError<Infallible>),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Tolerance(#[from] ToleranceError),
+    Store(#[from] plimsoll_capture::store::StoreError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    KernelSpec(#[from] ParseKernelSpecError),
+    Extract(#[from] plimsoll_capture::inspect::ExtractError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Kernel(#[from] KernelError),
+    Preset(#[from] plimsoll_capture::compare::ParsePresetError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Gpu(#[from] GpuError),
+    Tolerance(#[from] plimsoll_capture::compare::ToleranceError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Place(#[from] ParsePlaceError),
+    KernelSpec(#[from] plimsoll_capture::kernel::ParseKernelSpecError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Matrix(#[from] MatrixError),
+    Kernel(#[from] plimsoll_capture::kernel::KernelError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Meter(#[from] MeterError),
+    Gpu(#[from] plimsoll_capture::gpu::GpuError),
+    #[cfg(feature = "capture")]
     #[error(transparent)]
-    Ceiling(#[from] CeilingError),
+    Place(#[from] plimsoll_capture::gpu::ParsePlaceError),
+    #[cfg(feature = "diagnose")]
     #[error(transparent)]
-    Command(#[from] CommandError),
+    Diagnose(#[from] plimsoll_diagnose::DiagnoseError),
+    #[cfg(feature = "diagnose")]
     #[error(transparent)]
-    Allowance(#[from] AllowanceError),
+    Ledger(#[from] plimsoll_diagnose::ledger::LedgerError),
+    #[cfg(feature = "diagnose")]
     #[error(transparent)]
-    Limit(#[from] LimitError),
+    Reading(#[from] plimsoll_diagnose::ledger::ParseReadingError),
+    #[cfg(feature = "diagnose")]
     #[error(transparent)]
-    Baseline(#[from] BaselineError),
+    Estimate(#[from] plimsoll_diagnose::estimate::EstimateError),
+    #[cfg(feature = "diagnose")]
     #[error(transparent)]
-    Condition(#[from] ParseConditionError),
+    Count(#[from] plimsoll_diagnose::estimate::ParseCountError),
+    #[cfg(feature = "diagnose")]
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Name(#[from] plimsoll_diagnose::estimate::ParseNameError),
+    #[cfg(feature = "record")]
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Limit(#[from] crate::gate::LimitError),
+    #[cfg(feature = "record")]
     #[error(transparent)]
-    Run(#[from] RunError),
+    Baseline(#[from] crate::gate::BaselineError),
+    #[cfg(feature = "record")]
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Condition(#[from] crate::gate::ParseConditionError),
+    #[cfg(feature = "record")]
     #[error(transparent)]
-    Reading(#[from] ParseReadingError),
+    Config(#[from] crate::config::ConfigError),
+    #[cfg(feature = "record")]
     #[error(transparent)]
-    Estimate(#[from] EstimateError),
+    Record(#[from] crate::record::RecordError),
+    #[cfg(feature = "record")]
     #[error(transparent)]
-    Count(#[from] ParseCountError),
+    Run(#[from] crate::run::RunError),
+    #[cfg(feature = "report")]
     #[error(transparent)]
-    Name(#[from] ParseNameError),
+    Matrix(#[from] crate::matrix::MatrixError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

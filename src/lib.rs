@@ -1,62 +1,87 @@
 //! Plimsoll: a test harness and regression-benchmark framework for memory.
 //!
-//! Modules in layers, each using only those above it in this list:
-//! - [`bytes`]: amounts with their unit in the type. [`random`]: lots of a seed.
-//! - [`alloc`]: exact figures of the heap, from an allocator that counts.
-//! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
-//! - [`inspect`]: what is inside files of torch.save.
-//! - [`compare`]: expected against actual. [`kernel`]: what can be launched. [`timing`]: protocols, clocks, statistics.
-//! - [`gpu`]: NVIDIA GPUs, by their driver alone.
-//! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
-//! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
-//! - [`record`]: the document of a run, and what changed between two.
-//! - [`gate`]: figures against a baseline. [`config`]: a project's settings.
-//! - [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
-//! - [`matrix`]: configurations of a command beside each other, by figures and logs.
-//! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
-//! - [`assert`](mod@assert): ceilings in tests, of a block or of a whole test, and what a broken one says.
-//! - `criterion` (a feature): memory as a measurement of criterion.
+//! What a test needs is always here; everything else is a feature, and `full` is all of them.
 //!
-//! ```
-//! use plimsoll::capture::{Capture, synthesize};
-//! use plimsoll::kernel::builtin;
-//! use plimsoll::run::Validation;
+//! | feature | modules | for |
+//! |---|---|---|
+//! | always | [`test`](macro@test), [`assert_memory!`], [`assert`](mod@assert), [`alloc`], [`meter`], [`ceiling`], [`command`], [`bytes`] | memory in tests, and of commands |
+//! | `capture` | `capture`, `inspect`, `compare`, `kernel`, `timing`, `gpu` | entries in `.pt` files, and kernels launched on them |
+//! | `criterion` | `criterion` | memory as a measurement of criterion |
+//! | `diagnose` | `diagnose`, `estimate` | what went wrong with memory, and what training should cost |
+//! | `gpu` | | GPU memory by NVML; with `capture` kernels on a device, with `criterion` `CudaTime` |
+//! | `history` | `gate::history` | records by commit in an SQLite file |
+//! | `phase-lines` | `command::PhaseLines`, `command::OutputTap` | phases by lines of a command's output |
+//! | `proptest` | `capture::strategies` | proptest strategies for entries and captures |
+//! | `record` | `record`, `run`, `gate`, `config` | checks of captures, records of tests, their judgement |
+//! | `report` | `report`, `matrix` | records and findings as documents |
 //!
-//! let dir = tempfile::tempdir()?;
-//! synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).write(dir.path())?;
-//! let report = Validation::of(&Capture::open(dir.path())?).run(builtin::embedding())?;
-//! assert!(report.passed(), "{}", report.summary());
-//! # Ok::<(), plimsoll::Error>(())
-//! ```
+#![cfg_attr(
+    feature = "record",
+    doc = r#"```
+use plimsoll::capture::{Capture, synthesize};
+use plimsoll::kernel::builtin;
+use plimsoll::run::Validation;
 
-pub mod alloc;
-pub mod assert;
-pub mod bytes;
-pub mod capture;
-pub mod ceiling;
-pub mod command;
-pub mod compare;
+let dir = tempfile::tempdir()?;
+synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).write(dir.path())?;
+let report = Validation::of(&Capture::open(dir.path())?).run(builtin::embedding())?;
+assert!(report.passed(), "{}", report.summary());
+# Ok::<(), plimsoll::Error>(())
+```"#
+)]
+
+#[cfg(feature = "record")]
 pub mod config;
 #[cfg(feature = "criterion")]
 pub mod criterion;
-pub mod diagnose;
+#[cfg(all(feature = "diagnose", feature = "record"))]
+mod diagnosis;
 mod error;
-pub mod estimate;
+#[cfg(feature = "record")]
 pub mod gate;
-pub mod gpu;
-pub mod inspect;
-pub mod kernel;
+#[cfg(feature = "report")]
 pub mod matrix;
-mod median;
-pub mod meter;
-pub mod random;
+#[cfg(feature = "record")]
 pub mod record;
+#[cfg(feature = "report")]
 pub mod report;
+#[cfg(feature = "record")]
 pub mod run;
-pub mod timing;
-mod words;
 
-pub use assert::phase;
-pub use bytes::ByteSize;
+#[cfg(feature = "capture")]
+pub use plimsoll_capture::{self as capture, compare, gpu, inspect, kernel, timing};
+#[cfg(feature = "diagnose")]
+pub use plimsoll_diagnose::estimate;
+pub use plimsoll_memory::{ByteSize, alloc, assert_memory, bytes, ceiling, command, debug_assert_memory, meter, phase};
+#[cfg(feature = "record")]
+pub use plimsoll_statistics::random;
+
 pub use error::{Error, Result};
 pub use plimsoll_attribute::test;
+
+/// Ceilings in tests: of a block in this process, of a whole test in a process of its own.
+pub mod assert {
+    pub use plimsoll_memory::assert::*;
+
+    #[cfg(feature = "record")]
+    pub use crate::record::keep_record;
+
+    /// The test `function` of the module `module_path!()`: what `#[plimsoll::test]` begins with. With the feature `record`
+    /// it keeps records.
+    #[doc(hidden)]
+    pub fn test(package: &str, module: &str, function: &str) -> isolated::Isolated {
+        let test = isolated::Isolated::new(package, module, function);
+        #[cfg(feature = "record")]
+        let test = test.keeper(crate::record::keep_test_run);
+        test
+    }
+}
+
+/// Diagnosis: what went wrong with memory, from the texts that a run leaves behind.
+#[cfg(feature = "diagnose")]
+pub mod diagnose {
+    pub use plimsoll_diagnose::*;
+
+    #[cfg(feature = "record")]
+    pub use crate::diagnosis::read;
+}

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::residency::{Residency, StorageId};
-use crate::ByteSize;
+use plimsoll_memory::ByteSize;
 
 /// How many bytes a batch may keep resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::bytes::{GIB, MIB};
+    use plimsoll_memory::bytes::{GIB, MIB};
 
     fn storage(number: u64) -> StorageId {
         StorageId::in_file(Arc::from(Path::new("entry.pt")), number)

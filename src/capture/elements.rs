@@ -11,14 +11,14 @@ impl TensorView<'_> {
     /// Rows without gaps are copied as a whole; other layouts element by element, without temporaries.
     ///
     /// ```
-    /// # use plimsoll::capture::{Dtype, Layout, TensorView};
+    /// # use plimsoll_capture::{Dtype, Layout, TensorView};
     /// let mut layout = Layout::contiguous(Dtype::U8, &[3, 2]);
     /// layout.strides = vec![1, 3];
     /// let view = TensorView::new(&layout, &[0, 1, 2, 3, 4, 5])?;
     /// let mut out = [0; 4];
     /// assert_eq!(view.read_into(1, &mut out), 4);
     /// assert_eq!(out, [3, 1, 4, 2]);
-    /// # Ok::<(), plimsoll::capture::OutsideStorage>(())
+    /// # Ok::<(), plimsoll_capture::OutsideStorage>(())
     /// ```
     pub fn read_into(&self, start: u64, out: &mut [u8]) -> usize {
         let layout = self.layout();

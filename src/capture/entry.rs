@@ -16,7 +16,7 @@ use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
 use super::store::object::Object;
 use super::store::packed::Packed;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The signature of the captured function.
 #[derive(Clone, Debug, Default, PartialEq)]

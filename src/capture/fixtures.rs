@@ -7,7 +7,7 @@ use super::bind::{OrderSource, ParameterOrder};
 use super::*;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
 }
 
 /// For each file, for each path: dtype, shape, and the CRC-32 of the logical bytes.

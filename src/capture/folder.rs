@@ -18,7 +18,7 @@ use super::store::places::Places;
 /// Entries are opened one at a time: a capture keeps their names and the order of their parameters.
 ///
 /// ```no_run
-/// # use plimsoll::capture::Capture;
+/// # use plimsoll_capture::Capture;
 /// let capture = Capture::open("captures/embedding".as_ref())?;
 /// for entry in capture.entries() {
 ///     let entry = entry?;

@@ -9,7 +9,7 @@ use super::content::Payload;
 use super::error::CaptureError;
 use super::map::for_each_window;
 use super::source::SourceFile;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// How much of an entry its [`Identity`] is asked to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

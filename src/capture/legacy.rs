@@ -13,7 +13,7 @@ use super::object::{Claim, Locate, LocateError, Located, claim};
 use super::pickle::{self, Document, Node, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Place, Storage};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The number that starts such a file: 0x1950a86a20f9469cfc6c.
 const MAGIC: &str = "119547037146038801333356";

@@ -9,7 +9,7 @@ use super::error::{CaptureError, SourceError};
 use super::file_map::FileMap;
 use super::guard::{self, Guard};
 use super::source::{Bytes, SourceFile};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// How a map will be read, which decides how far the kernel reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Access {
 /// worth nothing before it has been asked.
 ///
 /// ```
-/// # use plimsoll::capture::MappedFile;
+/// # use plimsoll_capture::MappedFile;
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("bytes");
 /// std::fs::write(&path, b"0123456789")?;
@@ -233,7 +233,7 @@ mod tests {
     use super::super::error::CaptureErrorKind;
     use super::super::file_map::large_pages_fit;
     use super::*;
-    use crate::meter::ProcessMemory;
+    use plimsoll_memory::meter::ProcessMemory;
 
     fn file(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().unwrap();

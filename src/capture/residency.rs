@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::argument::Argument;
 use super::storage::{Place, Storage};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What tells one storage from another across the entries of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// Where the bytes of a [`Storage`] are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! proptest strategies for what captures hold, from dtypes to whole captures (feature `proptest`).
 //!
 //! ```
-//! use plimsoll::capture::strategies;
+//! use plimsoll_capture::strategies;
 //! use proptest::prelude::*;
 //!
 //! proptest!(|(capture in strategies::captures(3))| {
@@ -237,7 +237,7 @@ mod tests {
         #[test]
         fn layouts_fit_a_storage_of_their_reach(layout in dtypes().prop_flat_map(layouts)) {
             let storage = vec![0; layout.reach().unwrap().end as usize];
-            prop_assert!(crate::capture::TensorView::new(&layout, &storage).is_ok());
+            prop_assert!(crate::TensorView::new(&layout, &storage).is_ok());
         }
 
         #[test]

@@ -7,7 +7,7 @@ use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
 use super::store::packed::Packed;
 use super::{legacy, tar, zipped};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 impl Content {
     /// Reads the headers and the pickle of `source`.

@@ -12,7 +12,7 @@ use super::error::{ArchiveError, CaptureError};
 use super::map::{Access, MappedFile};
 use super::source::{Bytes, SourceFile};
 use super::walk::TorchFile;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What a file was verified against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ use super::pickle::{Document, NodeId};
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
 use super::tensor::Layout;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// A file of torch.save, entry or not: headers and pickle are read, storages are not.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::object::{Claim, Locate, LocateError, Located, StorageClaim, claim, sw
 use super::pickle::{Document, NodeId, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
-use crate::bytes::{ByteSize, MIB};
+use plimsoll_memory::bytes::{ByteSize, MIB};
 
 /// The record of the pickle.
 const PICKLE: &str = "data.pkl";

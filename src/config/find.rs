@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The name of the file.
 pub const FILE_NAME: &str = "plimsoll.toml";

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{ConfigError, Position};
 use super::setting::{Kind, LIMITED, SECTIONS, named, settings};
 use super::value::{Value, limit};
-use crate::words::nearest;
+use plimsoll_memory::text::nearest;
 
 /// The settings of a table, by their names over all sections.
 pub(super) type Body = BTreeMap<String, (Value, Position)>;

@@ -11,9 +11,9 @@ use super::find::MAX_CONFIG;
 use super::read::{Body, Scope, file};
 use super::setting::settings;
 use super::value::{Value, limit};
-use crate::ceiling::{Ceiling, Ceilings};
 use crate::gate::{BaselineSource, Condition, Conditions, Limit};
-use crate::words::nearest;
+use plimsoll_memory::ceiling::{Ceiling, Ceilings};
+use plimsoll_memory::text::nearest;
 
 /// A configuration that was read and checked.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The settings that `plimsoll.toml` may hold: one table, from which it is read, shown, explained and described to editors.
 
-use crate::meter::Metric;
+use plimsoll_memory::meter::Metric;
 
 /// What a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

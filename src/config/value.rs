@@ -5,8 +5,8 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::setting::Kind;
-use crate::bytes::ByteSize;
 use crate::gate::{Allowance, BaselineSource, Condition, Conditions, Limit};
+use plimsoll_memory::bytes::ByteSize;
 
 /// The value of a setting that was checked, as texts that a flag would take: one, but of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 
-use crate::gpu::{Event, Gpu, GpuError, Stream};
+use plimsoll_capture::gpu::{Event, Gpu, GpuError, Stream};
 
 /// The time that a GPU takes for what an iteration puts into its default stream, between two CUDA events.
 ///

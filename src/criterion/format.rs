@@ -4,7 +4,7 @@ use criterion::Throughput;
 use criterion::measurement::ValueFormatter;
 
 use super::peak::NOTHING;
-use crate::bytes::{GIB, KIB, MIB, TIB};
+use plimsoll_memory::bytes::{GIB, KIB, MIB, TIB};
 
 /// Bytes in binary units; throughput as input per memory.
 pub(super) struct ByteFormatter;

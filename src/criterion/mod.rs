@@ -5,7 +5,7 @@
 //! | [`PeakRss`] | the largest resident set of the process | the kernel's mark (`VmHWM`), reset before each: exact |
 //! | [`PeakRssGrowth`] | the same above what stood as the iteration began | the same |
 //! | [`PeakAnon`], [`PeakAnonGrowth`] | the same of anonymous memory, of which the kernel keeps no mark | sampled every 100 µs or so |
-//! | [`PeakHeap`] | the most bytes allocated at one time, above those before | [`alloc::Tracking`](crate::alloc::Tracking): exact |
+//! | [`PeakHeap`] | the most bytes allocated at one time, above those before | [`alloc::Tracking`](plimsoll_memory::alloc::Tracking): exact |
 //! | [`CpuTime`] | the processor time of every thread of the process | `CLOCK_PROCESS_CPUTIME_ID`: exact |
 //!
 //! A benchmark runs over any of them, and over criterion's own `WallTime`, through [`IterEach`]:

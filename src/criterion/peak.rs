@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use criterion::Bencher;
 use criterion::measurement::Measurement;
 
-use crate::bytes::ByteSize;
-use crate::meter::Metric;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::Metric;
 
 /// What an iteration whose peak is nothing is told to criterion as, in bytes: criterion drops a benchmark that measured 0.
 pub(super) const NOTHING: f64 = 1e-9;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::peak::{Peak, measure_peak};
 use super::sampled::{Kind, Sampler};
-use crate::bytes::ByteSize;
-use crate::meter::{MeterError, Metric, OwnProcess};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{MeterError, Metric, OwnProcess};
 
 /// The largest resident set of the process during an iteration, all that it held included.
 ///

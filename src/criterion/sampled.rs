@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::bytes::ByteSize;
-use crate::meter::{MeterError, OwnProcess};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{MeterError, OwnProcess};
 
 /// The pause between two looks; with the system's own delay it comes to 100 µs or so.
 const PAUSE: Duration = Duration::from_micros(50);

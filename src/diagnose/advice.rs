@@ -11,8 +11,8 @@ use super::findings::{Event, KnownBatch};
 use super::remedy::{self, Remedy};
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
-use crate::bytes::ByteSize;
 use crate::estimate::{Ladder, Mark, Rung};
+use plimsoll_memory::bytes::ByteSize;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -17,8 +17,8 @@ use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
 use super::wording::recognise;
-use crate::bytes::ByteSize;
 use crate::estimate::Ladder;
+use plimsoll_memory::bytes::ByteSize;
 
 /// So many events are listed.
 const LISTED: usize = 1000;
@@ -26,7 +26,7 @@ const LISTED: usize = 1000;
 /// Reads texts piece by piece, in constant memory, and gathers the memory events in them.
 ///
 /// ```
-/// use plimsoll::diagnose::{Analysis, Kind, Verdict};
+/// use plimsoll_diagnose::{Analysis, Kind, Verdict};
 /// let mut analysis = Analysis::default();
 /// analysis.begin("train.log");
 /// analysis.push(b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; ");
@@ -121,12 +121,12 @@ impl Analysis {
     }
 
     /// Adds what a record says beside its failures.
-    pub(super) fn note(&mut self, event: Event) {
+    pub fn note(&mut self, event: Event) {
         self.noted.push(event);
     }
 
     /// The input that was begun last, to say more of it.
-    pub(super) fn report(&mut self) -> Option<&mut InputReport> {
+    pub(crate) fn report(&mut self) -> Option<&mut InputReport> {
         self.inputs.last_mut()
     }
 

@@ -2,7 +2,7 @@
 
 use super::findings::Numbers;
 use super::verdict::Verdict;
-use crate::bytes::{ByteSize, GIB, MIB};
+use plimsoll_memory::bytes::{ByteSize, GIB, MIB};
 
 /// What a device's numbers come to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::phase;
 use super::sighting::Work;
 use super::snapshot::{DeviceFindings, OomFinding, OomVerdict, SnapshotFindings};
 use super::verdict::{Kind, Verdict};
-use crate::bytes::ByteSize;
 use crate::estimate::Ladder;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The events of `snapshot`, in the order of its devices.
 pub(super) fn events(snapshot: &SnapshotFindings, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Event> {
@@ -122,14 +122,14 @@ fn explanation(oom: &OomFinding) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnose::snapshot::{Options, Snapshot};
-    use crate::diagnose::{Analysis, Kind, Verdict};
+    use crate::snapshot::{Options, Snapshot};
+    use crate::{Analysis, Kind, Verdict};
 
     #[test]
     fn an_oom_of_a_snapshot_is_an_event() {
         let bytes = include_bytes!("../../tests/fixtures/snapshot.pickle");
         let mut analysis = Analysis::default();
-        assert!(analysis.read("snapshot.pickle", &bytes[..]).unwrap().is_some());
+        assert!(analysis.read_with("snapshot.pickle", &bytes[..], |_, _| Ok(0)).unwrap().is_some());
         analysis.add_snapshot(
             Snapshot::read("snapshot.pickle", &bytes[..], Options::default()).unwrap().findings().unwrap(),
         );
@@ -147,7 +147,7 @@ mod tests {
     fn a_snapshot_without_an_oom_is_a_report() {
         let bytes = include_bytes!("../../tests/fixtures/snapshot_earlier.pickle");
         let mut analysis = Analysis::default();
-        analysis.read("earlier.pickle", &bytes[..]).unwrap();
+        analysis.read_with("earlier.pickle", &bytes[..], |_, _| Ok(0)).unwrap();
         analysis.add_snapshot(
             Snapshot::read("earlier.pickle", &bytes[..], Options::default()).unwrap().findings().unwrap(),
         );

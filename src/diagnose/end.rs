@@ -3,7 +3,7 @@
 use super::analysis::Analysis;
 use super::findings::Event;
 use super::verdict::Kind;
-use crate::command::{EndCause, ProcessEnd, SlurmStep};
+use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 
 /// Of a longer line only the beginning is kept.
 const MAX_LINE: usize = 300;
@@ -12,8 +12,8 @@ const MAX_LINE: usize = 300;
 /// limit of a Slurm job. `None` where the end needs no explanation or the text has none.
 ///
 /// ```
-/// use plimsoll::command::{EndCause, ProcessEnd};
-/// use plimsoll::diagnose::cause_by_text;
+/// use plimsoll_memory::command::{EndCause, ProcessEnd};
+/// use plimsoll_diagnose::cause_by_text;
 ///
 /// let end = ProcessEnd { exit_code: Some(1), signal: None, cause: EndCause::Exited };
 /// let said = b"Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
@@ -62,7 +62,7 @@ fn evidence(event: &Event) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Signal;
+    use plimsoll_memory::command::Signal;
 
     const CUDA: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB \
                         of which 1.20 GiB is free.\n";

@@ -3,7 +3,6 @@
 use std::io;
 
 use super::snapshot::SnapshotError;
-use crate::record::RecordError;
 
 /// Why an input could not be read, or not to its end.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +28,7 @@ pub enum DiagnoseError {
     },
     /// It is a Plimsoll record that cannot be read.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(Box<dyn std::error::Error + Send + Sync>),
     /// It is a memory snapshot that cannot be read.
     #[error(transparent)]
     UnreadableSnapshot(#[from] SnapshotError),

@@ -6,8 +6,8 @@ use super::findings::{Event, KnownBatch};
 use super::incident::{Class, Incident};
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
-use crate::bytes::{ByteSize, GIB};
 use crate::estimate::Ladder;
+use plimsoll_memory::bytes::{ByteSize, GIB};
 
 /// A host request of so much is larger than the machine, where the text does not tell the machine.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;

@@ -7,7 +7,7 @@ use super::advice::Advice;
 use super::snapshot::{Difference, SnapshotFindings};
 use super::trend::Trends;
 use super::verdict::{Kind, Verdict};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the documents that this version writes.
 pub const SCHEMA: &str = "plimsoll.findings/1";

@@ -1,4 +1,4 @@
-//! Inputs into an [`Analysis`]: text in pieces, records by their failures.
+//! Inputs into an [`Analysis`]: text in pieces, records by those who read them.
 
 use std::io::{self, Read};
 
@@ -6,27 +6,27 @@ use super::analysis::Analysis;
 use super::error::DiagnoseError;
 use super::findings::Form;
 use super::input::Input;
-use super::record;
-use crate::bytes::ByteSize;
-use crate::record::{MAX_RECORD, Record};
+use plimsoll_memory::bytes::ByteSize;
 
 /// The bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
 impl Analysis {
-    /// Reads an input to its end. A snapshot is not read here: it is given back, for those who read snapshots.
+    /// Reads an input to its end. A snapshot is not read here: it is given back, for those who read snapshots. A record of
+    /// Plimsoll is handed to `record`, which takes its failures into the analysis and gives the bytes that it has read.
     ///
     /// # Errors
-    /// [`DiagnoseError`] where it cannot be read; what was read before stays in the findings, with the error.
-    pub fn read<'a>(
+    /// [`DiagnoseError`] if it cannot be read; what was read before stays in the findings, with the error.
+    pub fn read_with<'a>(
         &mut self,
         name: &str,
         reader: impl Read + 'a,
+        record: impl FnOnce(&mut Self, Box<dyn Read + 'a>) -> Result<u64, DiagnoseError>,
     ) -> Result<Option<Box<dyn Read + 'a>>, DiagnoseError> {
         self.begin(name);
         let result = Input::recognise(reader)
             .map_err(|source| DiagnoseError::Io { name: name.to_owned(), source })
-            .and_then(|input| self.take(name, input));
+            .and_then(|input| self.take(name, input, record));
         match result {
             Ok(rest) => {
                 self.end();
@@ -39,20 +39,21 @@ impl Analysis {
         }
     }
 
-    fn take<'a>(&mut self, name: &str, input: Input<'a>) -> Result<Option<Box<dyn Read + 'a>>, DiagnoseError> {
+    fn take<'a>(
+        &mut self,
+        name: &str,
+        input: Input<'a>,
+        record: impl FnOnce(&mut Self, Box<dyn Read + 'a>) -> Result<u64, DiagnoseError>,
+    ) -> Result<Option<Box<dyn Read + 'a>>, DiagnoseError> {
         let failed = |source| DiagnoseError::Io { name: name.to_owned(), source };
         self.is(input.form());
         match input {
             Input::Snapshot(reader) => return Ok(Some(reader)),
             Input::Record(reader) => {
-                let mut bytes = Vec::new();
-                reader.take(MAX_RECORD.bytes() + 1).read_to_end(&mut bytes).map_err(failed)?;
+                let bytes = record(self, reader)?;
                 if let Some(report) = self.report() {
-                    report.bytes = ByteSize::new(bytes.len() as u64);
+                    report.bytes = ByteSize::new(bytes);
                 }
-                let record = Record::from_json(name.as_ref(), &bytes)?;
-                self.push(record::text(&record).as_bytes());
-                record::ceilings(name, &record).into_iter().for_each(|event| self.note(event));
             }
             Input::Text(mut reader) => {
                 let mut piece = vec![0; PIECE];

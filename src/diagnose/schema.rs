@@ -12,8 +12,8 @@ pub fn findings() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::Analysis;
-    use crate::record::schema::tests::{assert_committed, faults};
+    use crate::Analysis;
+    use plimsoll_memory::testing::{assert_committed, faults};
 
     #[test]
     fn the_committed_schema_is_up_to_date() {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::propose::Proposal;
+use plimsoll_memory::ceiling::Proposal;
 
 /// What `plimsoll calibrate` found out about a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,13 +36,15 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{propose, sample_run};
-    use crate::record::schema::tests::{assert_committed, faults};
+    use plimsoll_memory::testing::phases_of;
+
+    use crate::gate::propose;
+    use plimsoll_memory::testing::{assert_committed, faults};
 
     #[test]
     fn the_committed_schema_is_up_to_date_and_a_calibration_follows_it() {
         assert_committed("plimsoll.calibration-1.json", &schema());
-        let proposal = propose(&[sample_run(10), sample_run(12)], "10% | 4 MiB".parse().unwrap());
+        let proposal = propose(&[phases_of(10), phases_of(12)], "10% | 4 MiB".parse().unwrap());
         let calibration = Calibration::new("load".to_owned(), vec!["./load".to_owned()], proposal);
         assert_eq!(faults(&schema(), &serde_json::to_value(calibration).unwrap()), [""; 0]);
     }

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
-use crate::meter::{Metric, SystemInfo};
 use crate::record::{Figure, Record, Unit};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{Metric, SystemInfo};
 
 /// What two runs have to share so that a figure of one can be held against that of the other.
 ///

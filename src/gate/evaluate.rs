@@ -12,8 +12,8 @@ use super::outcome::Outcome;
 use super::report::{BaselineRuns, GateReport, SubjectVerdict};
 use super::runs::{count, failure, worst_ceilings};
 use super::subject::Subject;
-use crate::ceiling::Ceilings;
 use crate::record::{Figure, Record, exit_code, figures_of};
+use plimsoll_memory::ceiling::Ceilings;
 
 pub use self::figures::is_default;
 

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allowance::Allowance;
 use super::interval::{Interval, Method, fewest, shift};
 use super::outcome::Outcome;
 use super::pairs;
 use super::summary::Summary;
-use crate::bytes::ByteSize;
 use crate::record::{Direction, Unit};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::Allowance;
 
 /// How sure a verdict has to be where nothing else is asked for. Of comparisons of equals, no more than one in two
 /// hundred finds growth where there is none, before the allowance is even looked at.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use regex::Regex;
 
-use super::allowance::{Allowance, AllowanceError};
+use plimsoll_memory::ceiling::{Allowance, AllowanceError};
 
 /// An allowance for the figures whose name it matches.
 ///

@@ -14,7 +14,6 @@
 //! - it fails only where the interval excludes no change and the shift exceeds the allowance; where the interval holds
 //!   both no change and a regression beyond the allowance it is inconclusive, never passed.
 
-mod allowance;
 mod baseline;
 pub mod bench;
 pub mod calibration;
@@ -27,7 +26,6 @@ mod judge;
 mod limits;
 mod outcome;
 mod pairs;
-mod propose;
 mod rank;
 pub mod ratchet;
 pub mod report;
@@ -38,7 +36,6 @@ mod speedup;
 mod subject;
 mod summary;
 
-pub use allowance::{Allowance, AllowanceError};
 pub use baseline::{BaselineError, BaselineSource, DEFAULT_FOLDER, distilled, write_baseline};
 pub use calibration::Calibration;
 pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError, condition_changes};
@@ -50,9 +47,6 @@ pub use judge::{Comparison, DEFAULT_CONFIDENCE, judge, judge_pairs};
 pub use limits::{Limit, LimitError, Limits};
 pub use outcome::Outcome;
 #[cfg(test)]
-pub(crate) use propose::tests::run as sample_run;
-pub use propose::{Proposal, ProposedCeiling, Unavailable, propose};
-#[cfg(test)]
 pub(crate) use ratchet::tests::run as sample_test_run;
 pub use ratchet::{Lowering, Ratchet, ratchet};
 pub use report::{BaselineRuns, FigureVerdict, GateReport, SubjectVerdict};
@@ -61,3 +55,4 @@ pub use subject::{Subject, SubjectKind};
 pub use summary::Summary;
 
 pub use crate::record::{Direction, Unit};
+pub use plimsoll_memory::ceiling::{Allowance, AllowanceError, Proposal, ProposedCeiling, Unavailable, propose};

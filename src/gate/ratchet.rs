@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allowance::Allowance;
-use super::propose::{MACHINE, limit_above};
-use crate::bytes::ByteSize;
-use crate::meter::Metric;
 use crate::record::{Policy, Record, RunState, Semantics, Unit};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::Allowance;
+use plimsoll_memory::ceiling::{MACHINE, limit_above};
+use plimsoll_memory::meter::Metric;
 
 /// The ceilings that records show to be too high.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,8 +138,8 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::record::schema::tests::assert_committed;
     use crate::record::{Verdict, exit_code, sample};
+    use plimsoll_memory::testing::assert_committed;
 
     /// A run of the test `name` that has taken `mib` MiB under a ceiling of `limit` MiB.
     pub(crate) fn run(name: &str, limit: u64, mib: u64, started: &str) -> Record {
@@ -152,7 +152,7 @@ pub(crate) mod tests {
         let mut phase = record.phases[0].clone();
         phase.readings.get_mut(&Metric::PeakRss).unwrap().bytes = ByteSize::mib(mib);
         record.phases = vec![phase];
-        let verdicts = crate::ceiling::judge(&record.phases, &policy.ceilings);
+        let verdicts = plimsoll_memory::ceiling::judge(&record.phases, &policy.ceilings);
         record.verdicts = verdicts.into_iter().map(Verdict::from).collect();
         record.exit_code = exit_code(&record.verdicts);
         record

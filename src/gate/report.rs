@@ -8,9 +8,9 @@ use super::judge::Comparison;
 use super::outcome::Outcome;
 use super::subject::Subject;
 use super::summary::Summary;
-use crate::meter::Source;
 use crate::record::{Direction, Unit, Verdict, VerdictStatus};
-use crate::words::counted;
+use plimsoll_memory::meter::Source;
+use plimsoll_memory::text::counted;
 
 /// The format of [`GateReport`].
 pub(super) const SCHEMA: &str = "plimsoll.gate/1";

@@ -1,9 +1,9 @@
 //! What the runs of a subject say by themselves: whether one failed, and how near they came to their ceilings.
 
-use crate::ceiling::{CeilingVerdict, Ceilings, judge};
-use crate::command::{EndCause, ProcessEnd};
-use crate::meter::PhaseReadings;
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
+use plimsoll_memory::ceiling::{CeilingVerdict, Ceilings, judge};
+use plimsoll_memory::command::{EndCause, ProcessEnd};
+use plimsoll_memory::meter::PhaseReadings;
 
 /// How many runs a record is of.
 pub(super) fn count(record: &Record) -> u64 {
@@ -74,9 +74,9 @@ pub(super) fn worst_ceilings(runs: &[&Record], ceilings: &Ceilings) -> Vec<Verdi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
-    use crate::meter::Metric;
     use crate::record::sample;
+    use plimsoll_memory::bytes::ByteSize;
+    use plimsoll_memory::meter::Metric;
 
     fn with_rss(mib: u64) -> Record {
         let mut record = sample::command();

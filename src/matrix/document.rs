@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::figure::Figure;
 use super::gate::Gate;
 use super::plan::Expect;
-use crate::diagnose::trend::Spread;
 use crate::gate::{Allowance, Outcome};
+use plimsoll_diagnose::trend::Spread;
 
 /// The identifier of the document.
 pub const SCHEMA: &str = "plimsoll.matrix/1";

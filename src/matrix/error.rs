@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// Why a matrix cannot be read, run or resumed.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use crate::diagnose::trend;
 use crate::gate::Allowance;
+use plimsoll_diagnose::trend;
 
 /// What a configuration may exceed the baseline by, figure by figure. Those that are absent are not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,9 +6,9 @@ use super::document::{Change, Matrix, Row, SCHEMA, Verdict};
 use super::figure::Figure;
 use super::plan::{Configuration, Expect, Plan};
 use super::run::Run;
-use crate::bytes::ByteSize;
-use crate::diagnose::trend::{self, ConfigurationVerdict, Readings, Spread, compare};
 use crate::gate::Outcome;
+use plimsoll_diagnose::trend::{self, ConfigurationVerdict, Readings, Spread, compare};
+use plimsoll_memory::bytes::ByteSize;
 
 impl Matrix {
     /// The table of `runs` by `plan`: those of its configurations as they are now, and no others.

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, Read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::diagnose::telemetry::{Position, Reader};
-use crate::diagnose::trend::{Collector, Readings, Verdict};
+use plimsoll_diagnose::telemetry::{Position, Reader};
+use plimsoll_diagnose::trend::{Collector, Readings, Verdict};
 
 /// Longer lines are cut into pieces.
 const LONGEST_LINE: u64 = 64 << 10;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::error::MatrixError;
 use super::gate::Gate;
 use super::validate::{syntax, unknown, validate};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The largest plan that is read.
 const MAX_PLAN: ByteSize = ByteSize::mib(4);

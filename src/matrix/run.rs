@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 use super::log::LogReadings;
-use crate::bytes::ByteSize;
-use crate::command::{Ended, ProcessEnd};
-use crate::meter::{Metric, worst_reading};
-use crate::timing::nanoseconds;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::command::{Ended, ProcessEnd};
+use plimsoll_memory::meter::{Metric, worst_reading};
+use plimsoll_memory::nanoseconds;
 
 /// What one turn gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

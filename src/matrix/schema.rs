@@ -13,7 +13,7 @@ pub fn matrix() -> serde_json::Value {
 mod tests {
     use super::super::sample;
     use super::*;
-    use crate::record::schema::tests::{assert_committed, faults};
+    use plimsoll_memory::testing::{assert_committed, faults};
 
     #[test]
     fn the_committed_schema_is_up_to_date() {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::MatrixError;
 use super::plan::{Plan, Turn};
 use super::run::Run;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The identifier of the state file.
 const SCHEMA: &str = "plimsoll.matrix-state/1";

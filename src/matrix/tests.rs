@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::diagnose::trend;
+use plimsoll_diagnose::trend;
 use crate::gate::Outcome;
 
 const GIB: u64 = 1 << 30;
@@ -80,7 +80,7 @@ fn runs_are_interleaved_and_figures_are_medians() {
         .map(|(turn, wall)| {
             let mut run = Run::new(&turn.configuration.name, plan.digest(turn.configuration), turn.repeat);
             run.wall_ns = Some(wall);
-            run.metered.insert(crate::meter::Metric::PeakRss, crate::ByteSize::gib(1));
+            run.metered.insert(plimsoll_memory::meter::Metric::PeakRss, plimsoll_memory::ByteSize::gib(1));
             run
         })
         .collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 
 use super::plan::{Expect, MOST_REPEATS, Plan};
-use crate::words::nearest;
+use plimsoll_memory::text::nearest;
 
 /// The most configurations.
 const MOST_CONFIGURATIONS: usize = 1000;

@@ -12,7 +12,7 @@ use self::values::{added, changes, diff, escape, json, removed};
 use super::document::Record;
 use super::results::EntryResult;
 use super::semantics::{CaptureSemantics, EntrySemantics, Semantics};
-use crate::meter::{Metric, Reading};
+use plimsoll_memory::meter::{Metric, Reading};
 
 /// What changed between two records, the earlier first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -228,12 +228,12 @@ fn memory_deltas(before: &Record, after: &Record) -> Vec<MemoryDelta> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
-    use crate::capture::Digest;
-    use crate::capture::batch::OverCap;
-    use crate::compare::{Comparison, Preset, Tolerance};
     use crate::record::{SourceKind, sample};
-    use crate::timing::{Protocol, RelativeError};
+    use plimsoll_capture::Digest;
+    use plimsoll_capture::batch::OverCap;
+    use plimsoll_capture::compare::{Comparison, Preset, Tolerance};
+    use plimsoll_capture::timing::{Protocol, RelativeError};
+    use plimsoll_memory::bytes::ByteSize;
 
     /// The sample with `change` made to it and its digest taken anew.
     fn with(change: impl FnOnce(&mut Record)) -> Record {

@@ -13,8 +13,8 @@ use super::repeat::{RepeatedRun, cpu_time};
 use super::results::{EntryResult, Results};
 use super::semantics::{EntrySemantics, Semantics};
 use super::verdict::Verdict;
-use crate::command::ProcessEnd;
-use crate::meter::PhaseReadings;
+use plimsoll_memory::command::ProcessEnd;
+use plimsoll_memory::meter::PhaseReadings;
 
 /// The JSON document of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
-use crate::gpu::DeviceFacts;
-use crate::meter::SystemInfo;
+use plimsoll_capture::gpu::DeviceFacts;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::SystemInfo;
 
 /// Where a run took place. What could not be found out is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

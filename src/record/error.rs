@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the records that this version writes and reads.
 pub const SCHEMA: &str = "plimsoll.record/1";

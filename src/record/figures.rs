@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document::Record;
-use crate::meter::{Metric, PhaseReadings, Source, worst_reading};
+pub use plimsoll_memory::ceiling::Unit;
+use plimsoll_memory::meter::{Metric, PhaseReadings, Source, worst_reading};
 
 /// A number of a record, once a repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,18 +26,6 @@ pub struct Figure {
     pub source: Option<Source>,
     /// Its values in the order of the repeats, one of each that has it; a run that is not repeated has one.
     pub values: Vec<f64>,
-}
-
-/// What the values of a figure are amounts of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Something else that is counted, such as page faults: what it may grow by can only be a share.
-    Count,
 }
 
 /// Which way a figure is better.
@@ -82,7 +71,7 @@ struct Value {
 /// - The metrics of memory ([`Metric`]): over all phases the worst, of what is retained the last.
 /// - `wall` and `cpu_time` (user and system together), in nanoseconds.
 /// - `minor_faults`, `major_faults` and `oom_kills`, counted; `memory_stall`, the time in which some task waited for
-///   memory. Whose stalls and kills they are says the record ([`Activity`](crate::meter::Activity)).
+///   memory. Whose stalls and kills they are says the record ([`Activity`](plimsoll_memory::meter::Activity)).
 /// - `timing.mean` and `timing.median`: nanoseconds a launch over the entries of a capture.
 ///
 /// What was not measured has no figure.
@@ -210,8 +199,8 @@ fn weaker(one: Option<Source>, other: Option<Source>) -> Option<Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
     use crate::record::sample;
+    use plimsoll_memory::bytes::ByteSize;
 
     fn named<'a>(figures: &'a [Figure], name: &str) -> &'a Figure {
         figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name} is not among {figures:?}"))

@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 use super::document::Record;
 use super::error::{RecordError, SCHEMA};
 use super::json;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The largest record that is read: room for a million entries, and a bound for a file that is none.
 pub const MAX_RECORD: ByteSize = ByteSize::mib(512);

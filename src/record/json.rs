@@ -7,7 +7,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// Writes `value` and a line feed.
 pub(super) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::Result<()> {

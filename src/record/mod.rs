@@ -23,6 +23,7 @@ mod failure;
 mod figures;
 mod file;
 mod json;
+mod keep;
 mod partial;
 mod policy;
 mod process;
@@ -43,6 +44,7 @@ pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
 pub use file::{MAX_RECORD, RecordFile, write_record};
+pub use keep::{keep_record, keep_test_run};
 pub use partial::PartialRecord;
 pub use policy::{
     Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, Repetition,

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
-use crate::capture::Digest;
-use crate::capture::batch::{self, OverCap};
-use crate::capture::store::VerifyObjects;
-use crate::ceiling::Ceilings;
+use plimsoll_capture::Digest;
+use plimsoll_capture::batch::{self, OverCap};
+use plimsoll_capture::store::VerifyObjects;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::Ceilings;
 
 /// How memory was managed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,9 +10,9 @@ use super::repeat::RepeatedRun;
 use super::results::Results;
 use super::semantics::Semantics;
 use super::verdict::Verdict;
-use crate::command::ProcessEnd;
-use crate::meter::PhaseReadings;
-use crate::timing::nanoseconds;
+use plimsoll_memory::command::ProcessEnd;
+use plimsoll_memory::meter::PhaseReadings;
+use plimsoll_memory::nanoseconds;
 
 /// What a run of a test or a command gave.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::meter::ReleaseProof;
+use plimsoll_memory::meter::ReleaseProof;
 
 /// What was seen when a worker ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Ended, ProcessEnd, Repeats};
-use crate::meter::PhaseReadings;
-use crate::timing::nanoseconds;
+use plimsoll_memory::command::{Ended, ProcessEnd, Repeats};
+use plimsoll_memory::meter::PhaseReadings;
+use plimsoll_memory::nanoseconds;
 
 /// One of several runs of a command that share a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::failure::Failure;
 use super::semantics::Aggregation;
 use super::versus::Versus;
-use crate::bytes::ByteSize;
-use crate::compare::{Blindness, LeafOutcome};
-use crate::gpu::{DeviceUse, GpuState};
-use crate::meter::Reading;
-use crate::timing::{Flush, Samples, Statistics, Stop};
+use plimsoll_capture::compare::{Blindness, LeafOutcome};
+use plimsoll_capture::gpu::{DeviceUse, GpuState};
+use plimsoll_capture::timing::{Flush, Samples, Statistics, Stop};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::Reading;
 
 /// The results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,31 +8,23 @@ mod versus;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::bytes::ByteSize;
-use crate::capture::batch::OverCap;
-use crate::capture::{Digest, Dtype, TensorSpec};
-use crate::ceiling::judge;
-use crate::command::{EndCause, ProcessEnd};
-use crate::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
-use crate::gpu::PlaceKind;
-use crate::kernel::KernelIdentity;
-use crate::meter::{
-    Activity, CgroupLimits, CgroupVersion, CpuSource, MappingGrowth, MappingKind, MemorySplit, Metric, PhaseReadings,
-    ProcessCount, ProcessPeak, ProcessRss, Reading, ReleaseProof, Source, SwapArea, SystemInfo, TimelinePoint,
+use plimsoll_capture::batch::OverCap;
+use plimsoll_capture::compare::{Blindness, Comparison, Elements, LeafOutcome, Mismatch, Range, Side};
+use plimsoll_capture::gpu::PlaceKind;
+use plimsoll_capture::kernel::KernelIdentity;
+use plimsoll_capture::timing::{Protocol, Samples, Statistics};
+use plimsoll_capture::{Digest, Dtype, TensorSpec};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::judge;
+use plimsoll_memory::command::{EndCause, ProcessEnd};
+use plimsoll_memory::meter::{
+    CgroupLimits, CgroupVersion, Metric, PhaseReadings, ProcessCount, ReleaseProof, Source, SwapArea, SystemInfo,
 };
-use crate::timing::{Protocol, Samples, Statistics};
 
 pub(crate) use failing::failing;
+pub(crate) use plimsoll_memory::testing::assert_snapshot;
 pub(crate) use process::{command, repeated, repeated_more, test};
 pub(crate) use versus::versus;
-
-/// Compares `text` with the approved `/snapshots/NAME.snap`.
-pub(crate) fn assert_snapshot(name: &str, text: &str) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots");
-    insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(name, text);
-    });
-}
 
 /// The entries of [`record`].
 const ENTRIES: usize = 4;
@@ -47,7 +39,7 @@ pub(crate) fn entry(index: usize) -> EntrySemantics {
         path: path.to_owned(),
         dtype,
         shape: shape.to_vec(),
-        strides: crate::capture::Layout::contiguous(dtype, shape).strides,
+        strides: plimsoll_capture::Layout::contiguous(dtype, shape).strides,
     };
     let name = format!("entry_{index:06}.pt");
     EntrySemantics {
@@ -204,67 +196,6 @@ fn result(index: usize) -> EntryResult {
     }
 }
 
-fn reading(bytes: ByteSize, source: Source, counter: &str) -> Reading {
-    Reading { bytes, source, counter: counter.to_owned() }
-}
-
-fn phase(name: &str, mib: u64) -> PhaseReadings {
-    let sampled = Source::Sampled { interval_ns: 10_000_000 };
-    let readings = BTreeMap::from([
-        (Metric::PeakRss, reading(ByteSize::mib(mib), sampled, "sum of VmRSS over the tree")),
-        (Metric::PeakAnon, reading(ByteSize::mib(mib / 4), sampled, "sum of RssAnon over the tree")),
-        (Metric::PeakPss, reading(ByteSize::mib(mib - 2), Source::LowerBound, "sum of Pss over the tree")),
-        (Metric::SwapGrowth, reading(ByteSize::ZERO, sampled, "SwapTotal - SwapFree")),
-        (Metric::AvailableFloor, reading(ByteSize::gib(57), sampled, "MemAvailable")),
-    ]);
-    let worker = reading(ByteSize::mib(mib - 8), Source::Exact, "VmHWM");
-    let timeline = (0..24u64).map(|i| TimelinePoint {
-        at_ns: i * 10_000_000,
-        rss: ByteSize::mib(8 + (mib - 8) * (i % 12) / 11),
-        anon: Some(ByteSize::mib(4)),
-        available: Some(ByteSize::gib(57)),
-        // The supervisor beside its worker.
-        largest: vec![
-            ProcessRss { pid: 4242, rss: ByteSize::mib((mib - 8) * (i % 12) / 11 + 4) },
-            ProcessRss { pid: 4241, rss: ByteSize::mib(4) },
-        ],
-        ..TimelinePoint::default()
-    });
-    let split = |mib| {
-        let part = |part| Some(ByteSize::mib(part));
-        let (anon, file, swap) = (part(mib / 4), part(mib - mib / 4), part(0));
-        Some(MemorySplit { rss: ByteSize::mib(mib), anon, file, shmem: part(0), swap })
-    };
-    PhaseReadings {
-        phase: name.to_owned(),
-        wall_ns: 240_000_000,
-        readings,
-        at_start: split(8),
-        at_peak: split(mib),
-        at_end: split(12),
-        activity: Activity {
-            minor_faults: Some(mib * 256),
-            major_faults: Some(3),
-            cpu_user_ns: Some(180_000_000),
-            cpu_system_ns: Some(40_000_000),
-            cpu_source: CpuSource::Reaped,
-            some_stall_us: Some(1500),
-            full_stall_us: Some(20),
-            oom_kills: Some(0),
-            ..Activity::default()
-        },
-        mappings: vec![MappingGrowth {
-            name: "captures/gemma4-e2b-gb10/entry_000003.pt".to_owned(),
-            kind: MappingKind::File,
-            before: ByteSize::ZERO,
-            after: ByteSize::mib(mib / 2),
-        }],
-        processes: vec![ProcessPeak { pid: 4242, name: "worker 1".to_owned(), peak_rss: worker, peak_anon: None }],
-        timeline: timeline.collect(),
-        ..PhaseReadings::default()
-    }
-}
-
 /// `others`, then the verdicts on `ceilings`.
 fn verdicts<const N: usize>(others: [Verdict; N], phases: &[PhaseReadings], ceilings: &str) -> Vec<Verdict> {
     let ceilings = judge(phases, &ceilings.parse().expect("these are ceilings"));
@@ -274,7 +205,7 @@ fn verdicts<const N: usize>(others: [Verdict; N], phases: &[PhaseReadings], ceil
 /// A `check` in which everything held.
 pub(crate) fn record() -> Record {
     let semantics = semantics();
-    let phases = vec![phase("validate", 48), phase("release", 12), phase("profile", 900)];
+    let phases = plimsoll_memory::testing::phases();
     Record {
         schema: SCHEMA.to_owned(),
         plimsoll: "0.1.0".to_owned(),

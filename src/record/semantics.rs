@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
-use crate::capture::{Argument, Digest, Dtype};
-use crate::compare::Comparison;
-use crate::gpu::PlaceKind;
-use crate::kernel::KernelIdentity;
-use crate::timing::Protocol;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::gpu::PlaceKind;
+use plimsoll_capture::kernel::KernelIdentity;
+use plimsoll_capture::timing::Protocol;
+use plimsoll_capture::{Argument, Digest, Dtype};
+use plimsoll_memory::bytes::ByteSize;
 
 /// What a run measured, apart from how its memory was managed and where it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ceiling::{CeilingStatus, CeilingVerdict};
+use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
 
 /// The judgement of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,8 +70,8 @@ pub fn exit_code(verdicts: &[Verdict]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ceiling::judge;
     use crate::record::sample;
+    use plimsoll_memory::ceiling::judge;
 
     #[test]
     fn a_ceiling_keeps_its_figures() {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::results::EntryResult;
-use crate::timing::Statistics;
+use plimsoll_capture::timing::Statistics;
 
 /// The results of the kernel that the first was timed in turns with, and how they compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::outcome::names;
 use super::summary::unit;
 use super::terminal::clean;
-use crate::meter::Source;
 use crate::record::{Record, figures};
+use plimsoll_memory::meter::Source;
 
 /// A row for every value of every figure, under a row of titles.
 pub fn csv(records: &[Record]) -> String {

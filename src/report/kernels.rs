@@ -1,8 +1,8 @@
 //! The kernels of a run on a capture in words: what was launched and where, beside what, and whose outputs were expected.
 
 use super::terminal::short;
-use crate::kernel::KernelIdentity;
 use crate::record::CaptureSemantics;
+use plimsoll_capture::kernel::KernelIdentity;
 
 /// A sentence without its end; what the record says goes through `name`, and the rest is plain.
 pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> String) -> String {
@@ -37,8 +37,8 @@ pub(super) fn place(semantics: &CaptureSemantics) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::PlaceKind;
     use crate::record::sample;
+    use plimsoll_capture::gpu::PlaceKind;
 
     #[test]
     fn kernels_are_named_with_their_place_and_whose_outputs_were_expected() {

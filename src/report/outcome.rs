@@ -3,19 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use plimsoll_memory::text::Tone;
+
 use super::terminal::{amount, figure_words};
-use crate::ceiling::CeilingVerdict;
 use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
-
-/// How good the end of a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    Good,
-    Bad,
-    /// Neither: nothing failed here, but something deserves a look.
-    Warn,
-}
+use plimsoll_memory::ceiling::CeilingVerdict;
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,8 +184,8 @@ fn told_apart(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{EndCause, ProcessEnd};
     use crate::record::{Verdict, sample};
+    use plimsoll_memory::command::{EndCause, ProcessEnd};
 
     #[test]
     fn a_command_that_failed_by_itself_is_shown_as_failed() {

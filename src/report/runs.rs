@@ -1,11 +1,11 @@
 //! The runs of a command that was run several times, as reports tell them: each, their spread, and how far those of two
 //! records lie apart.
 
-use crate::bytes::ByteSize;
-use crate::command::ProcessEnd;
 use crate::gate::{Allowance, Comparison, DEFAULT_CONFIDENCE, Summary, judge};
-use crate::meter::{Metric, worst_reading};
 use crate::record::{Figure, Record, RepeatedRun, figures};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::command::ProcessEnd;
+use plimsoll_memory::meter::{Metric, worst_reading};
 
 /// The figures that are told of runs: their memory, and what they took.
 pub(crate) const TOLD: [&str; 6] = [

@@ -2,10 +2,10 @@
 //! in words.
 
 use super::terminal::{counted, duration, interval};
-use crate::median::median;
-use crate::meter::Source;
 use crate::record::{Figure, Unit};
-use crate::timing::Statistics;
+use plimsoll_capture::timing::Statistics;
+use plimsoll_memory::meter::Source;
+use plimsoll_statistics::median::median;
 
 /// One value with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -27,15 +27,15 @@ fn records() -> Vec<Record> {
 }
 
 /// A phase as a repeat keeps it, with a peak of its own.
-fn bare(phase: &crate::meter::PhaseReadings, at: u64) -> crate::meter::PhaseReadings {
-    let mut phase = crate::meter::PhaseReadings {
+fn bare(phase: &plimsoll_memory::meter::PhaseReadings, at: u64) -> plimsoll_memory::meter::PhaseReadings {
+    let mut phase = plimsoll_memory::meter::PhaseReadings {
         timeline: Vec::new(),
         processes: Vec::new(),
         mappings: Vec::new(),
         ..phase.clone()
     };
     for reading in phase.readings.values_mut() {
-        reading.bytes = crate::ByteSize::new(reading.bytes.bytes() + at * (1 << 20));
+        reading.bytes = plimsoll_memory::ByteSize::new(reading.bytes.bytes() + at * (1 << 20));
     }
     phase
 }

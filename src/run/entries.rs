@@ -1,7 +1,7 @@
 //! [`Entries`]: the entries of a run, opened and verified one at a time.
 
-use crate::capture::store::ObjectVerifier;
-use crate::capture::{Bound, Capture, CaptureError, Entry};
+use plimsoll_capture::store::ObjectVerifier;
+use plimsoll_capture::{Bound, Capture, CaptureError, Entry};
 
 /// Opens the entries of a capture.
 pub(super) struct Entries<'a> {

@@ -1,11 +1,11 @@
 //! [`Validation`]: a validation in a line or two of a test.
 
-use crate::capture::Capture;
-use crate::capture::store::VerifyObjects;
-use crate::compare::Comparison;
-use crate::kernel::Kernel;
-use crate::meter::Meter;
 use crate::record::{Record, VerdictStatus};
+use plimsoll_capture::Capture;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::kernel::Kernel;
+use plimsoll_capture::store::VerifyObjects;
+use plimsoll_memory::meter::Meter;
 
 use super::in_process::InProcess;
 use super::options::Options;

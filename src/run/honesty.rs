@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::capture::{Entry, MappedEntry};
-use crate::compare::{Comparison, LeafOutcome};
 use crate::record::{Failure, FailureKind};
+use plimsoll_capture::compare::{Comparison, LeafOutcome};
+use plimsoll_capture::{Entry, MappedEntry};
 
 use super::judge::{Expected, judge};
 use super::launcher::{Launched, OutputValue};
@@ -109,7 +109,7 @@ fn changed(launched: &Launched) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::{Dtype, TensorSpec};
+    use plimsoll_capture::{Dtype, TensorSpec};
 
     fn launched(memory: Vec<u8>, crc32: Option<u32>) -> Launched {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![4] };

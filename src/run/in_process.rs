@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::bytes::ByteSize;
-use crate::capture::MappedEntry;
-use crate::kernel::{Call, CapturedOutput, Kernel, KernelError, KernelIdentity, OutputBuffer};
-use crate::meter::last_level_cache;
 use crate::record::{Failure, FailureKind, Release, ReleaseReason};
-use crate::timing::{CpuCache, CpuClock, MeasureError, Protocol, measure};
+use plimsoll_capture::MappedEntry;
+use plimsoll_capture::kernel::{Call, CapturedOutput, Kernel, KernelError, KernelIdentity, OutputBuffer};
+use plimsoll_capture::timing::{CpuCache, CpuClock, MeasureError, Protocol, measure};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::last_level_cache;
 
 use super::launcher::{Job, Launched, Launcher, OutputValue, Timed};
 use super::placement::Placement;

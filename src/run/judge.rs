@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use crate::capture::{Argument, Entry, Layout, MappedEntry, TensorView};
-use crate::compare::{Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with};
 use crate::record::{Failure, FailureKind};
+use plimsoll_capture::compare::{
+    Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with,
+};
+use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, TensorView};
 
 use super::launcher::{Launched, OutputValue};
 

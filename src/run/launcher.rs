@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::bytes::ByteSize;
-use crate::capture::{Argument, Bound, Entry, TensorSpec};
-use crate::gpu::{DeviceUse, GpuState, PlaceKind};
-use crate::kernel::KernelIdentity;
 use crate::record::{Failure, Gpu, Release, ReleaseReason};
-use crate::timing::{Protocol, Samples};
+use plimsoll_capture::gpu::{DeviceUse, GpuState, PlaceKind};
+use plimsoll_capture::kernel::KernelIdentity;
+use plimsoll_capture::timing::{Protocol, Samples};
+use plimsoll_capture::{Argument, Bound, Entry, TensorSpec};
+use plimsoll_memory::bytes::ByteSize;
 
 /// An entry with its arguments bound, ready to be launched.
 #[derive(Clone, Copy, Debug)]

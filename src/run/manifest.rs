@@ -1,8 +1,8 @@
 //! The manifest: what a capture means and what it will take, from headers alone.
 
-use crate::bytes::ByteSize;
-use crate::capture::{Bound, Capture, CaptureError, Digest, Entry, Residency};
 use crate::record::{EntrySemantics, TensorSemantics};
+use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, Residency};
+use plimsoll_memory::bytes::ByteSize;
 
 /// The digest of an entry that could not be read: no entry that can be has it.
 const UNREADABLE: &str = "unreadable";

@@ -3,13 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::bytes::ByteSize;
-use crate::capture::Digest;
-use crate::capture::batch::OverCap;
-use crate::capture::store::VerifyObjects;
-use crate::ceiling::Ceilings;
-use crate::compare::Comparison;
-use crate::timing::Protocol;
+use plimsoll_capture::Digest;
+use plimsoll_capture::batch::OverCap;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::store::VerifyObjects;
+use plimsoll_capture::timing::Protocol;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::Ceilings;
 
 /// Two more than an interval of 99 % takes.
 pub const DEFAULT_PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();

@@ -1,7 +1,7 @@
 //! [`Placement`]: where the outputs of a kernel lie in one piece of memory.
 
-use crate::capture::TensorSpec;
-use crate::kernel::{CapturedOutput, KernelError, OutputBuffer};
+use plimsoll_capture::TensorSpec;
+use plimsoll_capture::kernel::{CapturedOutput, KernelError, OutputBuffer};
 
 /// Outputs begin at multiples of this many bytes, as storages of captures do.
 pub const OUTPUT_ALIGNMENT: usize = 64;
@@ -76,7 +76,7 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Dtype;
+    use plimsoll_capture::Dtype;
     use proptest::prelude::*;
 
     #[test]

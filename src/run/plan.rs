@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 
-use crate::bytes::ByteSize;
-use crate::capture::batch::{self, Batch, BatchError, ByteBudget, OverCap};
-use crate::gpu::DeviceUse;
 use crate::record::EntryResult;
+use plimsoll_capture::batch::{self, Batch, BatchError, ByteBudget, OverCap};
+use plimsoll_capture::gpu::DeviceUse;
+use plimsoll_memory::bytes::ByteSize;
 
 use super::manifest::Planned;
 use super::options::Options;
@@ -123,8 +123,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::capture::{Digest, Residency, StorageId};
     use crate::record::{EntrySemantics, Profile};
+    use plimsoll_capture::{Digest, Residency, StorageId};
 
     /// Entries of 100 bytes each, which share nothing.
     fn planned(count: u64) -> Vec<Planned> {

@@ -1,10 +1,10 @@
 //! Profiling: batches capped by bytes, each entry timed by itself.
 
-use crate::capture::{Bound, Entry};
-use crate::compare::Comparison;
-use crate::gpu::{DeviceUse, GpuState};
 use crate::record::{EntryResult, Failure, FailureKind, Profile};
-use crate::timing::Samples;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::gpu::{DeviceUse, GpuState};
+use plimsoll_capture::timing::Samples;
+use plimsoll_capture::{Bound, Entry};
 
 use super::entries::Entries;
 use super::honesty::Honesty;

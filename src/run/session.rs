@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
-use crate::bytes::ByteSize;
-use crate::capture::Capture;
-use crate::capture::batch::Batch;
-use crate::capture::store::ObjectVerifier;
-use crate::compare::Comparison;
-use crate::gpu::PlaceKind;
-use crate::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
 use crate::record::{
     Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment, Gpu,
     Policy, Record, RecordError, Recycling, Release, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind,
     Verdict, exit_code, timestamp,
 };
-use crate::timing::nanoseconds;
+use plimsoll_capture::Capture;
+use plimsoll_capture::batch::Batch;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::gpu::PlaceKind;
+use plimsoll_capture::store::ObjectVerifier;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
+use plimsoll_memory::nanoseconds;
 
 use super::entries::Entries;
 use super::launcher::{Launcher, Launchers};
@@ -244,7 +244,7 @@ pub(super) fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
 }
 
 fn ceiling_verdicts(phases: &[PhaseReadings], options: &Options) -> Vec<Verdict> {
-    crate::ceiling::judge(phases, &options.ceilings).into_iter().map(Verdict::from).collect()
+    plimsoll_memory::ceiling::judge(phases, &options.ceilings).into_iter().map(Verdict::from).collect()
 }
 
 fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> CapturePolicy {

@@ -1,10 +1,10 @@
 //! Validation: every entry launched once, one resident at a time, and judged.
 
-use crate::bytes::ByteSize;
-use crate::capture::{CaptureError, Entry, MappedEntry, Residency};
-use crate::compare::Comparison;
 use crate::record::{EntryResult, Failure, FailureKind, ReleaseReason, Validation};
-use crate::timing::nanoseconds;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::{CaptureError, Entry, MappedEntry, Residency};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::nanoseconds;
 
 use super::entries::Entries;
 use super::honesty::Honesty;

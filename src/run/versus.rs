@@ -1,16 +1,16 @@
 //! [`versus`]: two kernels on one capture, validated one after the other, then timed in turns entry by entry.
 
-use crate::capture::Capture;
-use crate::capture::store::ObjectVerifier;
-use crate::compare::Comparison;
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
-use crate::gpu::{DeviceUse, GpuState};
-use crate::meter::Meter;
 use crate::record::{
     Aggregation, EntryResult, Failure, FailureKind, Pairs, Profile, Record, ReleaseReason, Results, Speedup, Versus,
     VersusSemantics,
 };
-use crate::timing::Samples;
+use plimsoll_capture::Capture;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::gpu::{DeviceUse, GpuState};
+use plimsoll_capture::store::ObjectVerifier;
+use plimsoll_capture::timing::Samples;
+use plimsoll_memory::meter::Meter;
 
 use super::entries::Entries;
 use super::honesty::Honesty;

@@ -18,7 +18,7 @@ pub fn expand(arguments: &Arguments, function: ItemFn) -> syn::Result<TokenStrea
     let run = if asyncness.is_some() { quote!(run_async(body).await) } else { quote!(run(body)) };
     // A panic of the runtime is told at the name of the test.
     let run = quote_spanned! {ident.span()=>
-        ::plimsoll::assert::isolated::Isolated::new(
+        ::plimsoll::assert::test(
             ::core::env!("CARGO_PKG_NAME"),
             ::core::module_path!(),
             ::core::stringify!(#ident),

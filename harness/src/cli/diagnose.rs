@@ -67,10 +67,10 @@ fn code(findings: &Findings) -> u8 {
 fn read(file: &Path, analysis: &mut Analysis) -> Result<Option<Snapshot>, DiagnoseError> {
     let name = file.display().to_string();
     let rest = if file.as_os_str() == "-" {
-        analysis.read(&name, io::stdin().lock())?
+        plimsoll::diagnose::read(analysis, &name, io::stdin().lock())?
     } else {
         match File::open(file) {
-            Ok(opened) => analysis.read(&name, opened)?,
+            Ok(opened) => plimsoll::diagnose::read(analysis, &name, opened)?,
             Err(source) => {
                 let error = DiagnoseError::Io { name: name.clone(), source };
                 analysis.begin(&name);

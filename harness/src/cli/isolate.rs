@@ -58,7 +58,7 @@ pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     // Whoever waits for the judgement may be killed: then the test is given up with all its processes.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     let cancel = Cancel::install()?;
-    let mut test = Isolated::new(&arguments.package, &arguments.suite, &arguments.name);
+    let mut test = plimsoll::assert::test(&arguments.package, &arguments.suite, &arguments.name);
     // Every wrong argument is told in one go.
     let errors: Vec<String> = arguments.argument.iter().filter_map(|argument| take(&mut test, argument)).collect();
     let (answer, code) = if errors.is_empty() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::source::SourceFile;
 use super::end::{End, u16_at, u32_at, u64_at};
 use super::{Method, Record};
-use crate::capture::error::{ArchiveError, CaptureError};
+use crate::error::{ArchiveError, CaptureError};
 
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const CENTRAL_BYTES: usize = 46;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::source::SourceFile;
-use crate::capture::error::{ArchiveError, CaptureError};
+use crate::error::{ArchiveError, CaptureError};
 
 const END: [u8; 4] = *b"PK\x05\x06";
 const END_BYTES: usize = 22;

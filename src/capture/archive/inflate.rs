@@ -6,7 +6,7 @@ use flate2::read::DeflateDecoder;
 
 use super::super::source::SourceFile;
 use super::Record;
-use crate::capture::error::{ArchiveError, CaptureError};
+use crate::error::{ArchiveError, CaptureError};
 
 /// Deflate gives at most 1032 bytes for one.
 const RATIO: u64 = 1032;

@@ -14,7 +14,7 @@ mod inflate;
 use std::collections::HashMap;
 
 use super::source::SourceFile;
-use crate::capture::error::{ArchiveError, CaptureError};
+use crate::error::{ArchiveError, CaptureError};
 
 /// How a record lies in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::super::source::SourceFile;
 use super::super::testing::{TestRecord, assert_proportional, file, processor_time, torch_records, zip};
 use super::*;
-use crate::capture::error::{ArchiveError, CaptureError, CaptureErrorKind, SourceError};
+use crate::error::{ArchiveError, CaptureError, CaptureErrorKind, SourceError};
 
 fn open(bytes: &[u8]) -> Result<(SourceFile, Archive), CaptureError> {
     let (_dir, path) = file(bytes);

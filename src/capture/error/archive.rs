@@ -90,7 +90,7 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
-    pub(in crate::capture) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NotTorch => "give a file that torch.save wrote",
             Self::NoEnd | Self::Crc { .. } | Self::Inflate(_) => "copy or capture the file again",

@@ -1,14 +1,14 @@
 //! [`ConvertError`]: the errors of values that cannot be given to a kernel.
 
 /// The values that one call may hold. A file in which lists share lists can mean far more of them than it has bytes.
-pub(in crate::capture) const VALUES_LIMIT: usize = 1 << 20;
+pub(crate) const VALUES_LIMIT: usize = 1 << 20;
 
 /// The bytes of texts, byte strings and shapes that one call may hold.
-pub(in crate::capture) const TEXT_LIMIT: usize = 32 << 20;
+pub(crate) const TEXT_LIMIT: usize = 32 << 20;
 
 /// How deep the values of a call may be nested: far deeper than any call of an operator is, and still within the stack of
 /// a thread of 2 MiB where nothing is optimised.
-pub(in crate::capture) const DEPTH_LIMIT: usize = 128;
+pub(crate) const DEPTH_LIMIT: usize = 128;
 
 /// A value that cannot be given to a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

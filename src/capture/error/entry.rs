@@ -51,7 +51,7 @@ pub enum EntryError {
 }
 
 impl EntryError {
-    pub(in crate::capture) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NotADict { .. } | Self::MissingKey { .. } | Self::WrongKind { .. } => {
                 "an entry has function_name, args, kwargs, output and mostly signature"

@@ -29,7 +29,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    pub(in crate::capture) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::Empty { .. } => "give the folder that the entries were captured into",
             Self::SeveralCaptures { .. } => "give one of them: STORE/captures/NAME",

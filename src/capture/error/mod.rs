@@ -103,18 +103,18 @@ impl CaptureErrorKind {
 
 impl CaptureError {
     /// An error of `file` as a whole.
-    pub(in crate::capture) fn new(file: &Arc<Path>, kind: impl Into<CaptureErrorKind>) -> Self {
+    pub(crate) fn new(file: &Arc<Path>, kind: impl Into<CaptureErrorKind>) -> Self {
         Self { file: Arc::clone(file), record: None, offset: None, kind: kind.into() }
     }
 
     /// The same error, in `record`.
-    pub(in crate::capture) fn in_record(mut self, record: impl Into<String>) -> Self {
+    pub(crate) fn in_record(mut self, record: impl Into<String>) -> Self {
         self.record = Some(record.into());
         self
     }
 
     /// The same error, at byte `offset`.
-    pub(in crate::capture) fn at(mut self, offset: u64) -> Self {
+    pub(crate) fn at(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }

@@ -79,7 +79,7 @@ pub enum PackedError {
 }
 
 impl PackedError {
-    pub(in crate::capture) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NoStore => "give the entry in its store",
             Self::Io { .. } => "check permissions, limits and the disk",

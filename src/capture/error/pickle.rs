@@ -48,7 +48,7 @@ pub enum PickleErrorKind {
 }
 
 impl PickleErrorKind {
-    pub(in crate::capture) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::Truncated => "copy or capture the file again",
             Self::Forbidden(_) => "do not load this file with torch.load either, unless you wrote it",

@@ -1,7 +1,7 @@
 //! [`RebuildError`]: the errors of tensors and storages.
 
-use crate::capture::dtype::Dtype;
-use crate::capture::tensor::OutsideStorage;
+use crate::dtype::Dtype;
+use crate::tensor::OutsideStorage;
 
 /// A tensor or a storage that is malformed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

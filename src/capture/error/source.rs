@@ -48,7 +48,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    pub(in crate::capture) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NotFound => "check the path",
             Self::NotAFile => "give a file that torch.save wrote",

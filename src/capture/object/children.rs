@@ -10,7 +10,7 @@ use super::value::{Value, value};
 
 /// One step of a path.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::capture) enum Step {
+pub(crate) enum Step {
     /// An item of a list, a tuple or a set.
     Index(usize),
     /// A value of a dict, by the node of its key.
@@ -27,7 +27,7 @@ const KEY_DEPTH: usize = 4;
 
 impl Step {
     /// Appends the step to a path: `[0]`, `["name"]`, `{1}`, `!indices`.
-    pub(in crate::capture) fn write(self, document: &Document, path: &mut String) {
+    pub(crate) fn write(self, document: &Document, path: &mut String) {
         match self {
             Self::Index(index) => path.push_str(&format!("[{index}]")),
             Self::Part(part) => {
@@ -83,7 +83,7 @@ fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
 
 impl Value<'_> {
     /// Whether the value has an identity that can be shared: containers, tensors and objects do.
-    pub(in crate::capture) fn is_object(&self) -> bool {
+    pub(crate) fn is_object(&self) -> bool {
         match self {
             Self::Tuple(items) => !items.is_empty(),
             Self::Tensor(_) | Self::List(_) | Self::Dict(_) | Self::Set(_) | Self::FrozenSet(_) => true,
@@ -95,7 +95,7 @@ impl Value<'_> {
 
 /// The children of a node, in order: items, then pairs, then parts. Nothing is copied but the few parts.
 #[derive(Default)]
-pub(in crate::capture) struct Children<'d> {
+pub(crate) struct Children<'d> {
     items: &'d [NodeId],
     pairs: Cow<'d, [(NodeId, NodeId)]>,
     parts: Vec<(Step, NodeId)>,
@@ -104,7 +104,7 @@ pub(in crate::capture) struct Children<'d> {
 
 impl<'d> Children<'d> {
     /// The children of node `id`.
-    pub(in crate::capture) fn of(document: &'d Document, objects: &'d Objects, id: NodeId) -> Self {
+    pub(crate) fn of(document: &'d Document, objects: &'d Objects, id: NodeId) -> Self {
         let mut children = Self::default();
         let object = match document.node(id) {
             Node::Object(object) => Some(object),

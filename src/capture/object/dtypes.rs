@@ -3,7 +3,7 @@
 use super::super::dtype::{Dtype, DtypeKind};
 
 /// The dtype of a `torch.*Storage` class; `Ok(None)` for the untyped one, `Err` for no storage class.
-pub(in crate::capture) fn storage_class(name: &str) -> Result<Option<Dtype>, ()> {
+pub(crate) fn storage_class(name: &str) -> Result<Option<Dtype>, ()> {
     let dtype = match name {
         "UntypedStorage" => return Ok(None),
         "DoubleStorage" => Dtype::F64,
@@ -35,7 +35,7 @@ pub(super) fn dtype(module: &str, name: &str) -> Option<Dtype> {
 }
 
 /// The bytes of one number as swapping has it: one component of a complex element.
-pub(in crate::capture) fn swap_width(dtype: Dtype) -> usize {
+pub(crate) fn swap_width(dtype: Dtype) -> usize {
     let size = dtype.size() as usize;
     if dtype.is_complex() { size / 2 } else { size }
 }

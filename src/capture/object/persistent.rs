@@ -4,23 +4,23 @@ use super::super::dtype::Dtype;
 use super::super::pickle::{Document, Node, NodeId};
 use super::super::storage::Storage;
 use super::{Tensor, dtypes};
-use crate::capture::error::{CaptureError, RebuildError};
+use crate::error::{CaptureError, RebuildError};
 
 /// A persistent id, read: `("storage", class, key, location, numel)`, with a sixth item in the format before 1.6.
 #[derive(Clone, Debug)]
-pub(in crate::capture) struct StorageClaim {
+pub(crate) struct StorageClaim {
     /// The name of the storage within the file.
-    pub(in crate::capture) key: String,
+    pub(crate) key: String,
     /// The dtype of its elements; `None` for an untyped storage, which counts bytes.
-    pub(in crate::capture) dtype: Option<Dtype>,
+    pub(crate) dtype: Option<Dtype>,
     /// The bytes that it should have.
-    pub(in crate::capture) bytes: u64,
+    pub(crate) bytes: u64,
     /// A part of it, in bytes from its start: the format before 1.6 can share one between storages.
-    pub(in crate::capture) view: Option<std::ops::Range<u64>>,
+    pub(crate) view: Option<std::ops::Range<u64>>,
 }
 
 /// What a persistent id stands for.
-pub(in crate::capture) enum Located {
+pub(crate) enum Located {
     /// Bytes `start..start + bytes` of storage number `index`.
     Storage { index: usize, dtype: Option<Dtype>, start: u64, bytes: u64 },
     /// A tensor that the file holds outside the pickle: only the TAR format does.
@@ -30,7 +30,7 @@ pub(in crate::capture) enum Located {
 }
 
 /// Finds what a file holds under its persistent ids.
-pub(in crate::capture) trait Locate {
+pub(crate) trait Locate {
     /// What the persistent id `id` stands for.
     fn locate(&mut self, document: &Document, id: NodeId) -> Result<Located, LocateError>;
 
@@ -40,7 +40,7 @@ pub(in crate::capture) trait Locate {
 
 /// Why a persistent id stands for nothing.
 #[derive(Debug)]
-pub(in crate::capture) enum LocateError {
+pub(crate) enum LocateError {
     /// The id itself is malformed, or what it names is.
     Rebuild(RebuildError),
     /// What it names is missing in the file.
@@ -60,7 +60,7 @@ impl From<CaptureError> for LocateError {
 }
 
 /// What a persistent id claims to be.
-pub(in crate::capture) enum Claim {
+pub(crate) enum Claim {
     /// A storage.
     Storage(StorageClaim),
     /// A class whose source was saved along.
@@ -68,7 +68,7 @@ pub(in crate::capture) enum Claim {
 }
 
 /// Reads the persistent id `id`.
-pub(in crate::capture) fn claim(document: &Document, id: NodeId) -> Result<Claim, RebuildError> {
+pub(crate) fn claim(document: &Document, id: NodeId) -> Result<Claim, RebuildError> {
     let wrong = RebuildError::PersistentId;
     let items = document.as_tuple(id).ok_or(wrong("it is no tuple"))?;
     let (&tag, rest) = items.split_first().ok_or(wrong("it is empty"))?;

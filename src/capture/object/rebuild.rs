@@ -10,14 +10,14 @@ use super::super::tensor::{Layout, OutsideStorage};
 use super::dtypes;
 use super::persistent::{Locate, LocateError, Located};
 use super::tensor::{Quantizer, SparseLayout, Tensor, TensorClass, TensorKind};
-use crate::capture::error::RebuildError;
+use crate::error::RebuildError;
 
 /// What all tensors of a file may take in memory here, in bytes: some 100,000 of them.
 const TENSORS_LIMIT: u64 = 64 << 20;
 
 /// The tensors and storages that a document refers to.
 #[derive(Debug, Default)]
-pub(in crate::capture) struct Objects {
+pub(crate) struct Objects {
     tensors: HashMap<NodeId, Tensor>,
     stored: HashMap<NodeId, Stored>,
     cost: u64,
@@ -25,7 +25,7 @@ pub(in crate::capture) struct Objects {
 
 /// What a persistent id stands for, tensors aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::capture) enum Stored {
+pub(crate) enum Stored {
     /// Bytes `start..start + bytes` of storage number `index`, of elements of `dtype` where it is typed.
     Storage { index: usize, dtype: Option<Dtype>, start: u64, bytes: u64 },
     /// The node within the id.
@@ -34,14 +34,14 @@ pub(in crate::capture) enum Stored {
 
 /// Why a document's tensors cannot be rebuilt, and the byte of the pickle where it shows.
 #[derive(Debug)]
-pub(in crate::capture) struct ObjectsError {
-    pub(in crate::capture) offset: u64,
-    pub(in crate::capture) error: LocateError,
+pub(crate) struct ObjectsError {
+    pub(crate) offset: u64,
+    pub(crate) error: LocateError,
 }
 
 impl Objects {
     /// Rebuilds every tensor of `document`.
-    pub(in crate::capture) fn read(document: &Document, locate: &mut dyn Locate) -> Result<Self, ObjectsError> {
+    pub(crate) fn read(document: &Document, locate: &mut dyn Locate) -> Result<Self, ObjectsError> {
         let mut objects = Self::default();
         // What a call is given is made before the call, so that one pass in order is enough.
         for (id, node) in document.nodes() {
@@ -60,12 +60,12 @@ impl Objects {
     }
 
     /// The tensor that `id` is.
-    pub(in crate::capture) fn tensor(&self, id: NodeId) -> Option<&Tensor> {
+    pub(crate) fn tensor(&self, id: NodeId) -> Option<&Tensor> {
         self.tensors.get(&id)
     }
 
     /// What the persistent id `id` stands for.
-    pub(in crate::capture) fn stored(&self, id: NodeId) -> Option<Stored> {
+    pub(crate) fn stored(&self, id: NodeId) -> Option<Stored> {
         self.stored.get(&id).copied()
     }
 

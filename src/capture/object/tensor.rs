@@ -6,17 +6,17 @@ use super::super::tensor::Layout;
 
 /// A tensor of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::capture) struct Tensor {
-    pub(in crate::capture) kind: TensorKind,
-    pub(in crate::capture) class: TensorClass,
-    pub(in crate::capture) requires_grad: bool,
+pub(crate) struct Tensor {
+    pub(crate) kind: TensorKind,
+    pub(crate) class: TensorClass,
+    pub(crate) requires_grad: bool,
     /// The attributes that were saved with it.
-    pub(in crate::capture) state: Option<NodeId>,
+    pub(crate) state: Option<NodeId>,
 }
 
 /// The Python class of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::capture) enum TensorClass {
+pub(crate) enum TensorClass {
     Tensor,
     Parameter,
     /// A subclass, by the node of its name.
@@ -25,7 +25,7 @@ pub(in crate::capture) enum TensorClass {
 
 /// The kinds of tensors. Parts that are tensors themselves are nodes of the document.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::capture) enum TensorKind {
+pub(crate) enum TensorKind {
     /// A strided view of a storage.
     Strided(TensorRef),
     /// Integers, and how they are to be scaled.
@@ -46,7 +46,7 @@ pub(in crate::capture) enum TensorKind {
 
 /// How a sparse tensor is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::capture) enum SparseLayout {
+pub(crate) enum SparseLayout {
     Coo,
     Csr,
     Csc,
@@ -76,18 +76,18 @@ impl SparseLayout {
 
 /// How the integers of a quantized tensor are scaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::capture) enum Quantizer {
+pub(crate) enum Quantizer {
     PerTensor { scale: f64, zero_point: i64 },
     PerChannel { scales: NodeId, zero_points: NodeId, axis: i64 },
 }
 
 impl Tensor {
-    pub(in crate::capture) fn new(kind: TensorKind, requires_grad: bool) -> Self {
+    pub(crate) fn new(kind: TensorKind, requires_grad: bool) -> Self {
         Self { kind, class: TensorClass::Tensor, requires_grad, state: None }
     }
 
     /// The layout over a storage, where it has elements of its own.
-    pub(in crate::capture) fn elements(&self) -> Option<&TensorRef> {
+    pub(crate) fn elements(&self) -> Option<&TensorRef> {
         match &self.kind {
             TensorKind::Strided(tensor) | TensorKind::Quantized { integers: tensor, .. } => Some(tensor),
             _ => None,

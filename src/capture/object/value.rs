@@ -11,7 +11,7 @@ use super::tensor::Tensor;
 
 /// A value of a document. What it contains are nodes, whose values are asked for one by one.
 #[derive(Clone, Debug)]
-pub(in crate::capture) enum Value<'d> {
+pub(crate) enum Value<'d> {
     None,
     Bool(bool),
     Int(i64),
@@ -40,7 +40,7 @@ pub(in crate::capture) enum Value<'d> {
 }
 
 /// The value of node `id`.
-pub(in crate::capture) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId) -> Value<'d> {
+pub(crate) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId) -> Value<'d> {
     if let Some(tensor) = objects.tensor(id) {
         return Value::Tensor(tensor);
     }
@@ -84,7 +84,7 @@ fn dotted(module: &str, name: &str) -> String {
 }
 
 /// The name of the class or function `id`.
-pub(in crate::capture) fn class_name(document: &Document, id: NodeId) -> String {
+pub(crate) fn class_name(document: &Document, id: NodeId) -> String {
     match document.as_global(id) {
         Some((module, name)) => dotted(&module, &name),
         None => "object".to_owned(),

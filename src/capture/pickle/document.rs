@@ -12,18 +12,18 @@ pub(super) const NAME_BYTES: u32 = 1024;
 
 /// A node of a [`Document`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::capture) struct NodeId(pub(super) u32);
+pub(crate) struct NodeId(pub(super) u32);
 
 /// Bytes of the document: of the pickle, or decoded from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::capture) struct Span {
+pub(crate) struct Span {
     pub(super) start: u32,
     pub(super) length: u32,
 }
 
 /// A value. Containers hold node ids, so that they can hold each other.
 #[derive(Debug)]
-pub(in crate::capture) enum Node {
+pub(crate) enum Node {
     None,
     Bool(bool),
     Int(i64),
@@ -57,7 +57,7 @@ pub(in crate::capture) enum Node {
 
 /// A call that Python would make, with what is done to its result.
 #[derive(Debug)]
-pub(in crate::capture) struct Object {
+pub(crate) struct Object {
     pub(super) callable: NodeId,
     pub(super) args: NodeId,
     pub(super) offset: u32,
@@ -67,7 +67,7 @@ pub(in crate::capture) struct Object {
 
 /// Which opcode makes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::capture) enum How {
+pub(crate) enum How {
     /// `callable(*args)`: REDUCE.
     Call,
     /// `callable.__new__(callable, *args)`: NEWOBJ, NEWOBJ_EX, INST, OBJ.
@@ -85,49 +85,49 @@ pub(super) struct Extra {
 
 impl Object {
     /// What would be called: mostly a [`Node::Global`].
-    pub(in crate::capture) fn callable(&self) -> NodeId {
+    pub(crate) fn callable(&self) -> NodeId {
         self.callable
     }
 
     /// The tuple of its arguments.
-    pub(in crate::capture) fn args(&self) -> NodeId {
+    pub(crate) fn args(&self) -> NodeId {
         self.args
     }
 
     /// The byte of the opcode that makes it.
-    pub(in crate::capture) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         u64::from(self.offset)
     }
 
     /// Which opcode makes it.
-    pub(in crate::capture) fn how(&self) -> How {
+    pub(crate) fn how(&self) -> How {
         self.how
     }
 
     /// The keyword arguments of NEWOBJ_EX: a dict.
-    pub(in crate::capture) fn kwargs(&self) -> Option<NodeId> {
+    pub(crate) fn kwargs(&self) -> Option<NodeId> {
         self.extra.as_ref()?.kwargs
     }
 
     /// The state that BUILD would give it.
-    pub(in crate::capture) fn state(&self) -> Option<NodeId> {
+    pub(crate) fn state(&self) -> Option<NodeId> {
         self.extra.as_ref()?.state
     }
 
     /// The items that APPENDS or ADDITEMS would add to it.
-    pub(in crate::capture) fn items(&self) -> &[NodeId] {
+    pub(crate) fn items(&self) -> &[NodeId] {
         self.extra.as_ref().map_or(&[], |e| &e.items)
     }
 
     /// The items that SETITEMS would set in it.
-    pub(in crate::capture) fn pairs(&self) -> &[(NodeId, NodeId)] {
+    pub(crate) fn pairs(&self) -> &[(NodeId, NodeId)] {
         self.extra.as_ref().map_or(&[], |e| &e.pairs)
     }
 }
 
 /// The bytes of a pickle: read, or mapped where they are many.
 #[derive(Debug)]
-pub(in crate::capture) enum PickleBytes {
+pub(crate) enum PickleBytes {
     Read(Vec<u8>),
     Mapped(Arc<MappedFile>),
 }
@@ -145,7 +145,7 @@ impl Deref for PickleBytes {
 
 /// The values of one pickle.
 #[derive(Debug)]
-pub(in crate::capture) struct Document {
+pub(crate) struct Document {
     pub(super) pickle: PickleBytes,
     /// Texts that protocol 0 writes with escapes; their spans start behind the pickle's end.
     pub(super) decoded: Vec<u8>,
@@ -156,32 +156,32 @@ pub(in crate::capture) struct Document {
 
 impl Document {
     /// The bytes that the pickle was read from.
-    pub(in crate::capture) fn source(&self) -> &PickleBytes {
+    pub(crate) fn source(&self) -> &PickleBytes {
         &self.pickle
     }
 
     /// The value that the pickle holds.
-    pub(in crate::capture) fn root(&self) -> NodeId {
+    pub(crate) fn root(&self) -> NodeId {
         self.root
     }
 
     /// The byte behind the pickle's STOP.
-    pub(in crate::capture) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.end
     }
 
     /// The node of `id`.
-    pub(in crate::capture) fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
     /// Every node: what a node refers to by creation comes before it, what was added to it later need not.
-    pub(in crate::capture) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
     }
 
     /// The bytes of `span`.
-    pub(in crate::capture) fn bytes(&self, span: Span) -> &[u8] {
+    pub(crate) fn bytes(&self, span: Span) -> &[u8] {
         let (start, length) = (span.start as usize, span.length as usize);
         match start.checked_sub(self.pickle.len()) {
             Some(start) => &self.decoded[start..start + length],
@@ -190,13 +190,13 @@ impl Document {
     }
 
     /// The text of `span`, each surrogate replaced by U+FFFD.
-    pub(in crate::capture) fn text(&self, span: Span) -> Cow<'_, str> {
+    pub(crate) fn text(&self, span: Span) -> Cow<'_, str> {
         text::without_surrogates(self.bytes(span))
     }
 
     /// The text of `id` where it is one as short as a name. Longer ones are no names, and looking through one again and
     /// again, as often as the pickle refers to it, would take for ever.
-    pub(in crate::capture) fn as_name(&self, id: NodeId) -> Option<Cow<'_, str>> {
+    pub(crate) fn as_name(&self, id: NodeId) -> Option<Cow<'_, str>> {
         match *self.node(id) {
             Node::Str(span) if span.length <= NAME_BYTES => Some(self.text(span)),
             _ => None,
@@ -204,7 +204,7 @@ impl Document {
     }
 
     /// The items of `id` where it is a tuple.
-    pub(in crate::capture) fn as_tuple(&self, id: NodeId) -> Option<&[NodeId]> {
+    pub(crate) fn as_tuple(&self, id: NodeId) -> Option<&[NodeId]> {
         match self.node(id) {
             Node::Tuple(items) => Some(items),
             _ => None,
@@ -212,7 +212,7 @@ impl Document {
     }
 
     /// The number of `id` where it is an integer of at most 64 bits.
-    pub(in crate::capture) fn as_int(&self, id: NodeId) -> Option<i64> {
+    pub(crate) fn as_int(&self, id: NodeId) -> Option<i64> {
         match *self.node(id) {
             Node::Int(n) => Some(n),
             _ => None,
@@ -220,7 +220,7 @@ impl Document {
     }
 
     /// The module and the name of `id` where it is a global.
-    pub(in crate::capture) fn as_global(&self, id: NodeId) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    pub(crate) fn as_global(&self, id: NodeId) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
         match *self.node(id) {
             Node::Global { module, name } => Some((self.text(module), self.text(name))),
             _ => None,
@@ -228,7 +228,7 @@ impl Document {
     }
 
     /// An integer beyond 64 bits in decimal, or in hexadecimal beyond the digits that Python prints.
-    pub(in crate::capture) fn big_int(&self, node: &Node) -> Option<String> {
+    pub(crate) fn big_int(&self, node: &Node) -> Option<String> {
         match *node {
             Node::BigInt(span) => Some(integer::text(self.bytes(span))),
             Node::Decimal(span) => Some(self.text(span).into_owned()),

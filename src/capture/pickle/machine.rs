@@ -8,7 +8,7 @@ use super::document::{Document, Extra, Node, NodeId, PickleBytes, Span};
 use super::operand::Operands;
 use super::stack::{BOX, Stack};
 use super::{PickleError, integer, text};
-use crate::capture::error::PickleErrorKind;
+use crate::error::PickleErrorKind;
 
 /// The nodes that every document has: None, True, False, the empty tuple, and the integers of one byte. A pickle of a
 /// million of them takes no nodes.
@@ -26,7 +26,7 @@ const MEMO: u64 = 24;
 type Outcome<T> = Result<T, PickleErrorKind>;
 
 /// Reads the pickle that starts at byte `start` of `pickle`.
-pub(in crate::capture) fn read(pickle: PickleBytes, start: usize) -> Result<Document, PickleError> {
+pub(crate) fn read(pickle: PickleBytes, start: usize) -> Result<Document, PickleError> {
     if pickle.len() >= u32::MAX as usize / 2 {
         return Err(PickleError { offset: 0, kind: PickleErrorKind::TooLarge { limit: u64::from(u32::MAX / 2) } });
     }

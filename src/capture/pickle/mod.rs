@@ -10,7 +10,7 @@
 //!
 //! Protocols 0 to 5 are read, without extension codes and out-of-band buffers, which torch never writes.
 
-use crate::capture::error::PickleErrorKind;
+use crate::error::PickleErrorKind;
 
 mod document;
 mod global;

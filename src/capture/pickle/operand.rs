@@ -1,6 +1,6 @@
 //! The operands of opcodes, read from a pickle with every length checked.
 
-use crate::capture::error::PickleErrorKind;
+use crate::error::PickleErrorKind;
 
 /// A position in a pickle.
 pub(super) struct Operands<'a> {

@@ -1,7 +1,7 @@
 //! The stack of the machine, and the count of what the graph takes.
 
 use super::document::NodeId;
-use crate::capture::error::PickleErrorKind;
+use crate::error::PickleErrorKind;
 
 /// What the values of one pickle may take, in bytes.
 pub(super) const GRAPH_LIMIT: u64 = 128 << 20;

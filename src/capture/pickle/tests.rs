@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::testing::TestPickle;
 use super::*;
-use crate::capture::error::PickleErrorKind;
+use crate::error::PickleErrorKind;
 
 fn load(bytes: &[u8]) -> Result<Document, PickleError> {
     read(PickleBytes::Read(bytes.to_vec()), 0)

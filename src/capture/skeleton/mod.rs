@@ -29,11 +29,11 @@ mod rebuild;
 mod scan;
 
 pub use error::SkeletonError;
-pub(in crate::capture) use format::LIMIT;
+pub(crate) use format::LIMIT;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// A file of torch.save without the bytes of its storages.
 #[derive(Clone, Debug, PartialEq, Eq)]

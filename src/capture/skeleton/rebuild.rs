@@ -19,7 +19,7 @@ impl Skeleton {
     /// original.
     ///
     /// ```
-    /// # use plimsoll::capture::skeleton::Skeleton;
+    /// # use plimsoll_capture::skeleton::Skeleton;
     /// # fn copy(path: &std::path::Path, mut out: std::fs::File) -> Result<(), Box<dyn std::error::Error>> {
     /// let mut storages = std::collections::HashMap::new();
     /// let skeleton = Skeleton::scan(path, &mut |payload, piece| {

@@ -7,7 +7,7 @@ use super::super::content::Content;
 use super::super::map::for_each_window;
 use super::super::source::SourceFile;
 use super::{Header, Payload, Skeleton, SkeletonError, format};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The bytes that are mapped at a time. Less, and threads wait for each other at the seams; more is only more memory.
 const WINDOW: ByteSize = ByteSize::mib(16);

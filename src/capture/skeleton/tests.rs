@@ -24,7 +24,7 @@ fn rebuild(skeleton: &Skeleton, payloads: &HashMap<String, Vec<u8>>) -> Result<V
 }
 
 fn fixtures() -> impl Iterator<Item = std::path::PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "pt"))
 }
@@ -41,7 +41,7 @@ fn every_fixture_comes_back_byte_for_byte() {
 }
 
 fn one() -> (Skeleton, HashMap<String, Vec<u8>>) {
-    scan(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layouts.pt"))
+    scan(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/layouts.pt"))
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_fails_is_named() {
     let mut full: &mut [u8] = &mut [0; 100];
     let error = skeleton.rebuild(&mut |payload| Ok(&payloads[&payload.key][..]), &mut full).unwrap_err();
     assert!(matches!(error, SkeletonError::Write(_)), "{error}");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layouts.pt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/layouts.pt");
     let error = Skeleton::scan(&path, &mut |_, _| Err(std::io::Error::other("full"))).unwrap_err();
     assert!(matches!(error, SkeletonError::Sink { .. }), "{error}");
     let (_dir, path) = testing::file(b"no file of torch");

@@ -10,7 +10,7 @@ use super::error::StoreError;
 use super::object_id::ObjectId;
 use super::open::Store;
 use super::verified;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

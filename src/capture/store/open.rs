@@ -24,8 +24,8 @@ const PARTS: [&str; 4] = ["captures", "lock", "objects", "tmp"];
 /// A store of captures.
 ///
 /// ```
-/// use plimsoll::capture::store::{PackOptions, Store};
-/// use plimsoll::capture::{Capture, synthesize};
+/// use plimsoll_capture::store::{PackOptions, Store};
+/// use plimsoll_capture::{Capture, synthesize};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let captured = dir.path().join("embedding");

@@ -20,7 +20,7 @@ use super::open::{EntryName, Store, is_entry};
 use super::payloads::Payloads;
 use super::recipe::{Modified, Recipe};
 use super::whole;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What is made durable together: at most so many bytes of new objects, and so many entries. A crash costs what has
 /// been packed since.

@@ -12,7 +12,7 @@ use super::incoming::{Incoming, Staged};
 use super::known::{GUESS_FROM, Known};
 use super::object_id::ObjectId;
 use super::places::Places;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// Payloads below this lie together in one object: a file of their own would take a block of the file system each.
 const POOLED: u64 = 4096;

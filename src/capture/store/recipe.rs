@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::skeleton::Skeleton;
 use super::object_id::ObjectId;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The name and version of the format.
 const NAME: &str = "plimsoll.recipe/1";

@@ -8,7 +8,7 @@ use super::object_id::ObjectId;
 use super::open::{EntryName, Store};
 use super::packed::Packed;
 use super::recipe::Recipe;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 impl Store {
     /// The entries that `names` name: `CAPTURE`, `CAPTURE/ENTRY`, or `ENTRY` of every capture that has it; all entries

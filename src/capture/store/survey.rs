@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::error::StoreError;
 use super::object_id::ObjectId;
 use super::open::Store;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What a store holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -130,7 +130,7 @@ fn entries_that_share_a_storage_share_its_identity() {
 
 #[test]
 fn every_fixture_comes_back_and_reads_as_it_did() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("fixtures");
     fs::create_dir(&folder).unwrap();
@@ -308,7 +308,7 @@ fn a_packer_that_is_stopped_leaves_nothing_half_done() {
     let (_dir, folder, store) = scene(4);
     let cancel = std::sync::atomic::AtomicBool::new(false);
     let seen = std::sync::atomic::AtomicU64::new(0);
-    let progress = |bytes: crate::ByteSize| {
+    let progress = |bytes: plimsoll_memory::ByteSize| {
         let before = seen.fetch_add(bytes.bytes(), std::sync::atomic::Ordering::Relaxed);
         cancel.store(before > 1_000_000, std::sync::atomic::Ordering::Relaxed);
     };

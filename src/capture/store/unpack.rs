@@ -16,7 +16,7 @@ use super::packed::Packed;
 use super::recipe::Modified;
 use super::share::{share, write_at};
 use super::whole::{self, WINDOW};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// How to unpack.
 pub struct UnpackOptions<'a> {

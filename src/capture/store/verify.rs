@@ -17,7 +17,7 @@ use super::object_id::ObjectId;
 use super::open::{EntryName, Store, is_entry};
 use super::recipe::Recipe;
 use super::{verified, whole};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// Objects below this are verified side by side, one a thread; larger ones one after the other, by all threads.
 const LARGE: u64 = 4 << 20;

@@ -8,7 +8,7 @@ use super::super::map::for_each_window;
 use super::super::source::SourceFile;
 use super::error::StoreError;
 use super::object_id::ObjectId;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The bytes that are mapped at a time.
 pub const WINDOW: ByteSize = ByteSize::mib(16);

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use super::content::{Stream, Table};
-use crate::ByteSize;
-use crate::capture::write::{EntryValue, Options, Source, WriteError, entry_size, write_entry};
-use crate::capture::{Argument, Dtype, Layout, Signature, TensorRef};
+use crate::write::{EntryValue, Options, Source, WriteError, entry_size, write_entry};
+use crate::{Argument, Dtype, Layout, Signature, TensorRef};
+use plimsoll_memory::ByteSize;
 
 /// The streams of tables come first, then those of index tensors.
 const FIRST_INDEX_STREAM: u64 = 1 << 32;

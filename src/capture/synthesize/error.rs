@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::ByteSize;
-use crate::capture::Dtype;
-use crate::capture::write::WriteError;
+use crate::Dtype;
+use crate::write::WriteError;
+use plimsoll_memory::ByteSize;
 
 /// Why a capture could not be made. Nothing of it is left on the disk.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@
 //! An [`OperatorCall`] is of any other operator: its outputs are what a kernel gives.
 //!
 //! ```
-//! use plimsoll::capture::synthesize;
+//! use plimsoll_capture::synthesize;
 //!
 //! let parent = tempfile::tempdir()?;
 //! let plan = synthesize::gemma4_e2b_gb10().scale(1, 1536).entries(2).seed(7).plan()?;
@@ -29,7 +29,7 @@ mod preset;
 mod staging;
 mod stream;
 
-pub use crate::capture::write::Options;
+pub use crate::write::Options;
 pub use error::SynthesizeError;
 pub use operator::{Compute, Computed, ComputedValue, OperatorCall, ParseArgumentError};
 pub use plan::Plan;

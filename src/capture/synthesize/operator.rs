@@ -7,9 +7,9 @@ use super::content::{Stream, Table};
 use super::error::SynthesizeError;
 use super::examples::EXAMPLES;
 use super::staging::Staging;
-use crate::ByteSize;
-use crate::capture::write::{EntryValue, Options, Source, write_entry};
-use crate::capture::{Argument, Dtype, Entry, Layout, Signature, TensorRef, TensorSpec};
+use crate::write::{EntryValue, Options, Source, write_entry};
+use crate::{Argument, Dtype, Entry, Layout, Signature, TensorRef, TensorSpec};
+use plimsoll_memory::ByteSize;
 
 /// Streams of an entry's tensors lie so far apart from those of the next.
 const STREAMS_AN_ENTRY: u64 = 1 << 16;

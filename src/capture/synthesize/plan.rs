@@ -6,8 +6,8 @@ use super::error::SynthesizeError;
 use super::planned::PlannedEntry;
 use super::staging::Staging;
 use super::stream::EntryStream;
-use crate::ByteSize;
-use crate::capture::write::Options;
+use crate::write::Options;
+use plimsoll_memory::ByteSize;
 
 /// The files of a capture, with their exact sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::call::Call;
 use super::error::SynthesizeError;
-use crate::ByteSize;
-use crate::capture::write::Options;
+use crate::write::Options;
+use plimsoll_memory::ByteSize;
 
 /// One file of a [`Plan`](super::Plan).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use super::call::Call;
 use super::error::SynthesizeError;
 use super::plan::Plan;
 use super::planned::PlannedEntry;
-use crate::ByteSize;
-use crate::capture::Dtype;
-use crate::capture::write::Options;
+use crate::Dtype;
+use crate::write::Options;
+use plimsoll_memory::ByteSize;
 
 /// A table of embeddings: `vocab` rows of `dim` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::error::SynthesizeError;
-use crate::ByteSize;
-use crate::bytes::MIB;
+use plimsoll_memory::ByteSize;
+use plimsoll_memory::bytes::MIB;
 
 /// A hidden folder in which files are made before they appear in their place. Dropped before [`Staging::commit`], it
 /// removes everything.

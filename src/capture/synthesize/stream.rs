@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::error::SynthesizeError;
 use super::planned::PlannedEntry;
-use crate::capture::write::Options;
+use crate::write::Options;
 
 /// Writes one entry of a plan after another to a temporary folder and gives its path. Each step removes the file before
 /// it writes the next, and dropping the stream removes the folder.

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ByteSize;
-use crate::capture::strategies::float_dtypes;
-use crate::capture::write::tests::records;
-use crate::capture::{Dtype, write::WriteError};
+use crate::strategies::float_dtypes;
+use crate::write::tests::records;
+use crate::{Dtype, write::WriteError};
+use plimsoll_memory::ByteSize;
 
 fn listing(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =

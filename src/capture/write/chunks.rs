@@ -11,7 +11,7 @@ use crc32fast::Hasher;
 
 use super::error::WriteError;
 use super::source::{Options, Source};
-use crate::ByteSize;
+use plimsoll_memory::ByteSize;
 
 /// The bytes that a thread makes, hashes and writes at a time: they stay in its second-level cache.
 const CHUNK: u64 = 256 << 10;

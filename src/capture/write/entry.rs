@@ -14,8 +14,8 @@ use super::error::WriteError;
 use super::pickle::{Pickled, Refusal, pickle};
 use super::serialization_id::serialization_id;
 use super::source::{Options, Source};
-use crate::ByteSize;
-use crate::capture::{Argument, Signature};
+use crate::{Argument, Signature};
+use plimsoll_memory::ByteSize;
 
 /// An entry to be written: one captured call. Its tensors refer to storages by index; the bytes come as [`Source`]s.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,7 +201,7 @@ fn write_archive(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::{Digest, Dtype, Entry, Layout, TensorRef};
+    use crate::{Digest, Dtype, Entry, Layout, TensorRef};
 
     /// A file with a hole in place of its first storage, whose last bytes are `end`.
     fn write_with_a_hole(path: &Path, value: &EntryValue, hole: u64, end: &[u8], small: &[u8]) {

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::ByteSize;
-use crate::capture::OutsideStorage;
+use crate::OutsideStorage;
+use plimsoll_memory::ByteSize;
 
 /// Why an entry could not be written. Nothing of it is left on the disk.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ pub enum WriteError {
 
 impl WriteError {
     /// The same error about another path: the place where a file was to appear, and not that where it was made.
-    pub(in crate::capture) fn at(mut self, place: PathBuf) -> Self {
+    pub(crate) fn at(mut self, place: PathBuf) -> Self {
         let (Self::FileName { path }
         | Self::Value { path, .. }
         | Self::Outside { path, .. }

@@ -29,4 +29,4 @@ pub use error::WriteError;
 pub use source::{Options, Source};
 
 #[cfg(test)]
-pub(in crate::capture) mod tests;
+pub(crate) mod tests;

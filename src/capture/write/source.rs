@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
-use crate::ByteSize;
+use plimsoll_memory::ByteSize;
 
 /// The bytes of one storage.
 #[derive(Clone, Copy)]

@@ -14,12 +14,12 @@ use super::archive::Archive;
 use super::pickle::{Refusal, pickle};
 use super::serialization_id::serialization_id;
 use super::*;
-use crate::ByteSize;
-use crate::capture::synthesize::gemma4_e2b_gb10;
-use crate::capture::{Argument, Dtype, Layout, TensorRef, strategies};
+use crate::synthesize::gemma4_e2b_gb10;
+use crate::{Argument, Dtype, Layout, TensorRef, strategies};
+use plimsoll_memory::ByteSize;
 
 /// The records of a stored archive by name, in order of the name, each checked against its CRC-32.
-pub(in crate::capture) fn records(path: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn records(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let file = fs::read(path).unwrap();
     let number = |at: usize, bytes: usize| file[at..at + bytes].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
     let end = file.len() - 22;
@@ -252,7 +252,7 @@ fn torch_loads_what_is_written_and_saves_the_same_bytes() {
         sample.write(&samples.path().join(format!("entry_{n:06}.pt"))).unwrap();
     }
     gemma4_e2b_gb10().scale(1, 768).entries(4).write(tables.path()).unwrap();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/capture/write/resave.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/write/resave.py");
     let output = Command::new(python).args([script.as_ref(), samples.path(), tables.path()]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -4,10 +4,10 @@ use super::cause::name;
 use super::document::{Excess, ExpectedItem, Ledger, LedgerError, Movement, SCHEMA, StageExcess};
 use super::reading::{Place, Reading};
 use super::stage::Stage;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::Sample;
-use crate::diagnose::trend::{Collector, Verdict};
 use crate::estimate::{Estimate, Group, Model, Phase, Setup};
+use crate::telemetry::Sample;
+use crate::trend::{Collector, Verdict};
+use plimsoll_memory::bytes::ByteSize;
 
 /// Bytes a parameter below which a difference is none.
 const LEAST: f64 = 0.25;

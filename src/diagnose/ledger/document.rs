@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::cause::Ground;
 use super::reading::{Place, Reading};
 use super::stage::Stage;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::Position;
-use crate::diagnose::trend::{Finding, Verdict};
 use crate::estimate::{EstimateError, Item, Model, Setup};
+use crate::telemetry::Position;
+use crate::trend::{Finding, Verdict};
+use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the documents that this version writes.
 pub const SCHEMA: &str = "plimsoll.ledger/1";

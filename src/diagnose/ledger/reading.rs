@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::stage::Stage;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Metric, Position, Sample};
+use crate::telemetry::{Metric, Position, Sample};
+use plimsoll_memory::bytes::ByteSize;
 
 /// Whose memory is accounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +81,7 @@ impl FromStr for Reading {
         let error = |why: String| ParseReadingError { text: text.to_owned(), why };
         let (stage, bytes) = text.split_once('=').ok_or_else(|| error("there is no `=`".to_owned()))?;
         let stage: Stage = stage.parse().map_err(|e: crate::estimate::ParseNameError| error(e.to_string()))?;
-        let bytes = bytes.parse().map_err(|e: crate::bytes::ParseByteSizeError| error(e.to_string()))?;
+        let bytes = bytes.parse().map_err(|e: plimsoll_memory::bytes::ParseByteSizeError| error(e.to_string()))?;
         Ok(Self::new(stage, stage.name(), bytes))
     }
 }

@@ -14,7 +14,7 @@ mod tests {
     use super::super::{Place, Reading};
     use super::*;
     use crate::estimate::{Model, Offload, Setup, ZeroStage};
-    use crate::record::schema::tests::{assert_committed, faults};
+    use plimsoll_memory::testing::{assert_committed, faults};
 
     #[test]
     fn the_committed_schema_is_up_to_date() {

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Position, Reader, Sample};
-use crate::diagnose::trend::Verdict;
 use crate::estimate::{Model, Offload, Setup, ZeroStage};
+use crate::telemetry::{Position, Reader, Sample};
+use crate::trend::Verdict;
+use plimsoll_memory::bytes::ByteSize;
 
 /// A billion parameters: bytes a parameter are GB.
 const P: u64 = 1 << 30;

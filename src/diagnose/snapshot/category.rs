@@ -145,7 +145,7 @@ impl Categories {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::snapshot::intern::FrameParts;
+    use crate::snapshot::intern::FrameParts;
 
     fn category(frames: &[(&str, &str)]) -> Category {
         let mut interner = Interner::new([]);

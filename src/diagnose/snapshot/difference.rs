@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::category::Category;
 use super::findings::{Frame, MemoryState};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What changed in the memory in use, by stack, from one snapshot to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

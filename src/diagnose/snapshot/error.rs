@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// A memory snapshot that cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::category::{Category, CategorySource};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// What was found in a memory snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::frames::Frames;
 use super::intern::{FrameId, Interner, StackId};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// A call and what was allocated in it and below.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::model::{Action, Entry, Segment, Setting};
 use super::pickle::{Fault, Sink};
 use super::segments::Segments;
 use super::spool::{Event, Spool};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The devices of one machine, at most: a trace of a higher device is refused by its absence from every report.
 const DEVICES: u32 = 1 << 12;

@@ -17,7 +17,7 @@ use super::pickle::{self, Fault};
 use super::timeline::{self, Timeline};
 use super::trace::{self, Overview, Telling};
 use super::walk::{self, Live};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// How a snapshot is read and what is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

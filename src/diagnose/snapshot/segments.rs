@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::{Broken, MemoryState, SegmentFindings, SegmentGroup};
 use super::intern::StackId;
 use super::model::{Block, BlockState, Segment};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The segments that are shown one by one.
 const SHOWN: usize = 16;

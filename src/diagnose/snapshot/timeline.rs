@@ -14,7 +14,7 @@ use super::intern::StackId;
 use super::spool::Spool;
 use super::trace::{Overview, Telling, since};
 use super::walk::{self, Change, Live};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The memory of one device over its trace. A column stands for as many entries as every other, and shows the moment of
 /// the most allocated memory among them: no peak is lost.

@@ -15,7 +15,7 @@ use super::intern::StackId;
 use super::model::Action;
 use super::spool::{Event, Spool};
 use super::walk::{self, Change, Live, Walk};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The OOMs that are looked at: the last ones.
 const OOMS: usize = 8;

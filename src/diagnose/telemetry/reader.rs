@@ -19,7 +19,7 @@ const LONGEST_LABEL: usize = 200;
 /// Reads the memory lines of a log.
 ///
 /// ```
-/// use plimsoll::diagnose::telemetry::{Metric, Position, Reader};
+/// use plimsoll_diagnose::telemetry::{Metric, Position, Reader};
 /// let mut samples = Vec::new();
 /// let mut reader = Reader::default();
 /// let line = "(Worker[rank=3] pid=7) GPU Memory after refit complete: 0.53GB allocated, 5.20GB reserved";

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 fn read(text: &str) -> Vec<Sample> {
     let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::figure::Figure;
 use super::sample::{Format, Metric, Position, Sample};
 use super::scan::{number, unit};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The most stages that are kept.
 const STAGES: usize = 32;

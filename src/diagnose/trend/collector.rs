@@ -7,9 +7,9 @@ use super::judge::judge;
 use super::round_trip::RoundTrips;
 use super::series::{AllSeries, Key, numbered, worker};
 use super::sleep::Sleeps;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Format, Metric, Position, Sample};
-use crate::median::median;
+use crate::telemetry::{Format, Metric, Position, Sample};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_statistics::median::median;
 
 /// The most series, a rank at a label for a metric, that are kept.
 const MOST_SERIES: usize = 8192;

@@ -10,10 +10,10 @@ use super::finding::{Spread, Verdict};
 use super::pattern::{Pattern, pattern};
 use super::series::{Key, Series};
 use super::worker::Worker;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::Metric;
-use crate::gate::{self, Unit};
-use crate::median::median;
+use crate::telemetry::Metric;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::{self, Unit};
+use plimsoll_statistics::median::median;
 use std::collections::BTreeMap;
 
 /// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
@@ -42,11 +42,11 @@ pub struct Readings {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allowance {
     /// What allocated memory may grow by.
-    pub allocated: gate::Allowance,
+    pub allocated: ceiling::Allowance,
     /// What reserved memory may grow by.
-    pub reserved: gate::Allowance,
+    pub reserved: ceiling::Allowance,
     /// What the time of a step may grow by.
-    pub time: gate::Allowance,
+    pub time: ceiling::Allowance,
 }
 
 impl Default for Allowance {
@@ -107,7 +107,7 @@ impl fmt::Display for Comparison {
 /// Judges `candidate` by `baseline`. It is solved only where allocated and reserved are both near the baseline at no more
 /// time.
 pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
-    let near = |base: Option<ByteSize>, found: Option<ByteSize>, allowance: &gate::Allowance| {
+    let near = |base: Option<ByteSize>, found: Option<ByteSize>, allowance: &ceiling::Allowance| {
         let base = base?.bytes() as f64;
         Some(within(base, found?.bytes() as f64, allowance, Unit::Bytes))
     };
@@ -130,7 +130,7 @@ pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance)
 }
 
 /// Whether `found` is at most what `allowance` lets `base` grow to; where no part of it applies, at most `base`.
-fn within(base: f64, found: f64, allowance: &gate::Allowance, unit: Unit) -> bool {
+fn within(base: f64, found: f64, allowance: &ceiling::Allowance, unit: Unit) -> bool {
     found <= base + allowance.margin(base, unit).unwrap_or(0.0)
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Pattern;
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Figure, Format, Metric, Position};
+use crate::telemetry::{Figure, Format, Metric, Position};
+use plimsoll_memory::bytes::ByteSize;
 
 /// What a trend means: the words of `plimsoll.findings/1`, the gravest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -7,8 +7,8 @@ use super::pattern::{Pattern, pattern, tolerance};
 use super::series::{AllSeries, Key, Point, Series, shape};
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Figure, Format, Metric};
+use crate::telemetry::{Figure, Format, Metric};
+use plimsoll_memory::bytes::ByteSize;
 
 /// Reserved beyond allocated is the cache at work below this: a tenth of a device of 80 GiB.
 const CACHE: f64 = 8.0 * (1u64 << 30) as f64;

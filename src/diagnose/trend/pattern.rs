@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::series::Point;
 use super::statistics::{Statistics, statistics, theil_sen};
-use crate::bytes::ByteSize;
-use crate::median::median;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_statistics::median::median;
 
 /// A change of less is none, whatever the level: 64 MiB.
 pub const MARGIN: ByteSize = ByteSize::mib(64);

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::finding::{Finding, Verdict};
 use super::pattern::pattern;
 use super::series::{Point, shape, worker};
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Figure, Metric, Sample};
+use crate::telemetry::{Figure, Metric, Sample};
+use plimsoll_memory::bytes::ByteSize;
 
 /// A round trip takes no more reports than this.
 const WINDOW: usize = 6;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::bytes::ByteSize;
-use crate::diagnose::telemetry::{Figure, Format, Metric, Position, Sample};
+use crate::telemetry::{Figure, Format, Metric, Position, Sample};
+use plimsoll_memory::bytes::ByteSize;
 
 use super::worker::Worker;
 

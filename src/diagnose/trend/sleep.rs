@@ -5,7 +5,7 @@ use super::pattern::{Pattern, pattern};
 use super::series::{Point, Series, shape, worker};
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::diagnose::telemetry::{Format, Metric, Sample};
+use crate::telemetry::{Format, Metric, Sample};
 use std::collections::BTreeMap;
 
 /// The most processes whose sleeps are kept.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::ByteSize;
-use crate::median::median;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_statistics::median::median;
 
 /// A series in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::*;
-use crate::ByteSize;
-use crate::diagnose::telemetry::{Metric, Position, Reader};
+use crate::telemetry::{Metric, Position, Reader};
+use plimsoll_memory::ByteSize;
 
 fn collect(text: &str) -> Collector {
     let (mut reader, mut samples, mut offset) = (Reader::default(), Vec::new(), 0);
@@ -234,8 +234,7 @@ fn three_readings_are_growth_only_where_every_step_is_large() {
 #[test]
 fn m18_retries_and_peaks_are_told() {
     let mut collector = Collector::default();
-    let mut sample =
-        crate::diagnose::telemetry::Sample::new(crate::diagnose::telemetry::Format::MemorySummary, Position::default());
+    let mut sample = crate::telemetry::Sample::new(crate::telemetry::Format::MemorySummary, Position::default());
     sample.retries = Some(14);
     collector.push(&sample);
     assert_eq!(collector.trends().retries, Some(14));

@@ -2,13 +2,13 @@
 
 use super::collector::Collector;
 use super::finding::Trends;
-use crate::diagnose::telemetry::{Position, Reader, Sample};
+use crate::telemetry::{Position, Reader, Sample};
 
 /// Reads the telemetry of a log and judges it, in constant memory.
 ///
 /// ```
-/// use plimsoll::diagnose::telemetry::Position;
-/// use plimsoll::diagnose::trend::{Verdict, Watch};
+/// use plimsoll_diagnose::telemetry::Position;
+/// use plimsoll_diagnose::trend::{Verdict, Watch};
 /// let mut watch = Watch::default();
 /// for (line, left) in ["4.11", "11.57", "25.00"].iter().enumerate() {
 ///     let text = format!("Sleep mode freed 40.00 GiB memory, {left} GiB memory is still in use.");

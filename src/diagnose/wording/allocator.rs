@@ -7,7 +7,7 @@ use super::joined::{joined, unboxed};
 use super::position::{Position, position};
 use super::size::{self, SIZE};
 use super::{library, regex};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// A text with an amount in it.
 macro_rules! sized {

@@ -5,7 +5,7 @@ use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::position::{Position, position};
 use super::{regex, size};
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let line = &lines[at];

@@ -1,6 +1,6 @@
 //! Amounts of memory as messages print them.
 
-use crate::bytes::ByteSize;
+use plimsoll_memory::bytes::ByteSize;
 
 /// An amount as PyTorch's allocators print it: bytes, or two decimals of a binary unit. Strict, so that an amount that
 /// was cut or broken in two is absent instead of wrong.

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::error::BenchError;
 use super::report::CriterionChange;
 use crate::gate::Unit;
-use crate::meter::Metric;
+use plimsoll_memory::meter::Metric;
 
 /// No file of criterion is larger: a sample of a million figures takes some 40 MB.
 const MAX_FILE: u64 = 64 << 20;

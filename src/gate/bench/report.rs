@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{Comparison, Outcome, Summary, Unit};
-use crate::words::counted;
+use plimsoll_memory::text::counted;
 
 /// What became of the benchmarks of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

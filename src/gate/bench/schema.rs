@@ -12,7 +12,7 @@ pub fn bench_gate() -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::schema::tests::assert_committed;
+    use plimsoll_memory::testing::assert_committed;
 
     #[test]
     fn the_committed_schema_is_up_to_date() {

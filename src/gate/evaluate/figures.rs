@@ -1,15 +1,15 @@
 //! Figures of a subject, each held against those of before by the limit on it.
 
-use crate::gate::allowance::Allowance;
 use crate::gate::conditions::ConditionChange;
 use crate::gate::judge::Comparison;
 use crate::gate::limits::Limits;
 use crate::gate::outcome::Outcome;
 use crate::gate::report::{FigureVerdict, SubjectVerdict};
 use crate::gate::summary::Summary;
-use crate::meter::Metric;
 use crate::record::{Direction, Figure, Unit, Verdict, VerdictStatus};
-use crate::words::nearest;
+use plimsoll_memory::ceiling::Allowance;
+use plimsoll_memory::meter::Metric;
+use plimsoll_memory::text::nearest;
 
 use super::Rules;
 

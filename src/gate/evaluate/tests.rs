@@ -1,11 +1,11 @@
 //! Tests of [`evaluate`] and [`evaluate_pairs`](super::evaluate_pairs); records and a report for those of documents.
 
 use super::*;
-use crate::bytes::ByteSize;
 use crate::gate::DEFAULT_CONFIDENCE;
-use crate::meter::Metric;
-use crate::record::schema::tests::{assert_committed, faults};
 use crate::record::{RunState, Semantics, sample};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::Metric;
+use plimsoll_memory::testing::{assert_committed, faults};
 
 /// A run of `train` that took `mib` MiB.
 pub(crate) fn run(mib: u64) -> Record {

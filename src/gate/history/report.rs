@@ -111,11 +111,11 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
     use crate::gate::history::Commit;
-    use crate::meter::Metric;
     use crate::record::sample;
-    use crate::record::schema::tests::{assert_committed, faults};
+    use plimsoll_memory::bytes::ByteSize;
+    use plimsoll_memory::meter::Metric;
+    use plimsoll_memory::testing::{assert_committed, faults};
 
     /// Twenty-four commits, from the fourteenth of which on a tenth more is taken.
     pub(crate) fn sample() -> HistoryReport {

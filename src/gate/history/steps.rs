@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::median::median;
-use crate::random::SplitMix64;
+use plimsoll_statistics::median::median;
+use plimsoll_statistics::random::SplitMix64;
 
 /// How unlikely a change has to be by chance.
 const SIGNIFICANCE: f64 = 0.01;

@@ -61,7 +61,7 @@ pub(crate) fn repeated_more(count: u64) -> Record {
 }
 
 fn process(semantics: Semantics, ceilings: &str) -> Record {
-    let ceilings: crate::ceiling::Ceilings = ceilings.parse().unwrap();
+    let ceilings: plimsoll_memory::ceiling::Ceilings = ceilings.parse().unwrap();
     let mut record = record();
     record.phases.truncate(1);
     record.phases[0].phase = "run".to_owned();

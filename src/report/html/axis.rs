@@ -1,7 +1,7 @@
 //! Round ticks for bytes and for times.
 
-use crate::bytes::ByteSize;
 use crate::report::terminal::duration;
+use plimsoll_memory::bytes::ByteSize;
 
 /// Round steps between 0 and `top` bytes, four to eight of them: powers of two.
 pub(super) fn bytes(top: u64) -> Vec<u64> {

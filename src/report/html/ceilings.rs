@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::lines::{ceilings, class};
 use super::{Body, axis, escaped, table};
-use crate::ceiling::CeilingVerdict;
-use crate::meter::{Metric, worst_reading};
 use crate::record::{Record, VerdictStatus};
 use crate::report::page::{Level, mark};
 use crate::report::summary::source_words;
+use plimsoll_memory::ceiling::CeilingVerdict;
+use plimsoll_memory::meter::{Metric, worst_reading};
 
 /// The figures that a run without ceilings is told by.
 const PLAIN: [(Metric, &str); 4] = [

@@ -10,10 +10,10 @@ use super::layers::{self, Layer};
 use super::lines::{LoadLine, Sea, lines};
 use super::path::{HEIGHT, WIDTH};
 use super::{Body, escaped, path, ticks};
-use crate::meter::Metric;
 use crate::record::Record;
 use crate::report::page::{Level, data, mark};
 use crate::report::terminal::{clean, duration};
+use plimsoll_memory::meter::Metric;
 
 /// A ceiling this many times above the peak would press the memory flat: it is told above the plot instead.
 const FARTHEST: u64 = 4;
@@ -144,7 +144,7 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
     if tall {
         let peak = course.peak();
         let top = out.top(share(peak));
-        let _ = write!(out, "<div class=\"high-label {top}\">peak {}</div>", crate::ByteSize::new(peak));
+        let _ = write!(out, "<div class=\"high-label {top}\">peak {}</div>", plimsoll_memory::ByteSize::new(peak));
     }
     if !tall {
         let _ = write!(out, "<div class=\"caption\">{label}</div>");

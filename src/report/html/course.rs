@@ -1,7 +1,7 @@
 //! [`Course`]: the memory of a run over time, its phases laid end to end, thinned to what a screen can show.
 
-use crate::bytes::ByteSize;
-use crate::meter::{Metric, PhaseReadings, ProcessRss, TimelinePoint};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{Metric, PhaseReadings, ProcessRss, TimelinePoint};
 
 /// A course has at most about so many moments: more than a wide screen has columns.
 pub(super) const MOMENTS: usize = 1600;

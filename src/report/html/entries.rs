@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::{Body, absent, escaped, table};
-use crate::compare::{Elements, LeafOutcome};
 use crate::record::{EntryResult, ProfileStatus, Record, Semantics, Validation, ValidationStatus};
 use crate::report::page::bar;
 use crate::report::summary::times_words;
 use crate::report::terminal::{counted, duration, mismatch, number};
+use plimsoll_capture::compare::{Elements, LeafOutcome};
 
 /// So many entries are shown; all are in the record.
 const SHOWN: usize = 1000;

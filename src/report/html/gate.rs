@@ -6,10 +6,10 @@ use super::ceilings::word;
 use super::record::class;
 use super::{Body, absent, escaped, table};
 use crate::gate::{Comparison, Direction, FigureVerdict, GateReport, Outcome, SubjectVerdict};
-use crate::meter::Source;
 use crate::report::outcome::gate_word;
 use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
+use plimsoll_memory::meter::Source;
 
 /// The judgement, above the records that were judged.
 pub(super) fn gate(out: &mut Body, gate: &GateReport) {
@@ -140,8 +140,8 @@ fn row(judged: &FigureVerdict) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
     use crate::gate::{Allowance, Unit, judge};
+    use plimsoll_memory::bytes::ByteSize;
 
     /// Where the drawing has something, in per cent of its width.
     fn place(drawing: &str, element: &str, attribute: &str) -> f64 {

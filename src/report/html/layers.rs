@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::course::Course;
-use crate::meter::Metric;
 use crate::report::terminal::clean;
+use plimsoll_memory::meter::Metric;
 
 /// So many processes have a layer of their own; the others share one.
 const PROCESSES: usize = 6;

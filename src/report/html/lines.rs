@@ -1,8 +1,8 @@
 //! [`LoadLine`]: a ceiling that stands on a chart.
 
-use crate::ceiling::{CeilingStatus, CeilingVerdict};
-use crate::meter::Metric;
 use crate::record::Record;
+use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
+use plimsoll_memory::meter::Metric;
 
 /// What a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) fn lines(record: &Record, sea: Sea) -> Vec<LoadLine<'_>> {
     let start = record.phases.first().and_then(|phase| phase.at_start);
     let place = |verdict: &CeilingVerdict| {
         let limit = verdict.limit.bytes();
-        let above = |base: Option<crate::ByteSize>| Some((Sea::Tree, base?.bytes().saturating_add(limit)));
+        let above = |base: Option<plimsoll_memory::ByteSize>| Some((Sea::Tree, base?.bytes().saturating_add(limit)));
         match verdict.metric {
             Metric::PeakRss | Metric::PeakAnon | Metric::PeakPss | Metric::PeakFile | Metric::PeakShmem => {
                 Some((Sea::Tree, limit))

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::{Body, absent, axis, escaped, table};
-use crate::meter::{ActivityScope, CpuSource, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 use crate::record::Record;
 use crate::report::page::bar;
 use crate::report::terminal::{counted, duration};
+use plimsoll_memory::meter::{ActivityScope, CpuSource, Metric, NOT_ASKED_FOR, PhaseReadings, ProcessPeak};
 
 /// So many processes of a phase are shown at once; the others are folded below.
 const PROCESSES: usize = 12;
@@ -195,7 +195,7 @@ pub(super) fn releases(out: &mut Body, record: &Record) {
         return;
     }
     out.push_str("<h2>Memory that came back</h2>\n");
-    let bytes = |bytes: Option<crate::ByteSize>| bytes.map_or_else(absent, |bytes| bytes.to_string());
+    let bytes = |bytes: Option<plimsoll_memory::ByteSize>| bytes.map_or_else(absent, |bytes| bytes.to_string());
     let rows = record.releases.iter().map(|release| {
         let proof = &release.proof;
         let (class, word) = match (proof.gone, proof.recovered) {

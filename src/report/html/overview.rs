@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::record::class;
 use super::{Body, absent, escaped, table};
-use crate::meter::{Metric, worst_reading};
 use crate::record::Record;
 use crate::report::outcome::Outcome;
 use crate::report::terminal::duration;
+use plimsoll_memory::meter::{Metric, worst_reading};
 
 /// The figures of a row.
 const FIGURES: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::SwapGrowth, Metric::AvailableFloor];

@@ -6,8 +6,9 @@ use super::course::Course;
 use super::{Body, ceilings, chart, conditions, entries, escaped, memory, strips, versus};
 use crate::record::{Record, Semantics};
 use crate::report::kernels::kernels;
-use crate::report::outcome::{Outcome, Tone, state_words};
+use crate::report::outcome::{Outcome, state_words};
 use crate::report::terminal::{duration, machine, words};
+use plimsoll_memory::text::Tone;
 
 /// Everything about `record`, the one at `at` of `count`.
 pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize) {

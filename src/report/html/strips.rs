@@ -6,12 +6,12 @@ use std::fmt::Write;
 use super::dots::{self, Dot, Told};
 use super::scale::Scale;
 use super::{Body, axis, escaped, lines, ticks};
-use crate::ceiling::CeilingVerdict;
 use crate::gate::Comparison;
 use crate::record::{Direction, Figure, Record, figures};
 use crate::report::runs::{Shift, TOLD, end_words, shifts};
 use crate::report::summary::{Summary, source_mark};
 use crate::report::terminal::{amount, change, counted, duration, methods, range};
+use plimsoll_memory::ceiling::CeilingVerdict;
 
 /// So many runs have a dot: more would lie above each other.
 const DOTS: usize = 1000;

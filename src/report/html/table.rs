@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{Body, escaped};
-use crate::meter::Reading;
 use crate::report::summary::{source_mark, source_words};
+use plimsoll_memory::meter::Reading;
 
 /// The most columns that a table has on paper in letters of the usual size.
 const DENSE: usize = 10;

@@ -23,7 +23,8 @@ fn two_kernels_stand_on_one_scale() {
 #[test]
 fn two_records_are_compared_and_more_stand_in_a_table() {
     let mut after = sample::record();
-    after.phases[0].readings.get_mut(&crate::meter::Metric::PeakRss).unwrap().bytes = crate::ByteSize::mib(96);
+    after.phases[0].readings.get_mut(&plimsoll_memory::meter::Metric::PeakRss).unwrap().bytes =
+        plimsoll_memory::ByteSize::mib(96);
     assert_snapshot(
         "html_comparison",
         body(&html(&[sample::record(), after.clone()])).split_once("<article").unwrap().0,

@@ -7,9 +7,10 @@ use super::tables::{MARKS, ROWS, mark, more, row, titles};
 use super::{RECORDS, sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::record::VerdictStatus;
-use crate::report::outcome::{Tone, gate_word};
+use crate::report::outcome::gate_word;
 use crate::report::summary::source_mark;
 use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
+use plimsoll_memory::text::Tone;
 
 /// More subjects that hold than this are folded, and any where another does not hold.
 const OPEN: usize = 3;

@@ -15,10 +15,11 @@ use escape::{code, text};
 pub use gate::gate;
 
 use super::kernels::kernels;
-use super::outcome::{Outcome, Tone, findings, names, state_words};
+use super::outcome::{Outcome, findings, names, state_words};
 use super::runs::shifts;
 use super::terminal::{duration, machine, words};
 use crate::record::{Record, Semantics, compare_records};
+use plimsoll_memory::text::Tone;
 
 /// So many records are told one by one.
 const RECORDS: usize = 20;
@@ -107,8 +108,8 @@ mod tests {
     #[test]
     fn two_records_are_compared() {
         let mut after = sample::record();
-        let peak = after.phases[0].readings.get_mut(&crate::meter::Metric::PeakRss).unwrap();
-        peak.bytes = crate::ByteSize::mib(96);
+        let peak = after.phases[0].readings.get_mut(&plimsoll_memory::meter::Metric::PeakRss).unwrap();
+        peak.bytes = plimsoll_memory::ByteSize::mib(96);
         assert_snapshot("markdown_comparison", &markdown(&[sample::record(), after]));
         let other = markdown(&[sample::record(), sample::command()]);
         assert!(other.contains("not compared"), "{other}");

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::escape::{code, text};
 use super::tables::{ROWS, figure, more, row, titles};
-use crate::bytes::ByteSize;
-use crate::meter::{Metric, worst_reading};
 use crate::record::Record;
 use crate::report::runs::{Shift, Spreads, end_words, known};
 use crate::report::summary::Summary;
 use crate::report::terminal::{amount, change, counted, duration, methods, range};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{Metric, worst_reading};
 
 /// The metrics that have a column, where a run has them.
 const METRICS: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::PeakPss, Metric::GpuPeak];

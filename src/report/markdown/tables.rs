@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::escape::{code, text};
 use super::sign;
-use crate::meter::{Metric, PhaseReadings, Reading, worst_reading};
 use crate::record::{Differences, Record, VerdictStatus};
 use crate::report::outcome::{Finding, Outcome};
 use crate::report::speedup::{between, ratio, sentence};
 use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::{duration, percent};
+use plimsoll_memory::meter::{Metric, PhaseReadings, Reading, worst_reading};
 
 /// So many rows of a table are shown.
 pub(super) const ROWS: usize = 40;
@@ -62,7 +62,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
             (Some(by), _) => format!("**{by} {}**", verdict.metric.past()),
             (None, Some(reading)) => {
                 let spare = reading.bytes.bytes().abs_diff(verdict.limit.bytes());
-                format!("{} to spare", crate::ByteSize::new(spare))
+                format!("{} to spare", plimsoll_memory::ByteSize::new(spare))
             }
             (None, None) => String::new(),
         };

@@ -1,10 +1,10 @@
 //! What stands in the cells, in whichever form.
 
-use crate::bytes::ByteSize;
-use crate::diagnose::trend::Spread;
 use crate::gate::Unit;
 use crate::matrix::{Change, Expect, Figure, Matrix, Row};
 use crate::report::terminal::duration;
+use plimsoll_diagnose::trend::Spread;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The figures that have a column: those that a row has. The time of a step stands for that of the process, and
 /// anonymous memory only where the gate judges it.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::bytes::ByteSize;
-use crate::diagnose::snapshot::FlameNode;
 use crate::report::page::escaped;
+use plimsoll_diagnose::snapshot::FlameNode;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The drawing in pixels: its width, the height of a call, and the room above the calls.
 const WIDTH: f64 = 1200.0;

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::sections;
-use crate::bytes::ByteSize;
-use crate::diagnose::snapshot::{Mark, Series, SnapshotFindings, Timeline};
 use crate::report::page::{Body, Page, data, escaped};
+use plimsoll_diagnose::snapshot::{Mark, Series, SnapshotFindings, Timeline};
+use plimsoll_memory::bytes::ByteSize;
 
 /// What the script draws.
 #[derive(Serialize)]

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::bytes::ByteSize;
-use crate::diagnose::snapshot::{
+use crate::report::page::{bar, escaped};
+use crate::report::terminal::duration;
+use plimsoll_diagnose::snapshot::{
     Band, Broken, CategorySource, Culprit, DeviceFindings, Frame, Moment, OomFinding, SegmentFindings,
     SnapshotFindings, TraceFindings,
 };
-use crate::report::page::{bar, escaped};
-use crate::report::terminal::duration;
+use plimsoll_memory::bytes::ByteSize;
 
 fn card(out: &mut String, label: &str, value: &str, note: &str, bad: bool) {
     let style = if bad { "card bad" } else { "card" };

@@ -1,6 +1,6 @@
 use super::*;
-use crate::diagnose::snapshot::{Options, Snapshot};
 use crate::record::sample::assert_snapshot;
+use plimsoll_diagnose::snapshot::{Options, Snapshot};
 
 /// A snapshot of torch's schema, as `tests/python/make_snapshot.py --entries 400 --frames 3 --oom` writes it.
 fn snapshot() -> Snapshot {

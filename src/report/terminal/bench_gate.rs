@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::judged::{change, columns, dependence, figure, methods, outcome_mark, outcome_word, range};
-use super::style::{Palette, Screen};
-use super::table::{Cell, fitted};
-use super::text::{clean, cut, labelled, styled};
 use crate::gate::Outcome;
 use crate::gate::bench::{BenchGate, BenchmarkVerdict};
+use plimsoll_memory::text::{Cell, fitted};
+use plimsoll_memory::text::{Palette, Screen};
+use plimsoll_memory::text::{clean, cut, labelled, styled};
 
 /// The document of `gate`: a row a benchmark, then what there is to say of those that did not simply pass, and the verdict.
 pub fn bench_gate(gate: &BenchGate, screen: &Screen) -> String {

@@ -5,16 +5,16 @@ use std::fmt::Write;
 
 use super::entries::EntryTable;
 use super::problems::problems;
-use super::style::Screen;
-use super::text::{LABEL, counted, duration, labelled};
 use super::versus::versus;
-use crate::bytes::ByteSize;
-use crate::capture::Digest;
-use crate::capture::batch::OverCap;
 use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, Results, SourceKind};
 use crate::report::kernels::{kernel, place};
 use crate::report::summary::times_words;
-use crate::timing::{MOST_LAUNCHES, Protocol, Stop};
+use plimsoll_capture::Digest;
+use plimsoll_capture::batch::OverCap;
+use plimsoll_capture::timing::{MOST_LAUNCHES, Protocol, Stop};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{LABEL, counted, duration, labelled};
 
 /// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
 pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy>, screen: &Screen) -> String {

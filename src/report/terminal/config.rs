@@ -1,8 +1,8 @@
 //! What a configuration sets as a terminal document.
 
-use super::style::Screen;
-use super::table::{Align, Cell, fitted};
-use super::text::{clean, labelled};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, fitted};
+use plimsoll_memory::text::{clean, labelled};
 
 /// The table of `rows`: setting, value and origin; above it the file and its profiles, of which `profile` was chosen.
 pub fn config(

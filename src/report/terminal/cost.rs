@@ -2,10 +2,12 @@
 //! stalls.
 
 use super::memory::marked;
-use super::style::Screen;
-use super::text::{LABEL, clean, counted, duration, labelled};
-use crate::meter::{Activity, ActivityScope, CpuSource, Metric, PhaseReadings, ProcessPeak, Source, worst_reading};
 use crate::record::{Policy, Record};
+use plimsoll_memory::meter::{
+    Activity, ActivityScope, CpuSource, Metric, PhaseReadings, ProcessPeak, Source, worst_reading,
+};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{LABEL, clean, counted, duration, labelled};
 
 /// So many processes are named, the largest.
 const NAMED: usize = 4;

@@ -1,9 +1,9 @@
 //! The GPUs of a machine as a terminal document.
 
-use super::style::Screen;
-use super::table::{Align, Cell, fitted};
-use super::text::clean;
-use crate::gpu::{DeviceFacts, Devices};
+use plimsoll_capture::gpu::{DeviceFacts, Devices};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::clean;
+use plimsoll_memory::text::{Align, Cell, fitted};
 
 /// A row a GPU.
 pub fn devices(found: &Devices, screen: &Screen) -> String {
@@ -33,9 +33,9 @@ pub fn devices(found: &Devices, screen: &Screen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::ByteSize;
     use crate::record::sample::assert_snapshot;
     use crate::report::terminal::Palette;
+    use plimsoll_memory::bytes::ByteSize;
 
     #[test]
     fn devices_are_listed() {

@@ -4,11 +4,11 @@ use anstyle::Style;
 use serde_json::Value;
 
 use super::memory::marked;
-use super::style::Screen;
-use super::table::{Align, Cell, apart};
-use super::text::{clean, counted, cut, duration, interval, labelled, percent, short, styled};
-use crate::bytes::ByteSize;
 use crate::record::{Change, ChangeKind, Differences, Figures};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, apart};
+use plimsoll_memory::text::{clean, counted, cut, duration, interval, labelled, percent, short, styled};
 
 /// The fields of a record that are bytes; those of times end in `_ns`.
 const BYTES: [&str; 9] = ["bytes", "limit", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];

@@ -1,11 +1,11 @@
 //! The entries of a record: a row each.
 
-use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, Table};
-use super::text::{clean, duration, number};
-use crate::compare::{Elements, LeafOutcome};
 use crate::record::{CaptureSemantics, EntryResult, Failure, Profile, ProfileStatus, Validation, ValidationStatus};
-use crate::timing::Protocol;
+use plimsoll_capture::compare::{Elements, LeafOutcome};
+use plimsoll_capture::timing::Protocol;
+use plimsoll_memory::text::{Align, Cell, Column, Table};
+use plimsoll_memory::text::{Palette, Screen};
+use plimsoll_memory::text::{clean, duration, number};
 
 /// What stands where a figure was not taken.
 const ABSENT: &str = "-";

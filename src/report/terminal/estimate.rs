@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-use super::style::Screen;
-use super::table::{Align, Cell, Column, apart};
-use super::text::{LABEL, counted, cut, labelled, styled};
-use crate::bytes::ByteSize;
-use crate::estimate::{Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage};
+use plimsoll_diagnose::estimate::{
+    Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage,
+};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, Column, apart};
+use plimsoll_memory::text::{LABEL, counted, cut, labelled, styled};
 
 /// The document of `report`. With `explain` every amount has its formula and source, and every rung how it is done.
 pub fn estimate(report: &Report, explain: bool, screen: &Screen) -> String {
@@ -329,11 +331,11 @@ fn explanation(report: &Report, screen: &Screen) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::estimate::{
-        Attention, Convention, Limits, Model, Offload, Precision, Report, Setup, Shape, Tuning, ZeroStage,
-    };
     use crate::record::sample::assert_snapshot;
     use crate::report::terminal::{Palette, Screen};
+    use plimsoll_diagnose::estimate::{
+        Attention, Convention, Limits, Model, Offload, Precision, Report, Setup, Shape, Tuning, ZeroStage,
+    };
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Findings as a terminal document: what ran out and what to do about it stand on the first screen, trends below.
 
-use super::style::Screen;
-use super::text::{clean, counted, cut, labelled, styled, width, wrap};
 use super::trends::trends;
-use crate::diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
-use crate::estimate::Mark;
+use plimsoll_diagnose::estimate::Mark;
+use plimsoll_diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width, wrap};
 
 /// So many different events are shown; JSON has them all.
 const SHOWN: usize = 6;
@@ -228,9 +228,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::diagnose::Analysis;
     use crate::record::sample::assert_snapshot;
     use crate::report::terminal::Palette;
+    use plimsoll_diagnose::Analysis;
 
     fn shown(name: &str, width: usize) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnose/logs").join(name).with_extension("log");

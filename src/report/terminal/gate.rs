@@ -6,10 +6,10 @@ use super::judged::{
     change, columns, condition_words, figure, figure_words, methods, outcome_mark, outcome_word, range, verdict_mark,
 };
 use super::memory::{marks, source_sign};
-use super::style::{Palette, Screen};
-use super::table::{Cell, fitted};
-use super::text::{clean, counted, cut, labelled, styled};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use plimsoll_memory::text::{Cell, fitted};
+use plimsoll_memory::text::{Palette, Screen};
+use plimsoll_memory::text::{clean, counted, cut, labelled, styled};
 
 /// The document of `report`: of each subject its ceilings, its figures against the baseline and what there is to say,
 /// then the verdict.

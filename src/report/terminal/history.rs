@@ -1,11 +1,11 @@
 //! What figures were over the commits as a terminal document.
 
 use super::judged::figure;
-use super::style::{Palette, Screen};
-use super::table::{Align, Cell, fitted};
-use super::text::{clean, counted, labelled, percent};
 use crate::gate::Subject;
 use crate::gate::history::{HistoryReport, Series, Step};
+use plimsoll_memory::text::{Align, Cell, fitted};
+use plimsoll_memory::text::{Palette, Screen};
+use plimsoll_memory::text::{clean, counted, labelled, percent};
 
 /// The columns of the plot.
 const PLOT: usize = 24;

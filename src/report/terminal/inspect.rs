@@ -6,14 +6,14 @@ use std::path::Path;
 
 use anstyle::Style;
 
-use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, apart};
-use super::text::{clean, counted, cut, labelled, styled};
-use crate::bytes::ByteSize;
-use crate::inspect::{
+use plimsoll_capture::inspect::{
     EntryInspection, Inspection, Number, Repeat, Scalar, StorageInspection, TensorInspection, ValueInspection,
     ValueKind,
 };
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::{Align, Cell, Column, apart};
+use plimsoll_memory::text::{Palette, Screen};
+use plimsoll_memory::text::{clean, counted, cut, labelled, styled};
 
 /// The rows of a table that are printed; JSON has them all.
 const ROWS: usize = 500;

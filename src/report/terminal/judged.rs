@@ -2,13 +2,13 @@
 
 use anstyle::Style;
 
-use super::style::Palette;
-use super::table::Align;
-use super::text::{duration, number, short};
-use crate::bytes::ByteSize;
 use crate::gate::{Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Outcome, Summary, Unit};
 use crate::record::VerdictStatus;
 use crate::report::outcome::gate_word;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Align;
+use plimsoll_memory::text::Palette;
+use plimsoll_memory::text::{duration, number, short};
 
 /// The word of a whole judgement.
 pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {

@@ -1,11 +1,11 @@
 //! A ledger as a terminal document: what is there that should not be, and then stage by stage.
 
-use super::style::Screen;
-use super::table::{Align, Cell, Column, apart};
-use super::text::{LABEL, clean, cut, labelled, styled};
-use crate::bytes::ByteSize;
-use crate::diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
-use crate::estimate::Count;
+use plimsoll_diagnose::estimate::Count;
+use plimsoll_diagnose::ledger::{Excess, Ground, Ledger, Movement, Place};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, Column, apart};
+use plimsoll_memory::text::{LABEL, clean, cut, labelled, styled};
 
 /// The document of `ledger`.
 pub fn ledger(ledger: &Ledger, screen: &Screen) -> String {
@@ -158,11 +158,11 @@ fn decimal(bytes: ByteSize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnose::ledger::Reading;
-    use crate::diagnose::telemetry::{Position, Reader};
-    use crate::estimate::{Model, Offload, Setup, ZeroStage};
     use crate::record::sample::assert_snapshot;
     use crate::report::terminal::{Palette, Screen};
+    use plimsoll_diagnose::estimate::{Model, Offload, Setup, ZeroStage};
+    use plimsoll_diagnose::ledger::Reading;
+    use plimsoll_diagnose::telemetry::{Position, Reader};
 
     use super::*;
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anstyle::Style;
 
-use super::style::Palette;
-use super::text::{clean, counted, cut, duration, styled, width};
-use crate::bytes::ByteSize;
-use crate::ceiling::Ceilings;
-use crate::meter::{Glance, Metric, ProcessGlance, TimelinePoint, sparkline};
-use crate::timing::nanoseconds;
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::ceiling::Ceilings;
+use plimsoll_memory::meter::{Glance, Metric, ProcessGlance, TimelinePoint, sparkline};
+use plimsoll_memory::nanoseconds;
+use plimsoll_memory::text::Palette;
+use plimsoll_memory::text::{clean, counted, cut, duration, styled, width};
 
 /// So many sums are kept for the line over time.
 const HISTORY: usize = 240;
@@ -195,8 +195,8 @@ fn some(bytes: Option<ByteSize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::{MemorySplit, ProcessGlance};
     use crate::record::sample::assert_snapshot;
+    use plimsoll_memory::meter::{MemorySplit, ProcessGlance};
 
     fn split(mib: u64) -> MemorySplit {
         let part = |mib| Some(ByteSize::mib(mib));

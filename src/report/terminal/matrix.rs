@@ -1,11 +1,11 @@
 //! The table of configurations as a terminal document.
 
 use super::judged::outcome_word;
-use super::style::{Palette, Screen};
-use super::table::{Align, Cell, Column, fitted};
-use super::text::{clean, labelled};
 use crate::matrix::{Figure, Matrix, Row, Verdict};
 use crate::report::matrix::{change, figures, over_ranks, value, verdict_of_gate};
+use plimsoll_memory::text::{Align, Cell, Column, fitted};
+use plimsoll_memory::text::{Palette, Screen};
+use plimsoll_memory::text::{clean, labelled};
 
 /// The document of `matrix`: a row a configuration, what there is to know of each, and the outcome.
 pub fn matrix(matrix: &Matrix, screen: &Screen) -> String {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::style::Screen;
-use super::table::{Align, Cell, fitted};
-use super::text::{clean, duration, interval as interval_words, labelled};
-use crate::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
 use crate::report::summary::source_mark;
+use plimsoll_memory::meter::{Metric, NOT_ASKED_FOR, PhaseReadings, Reading, Source, sparkline};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, fitted};
+use plimsoll_memory::text::{clean, duration, interval as interval_words, labelled};
 
 /// The figures of a row, with the title of each and which go first on a narrow screen.
 const FIGURES: [(Metric, &str, u8); 6] = [

@@ -24,16 +24,12 @@ mod live;
 mod matrix;
 mod memory;
 mod problems;
-mod proposal;
 mod ratchet;
 mod record;
 mod runs;
 mod snapshot;
-mod style;
-mod table;
 #[cfg(test)]
 mod tests;
-mod text;
 mod trends;
 mod versus;
 
@@ -53,13 +49,11 @@ pub(crate) use judged::{change, condition_words, figure as amount, figure_words,
 pub use ledger::ledger;
 pub use live::LiveView;
 pub use matrix::matrix;
+pub use plimsoll_memory::ceiling::proposal_table as proposal;
+pub use plimsoll_memory::text::{Palette, Screen, duration};
+pub(crate) use plimsoll_memory::text::{clean, counted, interval, number, percent, short};
 pub(crate) use problems::mismatch;
-pub use proposal::proposal;
 pub use ratchet::ratchet;
 pub use record::record;
 pub(crate) use record::{machine, words};
 pub use snapshot::{snapshot, snapshot_difference};
-pub use style::{Palette, Screen};
-pub(crate) use table::{Align, Cell, Column, Table};
-pub use text::duration;
-pub(crate) use text::{clean, counted, interval, labelled, number, percent, short, width};

@@ -1,9 +1,9 @@
 //! The failures of a record once more, below the rows, with what is known of their causes.
 
-use super::style::Screen;
-use super::text::{clean, counted, cut, labelled, number, styled, wrap};
-use crate::compare::{Blindness, LeafOutcome};
 use crate::record::{EntryResult, Failure, ValidationStatus};
+use plimsoll_capture::compare::{Blindness, LeafOutcome};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{clean, counted, cut, labelled, number, styled, wrap};
 
 /// So many failures are shown with their causes; all are in the rows and in the record.
 const SHOWN: usize = 10;

@@ -1,9 +1,9 @@
 //! Ceilings that can be lowered, as a terminal document.
 
-use super::style::Screen;
-use super::table::{Align, Cell, fitted};
-use super::text::{clean, counted, labelled};
 use crate::gate::{Lowering, Ratchet};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, fitted};
+use plimsoll_memory::text::{clean, counted, labelled};
 
 /// The table of the ceilings that `ratchet` lowers, or with `check` would lower, and where they stand.
 pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {

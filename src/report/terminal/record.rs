@@ -8,10 +8,10 @@ use super::cost::cost;
 use super::judged::verdict_mark;
 use super::memory::memory;
 use super::runs::runs;
-use super::style::Screen;
-use super::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
 use crate::record::{Environment, Record, Semantics};
 use crate::report::outcome::{Outcome, state_words};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
 
 /// The document of `record`, which was written to `path` where there is one.
 ///

@@ -1,13 +1,13 @@
 //! Several runs of one command: a row each, and what they have in common.
 
 use super::memory::marked;
-use super::style::Screen;
-use super::table::{Align, Cell, fitted};
-use super::text::duration;
-use crate::bytes::ByteSize;
-use crate::meter::{Metric, worst_reading};
 use crate::record::RepeatedRun;
 use crate::report::runs::{Spreads, end_words, known};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::meter::{Metric, worst_reading};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::duration;
+use plimsoll_memory::text::{Align, Cell, fitted};
 
 /// More runs than this are told by their least, median and most alone.
 const ROWS: usize = 12;

@@ -1,13 +1,13 @@
 //! A memory snapshot: why it ran out, what the memory was used for, how it is fragmented; and what changed between two.
 
-use super::style::Screen;
-use super::table::{Align, Cell, apart};
-use super::text::{LABEL, clean, counted, duration, labelled, styled};
-use crate::bytes::ByteSize;
-use crate::diagnose::snapshot::{
+use plimsoll_diagnose::snapshot::{
     Band, CategorySource, Culprit, DeviceFindings, Difference, Frame, LeakSuspect, MemoryState, OomFinding,
     SegmentGroup, SnapshotFindings, StackDifference,
 };
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, apart};
+use plimsoll_memory::text::{LABEL, clean, counted, duration, labelled, styled};
 
 /// The rows of a table on a terminal; JSON and the page have the rest.
 const ROWS: usize = 8;
@@ -289,9 +289,9 @@ fn growth(before: ByteSize, after: ByteSize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::snapshot::{Options, Snapshot};
     use crate::record::sample::assert_snapshot;
     use crate::report::terminal::Palette;
+    use plimsoll_diagnose::snapshot::{Options, Snapshot};
 
     fn fixture() -> Snapshot {
         let bytes = include_bytes!("../../../tests/fixtures/snapshot.pickle");

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::*;
-use crate::ByteSize;
 use crate::record::{Record, compare_records, sample};
-use crate::timing::{Flush, Protocol, RelativeError, Statistics, Stop};
+use plimsoll_capture::timing::{Flush, Protocol, RelativeError, Statistics, Stop};
+use plimsoll_memory::ByteSize;
 
 fn plain(width: usize) -> Screen {
     Screen::new(width, Palette::plain())
@@ -110,7 +110,7 @@ fn what_a_protocol_did_is_told_under_the_times() {
 fn what_changed_between_two_records() {
     let before = sample::record();
     let mut semantics = before.clone();
-    sample::capture(&mut semantics).entries[1].bytes = crate::ByteSize::mib(1);
+    sample::capture(&mut semantics).entries[1].bytes = plimsoll_memory::ByteSize::mib(1);
     sample::capture(&mut semantics).entries[1].digest = sample::digest_of("other");
     sample::capture(&mut semantics).entries.swap(2, 3);
     sample::capture(&mut semantics).kernel.name = "py:kernel.py:launch".to_owned();
@@ -123,7 +123,7 @@ fn what_changed_between_two_records() {
     sample::capture_policy(&mut policy).timeout_ns = None;
     policy.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned());
     policy.results.entries[3] = sample::failing().results.entries[3].clone();
-    policy.phases[2].readings.values_mut().for_each(|reading| reading.bytes = crate::ByteSize::mib(512));
+    policy.phases[2].readings.values_mut().for_each(|reading| reading.bytes = plimsoll_memory::ByteSize::mib(512));
     let statistics = policy.results.entries[0].profile.as_mut().unwrap().statistics.as_mut().unwrap();
     statistics.median_ns *= 1.25;
     let text = differences(&compare_records(&before, &policy), &plain(120));
@@ -154,7 +154,10 @@ fn no_document_is_wider_than_the_narrowest_screen() {
         let documents = [
             gate(&crate::gate::sample_gate(), &screen),
             bench_gate(&crate::gate::bench::sample::gate(), &screen),
-            proposal(&crate::gate::propose(&[crate::gate::sample_run(200)], "5%".parse().unwrap()), &screen),
+            proposal(
+                &crate::gate::propose(&[plimsoll_memory::testing::phases_of(200)], "5%".parse().unwrap()),
+                &screen,
+            ),
             #[cfg(feature = "history")]
             history(&crate::gate::history::sample(), &screen),
         ];
@@ -197,7 +200,8 @@ fn a_hostile_name_shows_and_does_nothing() {
 
 fn inspected(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
-    let mut found = crate::inspect::inspect(&path, crate::inspect::Options { digest: None, verify: true });
+    let mut found =
+        plimsoll_capture::inspect::inspect(&path, plimsoll_capture::inspect::Options { digest: None, verify: true });
     found.path = name.to_owned();
     found.entries.iter_mut().for_each(|entry| entry.file = name.to_owned());
     inspection(&found, &plain(120))

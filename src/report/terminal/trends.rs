@@ -1,12 +1,12 @@
 //! The trends of an input's telemetry as a table: a line a series, its readings drawn small.
 
-use super::style::Screen;
-use super::table::{Align, Cell, Column, fitted};
-use super::text::{clean, counted, styled};
-use crate::bytes::ByteSize;
-use crate::diagnose::TelemetryReport;
-use crate::diagnose::telemetry::Metric;
-use crate::diagnose::trend::{Finding, Pattern, Verdict};
+use plimsoll_diagnose::TelemetryReport;
+use plimsoll_diagnose::telemetry::Metric;
+use plimsoll_diagnose::trend::{Finding, Pattern, Verdict};
+use plimsoll_memory::bytes::ByteSize;
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, Column, fitted};
+use plimsoll_memory::text::{clean, counted, styled};
 
 /// So many series are shown; JSON has them all.
 const SHOWN: usize = 8;

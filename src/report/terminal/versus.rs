@@ -1,11 +1,11 @@
 //! Two kernels that were timed in turns: a row an entry, and the speedup over all.
 
 use super::problems::problems;
-use super::style::Screen;
-use super::table::{Align, Cell, Column, Table};
-use super::text::{LABEL, clean, duration, labelled};
 use crate::record::{Aggregation, CaptureSemantics, EntryResult, Record, Speedup};
 use crate::report::speedup::{between, ratio, sentence};
+use plimsoll_memory::text::Screen;
+use plimsoll_memory::text::{Align, Cell, Column, Table};
+use plimsoll_memory::text::{LABEL, clean, duration, labelled};
 
 /// What stands where a figure was not taken.
 const ABSENT: &str = "-";

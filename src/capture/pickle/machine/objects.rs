@@ -1,9 +1,9 @@
 //! Globals, and the objects that are made by calling them: noted as they stand, nothing is looked up and nothing is called.
 
 use super::{BOX, Machine, Outcome, span};
-use crate::capture::error::PickleErrorKind;
-use crate::capture::pickle::document::{Extra, How, NAME_BYTES, Node, NodeId, Object, Span};
-use crate::capture::pickle::{global, text};
+use crate::error::PickleErrorKind;
+use crate::pickle::document::{Extra, How, NAME_BYTES, Node, NodeId, Object, Span};
+use crate::pickle::{global, text};
 
 impl Machine<'_> {
     pub(super) fn object(&mut self, opcode: u8) -> Outcome<()> {

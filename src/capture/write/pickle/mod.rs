@@ -10,7 +10,7 @@ mod values;
 
 use encoder::Pickler;
 
-use crate::capture::{Argument, OutsideStorage};
+use crate::{Argument, OutsideStorage};
 
 /// A value in protocol 2.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::encoder::{Key, Object, Pickler};
-use crate::capture::{Dtype, Layout, OutsideStorage, TensorRef};
+use crate::{Dtype, Layout, OutsideStorage, TensorRef};
 
 impl Pickler<'_> {
     pub(super) fn tensor(&mut self, tensor: &TensorRef) -> Result<(), Refusal> {

@@ -2,8 +2,8 @@
 
 use super::Refusal;
 use super::encoder::Pickler;
-use crate::capture::Argument;
-use crate::capture::error::DEPTH_LIMIT;
+use crate::Argument;
+use crate::error::DEPTH_LIMIT;
 
 /// How many items the pickler writes at a time.
 const BATCH: usize = 1000;

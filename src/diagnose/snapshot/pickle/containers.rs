@@ -7,8 +7,8 @@ use super::machine::Machine;
 use super::memo::Kept;
 use super::value::Value;
 use super::{Fault, Sink};
-use crate::diagnose::snapshot::error::InvalidSnapshot;
-use crate::diagnose::snapshot::intern::StackId;
+use crate::snapshot::error::InvalidSnapshot;
+use crate::snapshot::intern::StackId;
 
 impl<R: Read, S: Sink> Machine<'_, R, S> {
     /// What a container is that is opened now, and the list that makes it so.

@@ -1,8 +1,8 @@
 //! What a container is, known from where it is opened.
 
-use crate::diagnose::snapshot::intern::{FrameId, TextId};
-use crate::diagnose::snapshot::keys;
-use crate::diagnose::snapshot::model::{Block, Setting};
+use crate::snapshot::intern::{FrameId, TextId};
+use crate::snapshot::keys;
+use crate::snapshot::model::{Block, Setting};
 
 /// What a list or dictionary of a snapshot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::Fault;
-use crate::diagnose::snapshot::error::InvalidSnapshot;
+use crate::snapshot::error::InvalidSnapshot;
 
 /// The bytes held at a time.
 const BUFFER: usize = 1 << 18;

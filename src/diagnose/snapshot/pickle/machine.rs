@@ -8,10 +8,10 @@ use super::memo::{Kept, Memo};
 use super::refused::refused;
 use super::value::{PairId, Value};
 use super::{Fault, Sink};
-use crate::bytes::ByteSize;
-use crate::diagnose::snapshot::error::InvalidSnapshot;
-use crate::diagnose::snapshot::intern::{Interner, TextId};
-use crate::diagnose::snapshot::keys;
+use crate::snapshot::error::InvalidSnapshot;
+use crate::snapshot::intern::{Interner, TextId};
+use crate::snapshot::keys;
+use plimsoll_memory::bytes::ByteSize;
 
 /// How many opcodes may run between two looks at the budget. What so few can add is little: a text is cut at 1 KiB.
 const CHECK_EVERY: u32 = 1 << 12;
@@ -24,14 +24,14 @@ const REBUILDS: [&str; 4] = ["restore_type_tag", "build_intlist", "build_doublel
 
 /// What is known of a pickle that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::diagnose::snapshot) struct Summary {
+pub(in crate::snapshot) struct Summary {
     /// The protocol it declares.
-    pub(in crate::diagnose::snapshot) protocol: Option<u8>,
-    pub(in crate::diagnose::snapshot) bytes: u64,
+    pub(in crate::snapshot) protocol: Option<u8>,
+    pub(in crate::snapshot) bytes: u64,
 }
 
 /// Reads a snapshot, within `budget` bytes, and hands its records to `sink`. An error comes with the byte of its opcode.
-pub(in crate::diagnose::snapshot) fn read<R: Read, S: Sink>(
+pub(in crate::snapshot) fn read<R: Read, S: Sink>(
     reader: R,
     interner: &mut Interner,
     sink: &mut S,
@@ -93,7 +93,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         let taken = self.memo.taken()
             + self.interner.taken()
             + self.sink.taken()
-            + self.items * 2 * size_of::<crate::diagnose::snapshot::model::Block>() as u64
+            + self.items * 2 * size_of::<crate::snapshot::model::Block>() as u64
             + 3 * (self.stack.capacity() * size_of::<Value>()) as u64
             + 3 * (self.marks.capacity() * size_of::<u32>()) as u64
             + 3 * (self.open.capacity() * size_of::<Open>()) as u64

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::value::{PairId, Value};
-use crate::diagnose::snapshot::intern::{FrameId, StackId, TextId};
+use crate::snapshot::intern::{FrameId, StackId, TextId};
 use foldhash::fast::RandomState;
 
 /// The entries of one page: a pickle that uses few numbers far apart takes a page for each.

@@ -7,10 +7,10 @@ use super::machine::Machine;
 use super::memo::Kept;
 use super::value::Value;
 use super::{Fault, Sink};
-use crate::diagnose::snapshot::error::InvalidSnapshot;
-use crate::diagnose::snapshot::intern::{FrameId, FrameParts, StackId, TextId};
-use crate::diagnose::snapshot::keys;
-use crate::diagnose::snapshot::model::{Action, Block, BlockState, Entry, Segment, Setting};
+use crate::snapshot::error::InvalidSnapshot;
+use crate::snapshot::intern::{FrameId, FrameParts, StackId, TextId};
+use crate::snapshot::keys;
+use crate::snapshot::model::{Action, Block, BlockState, Entry, Segment, Setting};
 
 fn wrong(field: &'static str, found: Value, expected: &'static str) -> Fault {
     InvalidSnapshot::Field { field, found: found.kind(), expected }.into()

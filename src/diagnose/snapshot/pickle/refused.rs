@@ -1,6 +1,6 @@
 //! Opcodes that no snapshot has.
 
-use crate::diagnose::snapshot::error::InvalidSnapshot;
+use crate::snapshot::error::InvalidSnapshot;
 
 /// The error for an opcode that is not run.
 pub(super) fn refused(opcode: u8) -> InvalidSnapshot {

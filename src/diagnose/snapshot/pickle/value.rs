@@ -1,6 +1,6 @@
 //! The values on the stack of the machine.
 
-use crate::diagnose::snapshot::intern::{FrameId, StackId, TextId};
+use crate::snapshot::intern::{FrameId, StackId, TextId};
 
 /// A pair of integers: the identity of a memory pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,86 @@
+//! NVIDIA GPUs: their driver, loaded at run time, and what kernels need of a device.
+//!
+//! Nothing of CUDA is needed to build or to run: where there is no driver, [`Driver::load`] says so in a typed error, which
+//! commands that were told to use a GPU end with. A [`Gpu`] is a device in its primary context, with memory that is freed
+//! when it is dropped; a [`Ring`] carries storages to it and outputs back through a few pinned buffers; [`CudaClock`] and
+//! [`CudaCache`] are what the protocols of [`timing`](crate::timing) time launches with there.
+//!
+//! Without the feature `gpu` there are the documents alone, and nothing that speaks to a driver.
+//!
+//! This code has run on an emulation of the driver alone, which the tests build; `harness/gpu-check.sh` runs it on a device.
+
+mod accounting;
+#[cfg(feature = "gpu")]
+mod cache;
+#[cfg(feature = "gpu")]
+mod clock;
+#[cfg(feature = "gpu")]
+mod context;
+mod device;
+#[cfg(feature = "gpu")]
+mod driver;
+mod error;
+#[cfg(feature = "gpu")]
+mod find;
+#[cfg(feature = "gpu")]
+mod functions;
+#[cfg(feature = "gpu")]
+mod gate;
+#[cfg(feature = "gpu")]
+mod graph;
+#[cfg(feature = "gpu")]
+mod idle;
+mod name;
+mod operator;
+#[cfg(feature = "gpu")]
+mod ring;
+#[cfg(feature = "gpu")]
+mod sampler;
+mod state;
+#[cfg(feature = "gpu")]
+mod stream;
+
+pub use accounting::{AllocatorUse, DeviceUse};
+#[cfg(feature = "gpu")]
+pub use cache::CudaCache;
+#[cfg(feature = "gpu")]
+pub use clock::CudaClock;
+#[cfg(feature = "gpu")]
+pub use context::{DeviceMemory, Gpu, MemoryInfo};
+pub use device::{DeviceFacts, Devices, schema};
+#[cfg(feature = "gpu")]
+pub use driver::Driver;
+pub use error::GpuError;
+#[cfg(feature = "gpu")]
+pub use gate::Gate;
+#[cfg(feature = "gpu")]
+pub use graph::Graph;
+#[cfg(feature = "gpu")]
+pub use idle::IdleCheck;
+pub use name::{ParsePlaceError, Place, PlaceKind};
+pub use operator::DeviceOperator;
+#[cfg(feature = "gpu")]
+pub use ring::{ReadAt, Ring, Take, TransferError, same};
+#[cfg(feature = "gpu")]
+pub use sampler::StateSampler;
+pub use state::{GpuState, Span};
+#[cfg(feature = "gpu")]
+pub use stream::{Event, Stream};
+
+#[cfg(all(test, feature = "gpu"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_driver_is_told_so() {
+        match Devices::find(None) {
+            Ok(found) => assert!(found.devices.iter().all(|device| !device.name.is_empty())),
+            Err(error) => {
+                assert!(error.is_absence(), "{error}");
+                if matches!(error, GpuError::NoDriver { .. }) {
+                    assert!(error.to_string().starts_with("no NVIDIA driver found: libcuda.so.1"), "{error}");
+                }
+            }
+        }
+    }
+}

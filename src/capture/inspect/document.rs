@@ -1,0 +1,365 @@
+//! [`Inspection`]: the document `plimsoll.inspect/1`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Dtype, Verified};
+use plimsoll_memory::bytes::ByteSize;
+
+/// The extensions of the files that are inspected in a folder.
+pub const EXTENSIONS: [&str; 4] = ["pt", "pth", "ckpt", "bin"];
+
+/// The functions that digests are computed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DigestFunction {
+    /// SHA-256.
+    Sha256,
+    /// BLAKE3, with 256 bits.
+    Blake3,
+}
+
+/// The value of `schema` in the documents that this version writes.
+pub const SCHEMA: &str = "plimsoll.inspect/1";
+
+/// What is inside a file, or inside the files of a folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Inspection {
+    /// `plimsoll.inspect/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: String,
+    /// The file or folder, as it was given.
+    pub path: String,
+    /// How digests were computed; absent where none were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<DigestFunction>,
+    /// An element for each file, in the byte order of their names.
+    pub entries: Vec<EntryInspection>,
+    /// Storages that are there more than once, the largest saving first.
+    pub repeats: Vec<Repeat>,
+    /// Sums over all entries.
+    pub totals: Totals,
+    /// The first error of `entries`, or that of the folder itself; absent where everything could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+}
+
+/// What is inside one file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EntryInspection {
+    /// The file.
+    pub file: String,
+    /// Its size; absent where it could not be opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<ByteSize>,
+    /// Every tensor, in the order of the values, parts of tensors behind the tensor that they make.
+    pub tensors: Vec<TensorInspection>,
+    /// Every other value, containers before what they hold.
+    pub values: Vec<ValueInspection>,
+    /// The values beyond the first ones that are listed; absent where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted_values: Option<u64>,
+    /// The storages that the values refer to, in the order of first reference.
+    pub storages: Vec<StorageInspection>,
+    /// What the CRC-32s of the records proved; absent where they were not all checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+    /// Why the file, or something in it, could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+}
+
+/// A tensor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TensorInspection {
+    /// Where it is: `$["kwargs"]["weight"]`, `[0]` for items, `{repr}` for other keys, `!name` for parts.
+    pub path: String,
+    /// The path where the same tensor was met first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias_of: Option<String>,
+    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
+    pub kind: String,
+    /// Its Python class.
+    pub class: String,
+    /// The type of its elements; that of the values of a sparse or nested tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<Dtype>,
+    /// The size of each dimension, where the file tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Vec<u64>>,
+    /// The step of each dimension, in elements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strides: Option<Vec<u64>>,
+    /// The first element, in elements from the start of the storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_offset: Option<u64>,
+    /// The storage under it, by [`StorageInspection::id`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+    /// The bytes of its elements, each counted once for every place in the shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_bytes: Option<ByteSize>,
+    /// The bytes of the storage under it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_bytes: Option<ByteSize>,
+    /// Whether gradients are recorded.
+    pub requires_grad: bool,
+    /// Whether its elements are the conjugates of those stored.
+    pub conj: bool,
+    /// Whether its elements are the negatives of those stored.
+    pub neg: bool,
+    /// How integers become numbers, for a tensor that is quantized as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantizer: Option<Quantizer>,
+    /// The digest of its elements, row-major and little-endian, conjugated and negated as its bits say: hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// How the integers of a quantized tensor become numbers: `(integer - zero_point) * scale`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantizer {
+    /// The scale.
+    pub scale: Number,
+    /// The scale in hexadecimal, as Python's `float.hex` writes it.
+    pub scale_hex: String,
+    /// The zero point.
+    pub zero_point: i64,
+}
+
+/// A value that is no tensor. There can be a million: rare fields are small.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ValueInspection {
+    /// Where it is, as for tensors.
+    pub path: Box<str>,
+    /// The path where the same object was met first; what it holds is listed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias_of: Option<Box<str>>,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: ValueKind,
+    /// The value itself, of those that hold no others. Texts and bytes (in hexadecimal) of more than 64 KiB are cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Scalar>,
+    /// A float, or the two parts of a complex number, as Python's `float.hex` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<Hex>,
+    /// The items of a container, the characters of a text, the bytes of bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// The class of an opaque value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Box<str>>,
+    /// The storage that is the value, by [`StorageInspection::id`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Box<str>>,
+}
+
+/// The types of values that are no tensors, by the names that Python has for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "they are Python's names")]
+pub enum ValueKind {
+    #[serde(rename = "None")]
+    None,
+    Bool,
+    Int,
+    Float,
+    Complex,
+    Str,
+    Bytes,
+    Dtype,
+    Device,
+    /// A storage that is a value of its own.
+    Storage,
+    List,
+    Tuple,
+    Dict,
+    Set,
+    FrozenSet,
+    /// An object of another class.
+    Opaque,
+}
+
+impl ValueKind {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Complex => "complex",
+            Self::Str => "str",
+            Self::Bytes => "bytes",
+            Self::Dtype => "dtype",
+            Self::Device => "device",
+            Self::Storage => "storage",
+            Self::List => "list",
+            Self::Tuple => "tuple",
+            Self::Dict => "dict",
+            Self::Set => "set",
+            Self::FrozenSet => "frozenset",
+            Self::Opaque => "opaque",
+        }
+    }
+
+    /// Whether it holds other values, which are listed themselves.
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::List | Self::Tuple | Self::Dict | Self::Set | Self::FrozenSet)
+    }
+}
+
+/// Floats in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Hex {
+    /// A float.
+    Float(Box<str>),
+    /// Real and imaginary part.
+    Complex(Box<[String; 2]>),
+}
+
+/// A value that JSON can hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A truth value.
+    Bool(bool),
+    /// An integer of at most 64 bits.
+    Int(i64),
+    /// A float.
+    Number(Number),
+    /// A text; of an integer beyond 64 bits its decimal digits.
+    Text(Box<str>),
+    /// A complex number: real and imaginary part.
+    Complex(Box<[Number; 2]>),
+}
+
+/// A float.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Number {
+    /// A finite one.
+    Finite(f64),
+    /// `nan`, `inf` or `-inf`.
+    Named(NonFinite),
+}
+
+/// What JSON has no number for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum NonFinite {
+    /// No number.
+    #[serde(rename = "nan")]
+    Nan,
+    /// Positive infinity.
+    #[serde(rename = "inf")]
+    Infinite,
+    /// Negative infinity.
+    #[serde(rename = "-inf")]
+    NegativeInfinite,
+}
+
+impl NonFinite {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nan => "nan",
+            Self::Infinite => "inf",
+            Self::NegativeInfinite => "-inf",
+        }
+    }
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        match value {
+            f64::INFINITY => Self::Named(NonFinite::Infinite),
+            f64::NEG_INFINITY => Self::Named(NonFinite::NegativeInfinite),
+            value if value.is_nan() => Self::Named(NonFinite::Nan),
+            value => Self::Finite(value),
+        }
+    }
+}
+
+/// A storage: bytes that tensors are views of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StorageInspection {
+    /// Its name in the file, unique there: `0` of the record `data/0`.
+    pub id: String,
+    /// Its size.
+    pub bytes: ByteSize,
+    /// The CRC-32 that the file tells, in eight hexadecimal digits; absent where the writer computed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<String>,
+    /// The bytes that lie between the first and the last element of a tensor. The rest is dragged along.
+    pub reached_bytes: ByteSize,
+    /// The tensors over it, by path, where there is more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_by: Vec<String>,
+    /// The digest of its bytes, little-endian: hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// Storages of equal content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeat {
+    /// The size of each.
+    pub bytes: ByteSize,
+    /// Whether digests prove it. Without, size and CRC-32 say so.
+    pub proven: bool,
+    /// What storing the content once would save.
+    pub saved_bytes: ByteSize,
+    /// Where they are.
+    pub storages: Vec<RepeatedStorage>,
+}
+
+/// One of several storages of equal content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepeatedStorage {
+    /// The index of the entry in [`Inspection::entries`].
+    pub entry: usize,
+    /// The storage, by [`StorageInspection::id`].
+    pub storage: String,
+}
+
+/// Sums over all entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// The files.
+    pub entries: u64,
+    /// Those with an error.
+    pub errors: u64,
+    /// The tensors, aliases not counted.
+    pub tensors: u64,
+    /// The storages.
+    pub storages: u64,
+    /// The sizes of the files.
+    pub file_bytes: ByteSize,
+    /// The sizes of the storages.
+    pub stored_bytes: ByteSize,
+    /// The logical bytes of the tensors, aliases not counted.
+    pub logical_bytes: ByteSize,
+    /// The bytes of storages that no tensor reaches.
+    pub unreached_bytes: ByteSize,
+    /// What storing every repeated storage once would save.
+    pub repeated_bytes: ByteSize,
+}
+
+/// An error, as documents tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorReport {
+    /// The file or folder.
+    pub file: String,
+    /// The record of the archive, where the error lies in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// The byte where it was found: within the record where there is one, else within the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// The layer that found it: `source`, `archive`, `pickle`, `tensor` and others.
+    pub kind: String,
+    /// What and where, why, and what to do next.
+    pub message: String,
+}

@@ -1,0 +1,44 @@
+//! The JSON Schema of the document, as `plimsoll schema inspect` prints it and `docs/schema/` keeps it.
+
+use super::document::Inspection;
+
+/// The JSON Schema (draft 2020-12) of what `plimsoll inspect --json` prints.
+pub fn inspection() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Inspection);
+    schema.insert("title".to_owned(), "What is inside files of torch.save".into());
+    schema.to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::inspect::{DigestFunction, Options, inspect};
+    use plimsoll_memory::testing::{assert_committed, faults};
+
+    #[test]
+    fn the_committed_schema_is_up_to_date() {
+        assert_committed("plimsoll.inspect-1.json", &inspection());
+    }
+
+    #[test]
+    fn documents_follow_the_schema_and_others_do_not() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+        for options in [Options::default(), Options { digest: Some(DigestFunction::Blake3), verify: true }] {
+            let found = inspect(&fixtures, options);
+            assert_eq!(found.error, None);
+            let mut document = serde_json::to_value(&found).unwrap();
+            assert_eq!(faults(&inspection(), &document), [""; 0]);
+            assert_eq!(serde_json::from_value::<Inspection>(document.clone()).unwrap(), found);
+
+            document["schema"] = "plimsoll.inspect/2".into();
+            document["entries"][0]["tensors"][0]["dtype"] = "float7".into();
+            document["totals"].as_object_mut().unwrap().remove("tensors");
+            let faults = faults(&inspection(), &document);
+            for at in ["/schema", "/entries/0/tensors/0/dtype", "/totals: no tensors"] {
+                assert!(faults.iter().any(|fault| fault.starts_with(at)), "{at} is not among {faults:?}");
+            }
+        }
+    }
+}

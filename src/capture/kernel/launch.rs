@@ -1,0 +1,62 @@
+//! [`Kernel`]: what can be launched on a call, in this process.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::error::KernelError;
+use super::output::OutputBuffer;
+use crate::TensorSpec;
+
+/// Which kernel ran: a part of what a benchmark means.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct KernelIdentity {
+    /// The kernel as the user names it, without folders: `builtin:embedding`, `py:kernel.py:launch`.
+    pub name: String,
+    /// The BLAKE3 of its source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// The BLAKE3 of a kernel's file, in hexadecimal.
+pub(super) fn file_digest(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// A launch that is ready: what it is given is bound, and it may be repeated.
+pub type Launch<'a> = Box<dyn FnMut() -> Result<(), KernelError> + 'a>;
+
+/// A kernel that runs in this process. Implementations check what they are given: arguments come from files.
+pub trait Kernel {
+    /// The name and digest for the record.
+    fn identity(&self) -> KernelIdentity;
+
+    /// The dtype and shape of each output for `call`, without computing any.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments are not what the kernel takes.
+    fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError>;
+
+    /// Computes the outputs of `call` into `outputs`, one buffer for each spec of [`Kernel::outputs`], in its order.
+    /// Every element is written.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes; what the buffers hold then is
+    /// unspecified.
+    fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError>;
+
+    /// A launch of `call` into `outputs` that can be repeated and timed: what a kernel needs to have its arguments in
+    /// another form is done here, once.
+    ///
+    /// # Errors
+    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes.
+    fn bind<'a>(&'a self, call: &'a Call<'_>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Launch<'a>, KernelError> {
+        Ok(Box::new(move || self.launch(call, outputs)))
+    }
+}

@@ -1,0 +1,293 @@
+//! [`KernelSpec`]: the name under which a user asks for a kernel.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::builtin::Builtin;
+use super::launch::{Kernel, KernelIdentity, file_digest};
+use super::library::{Library, LibraryError};
+
+/// The function of a Python file that is launched where none is named.
+pub const DEFAULT_FUNCTION: &str = "launch";
+
+/// A kernel as named on the command line: `builtin:embedding`, `torch:NAME`, `lib:FILE.so`, `lib:FILE.so:NAME`,
+/// `py:FILE.py`, `py:FILE.py:FUNCTION`.
+///
+/// ```
+/// use plimsoll_capture::kernel::KernelSpec;
+/// let spec: KernelSpec = "py:kernels/embedding.py".parse()?;
+/// assert_eq!(spec.to_string(), "py:kernels/embedding.py:launch");
+/// # Ok::<(), plimsoll_capture::kernel::ParseKernelSpecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum KernelSpec {
+    /// A kernel that is a part of Plimsoll.
+    Builtin(Builtin),
+    /// An operator of PyTorch, launched in a process of libtorch: a function of torch.nn.functional by its name, or an
+    /// operator of the dispatcher (`aten::mm`, `aten::add.Tensor`).
+    Torch(String),
+    /// A function of a Python file, launched in a process of PyTorch.
+    Python {
+        /// The file.
+        file: PathBuf,
+        /// The function.
+        function: String,
+    },
+    /// A kernel of a shared library, by the TVM-FFI C ABI.
+    Library {
+        /// The file.
+        file: PathBuf,
+        /// The kernel, with or without the prefix of its symbol; the only one of the library where none is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        symbol: Option<String>,
+    },
+}
+
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SpecError {
+    /// A Python file that cannot be read.
+    #[error("kernel file {file}: {source}", file = .file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A library that cannot be launched.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// A kernel that does not run in this process.
+    #[error("{0} does not run in this process: it needs one of Python, or of libtorch")]
+    NotInProcess(KernelSpec),
+}
+
+impl KernelSpec {
+    /// The kernel, loaded to be launched in this process.
+    ///
+    /// # Errors
+    /// [`SpecError`] where it does not run in this process, or its library cannot be loaded.
+    pub fn load(&self) -> Result<Box<dyn Kernel>, SpecError> {
+        match self {
+            Self::Builtin(builtin) => Ok(builtin.kernel()),
+            Self::Library { file, symbol } => Ok(Box::new(Library::open(file, symbol.as_deref())?)),
+            Self::Python { .. } | Self::Torch(_) => Err(SpecError::NotInProcess(self.clone())),
+        }
+    }
+
+    /// The name and digest for the record. A file is read for its digest; what it imports or links is not covered.
+    ///
+    /// # Errors
+    /// [`SpecError`] where the file cannot be read, or a library does not have the kernel.
+    pub fn identity(&self) -> Result<KernelIdentity, SpecError> {
+        match self {
+            Self::Builtin(builtin) => Ok(builtin.kernel().identity()),
+            // The version of PyTorch is a part of the environment, as for a function of Python that calls it.
+            Self::Torch(_) => Ok(KernelIdentity { name: self.to_string(), digest: None }),
+            Self::Python { file, function } => {
+                let digest = file_digest(file).map_err(|source| SpecError::File { file: file.clone(), source })?;
+                let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+                Ok(KernelIdentity { name: format!("py:{name}:{function}"), digest: Some(digest) })
+            }
+            Self::Library { file, symbol } => Ok(Library::identity_of(file, symbol.as_deref())?),
+        }
+    }
+}
+
+impl fmt::Display for KernelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin(builtin) => write!(f, "builtin:{builtin}"),
+            Self::Torch(operator) => write!(f, "torch:{operator}"),
+            Self::Python { file, function } => write!(f, "py:{}:{function}", file.display()),
+            Self::Library { file, symbol: Some(symbol) } => write!(f, "lib:{}:{symbol}", file.display()),
+            Self::Library { file, symbol: None } => write!(f, "lib:{}", file.display()),
+        }
+    }
+}
+
+/// A text that names no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseKernelSpecError {
+    /// No kind before a colon, or an unknown one.
+    #[error("`{0}` names no kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME] or \
+        py:FILE.py[:FUNCTION]", names = Builtin::names())]
+    UnknownKind(String),
+    /// `torch:` without a name, or with a text that is none.
+    #[error("`{0}`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME")]
+    Torch(String),
+    /// `builtin:` with a name that is no built-in kernel.
+    #[error("`{0}` is no built-in kernel: there is {names}", names = Builtin::names())]
+    UnknownBuiltin(String),
+    /// `py:` without a file that ends in `.py`, or with a function that is no Python name.
+    #[error("`{text}`: {reason}; write py:FILE.py or py:FILE.py:FUNCTION")]
+    Python {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// `lib:` without a file.
+    #[error("`{0}`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME")]
+    Library(String),
+}
+
+impl FromStr for KernelSpec {
+    type Err = ParseKernelSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            Some(("builtin", name)) => Builtin::named(name)
+                .map(Self::Builtin)
+                .ok_or_else(|| ParseKernelSpecError::UnknownBuiltin(name.to_owned())),
+            Some(("py", place)) => python(text, place),
+            Some(("lib", place)) => library(place).ok_or_else(|| ParseKernelSpecError::Library(text.to_owned())),
+            Some(("torch", name)) => operator(name).ok_or_else(|| ParseKernelSpecError::Torch(text.to_owned())),
+            _ => Err(ParseKernelSpecError::UnknownKind(text.to_owned())),
+        }
+    }
+}
+
+/// `NAME`, `aten::NAME` or `aten::NAME.OVERLOAD`, with or without the modules of Python before it.
+fn operator(name: &str) -> Option<KernelSpec> {
+    let letters = name.chars().all(|c| matches!(c, '_' | '.' | ':') || c.is_ascii_alphanumeric());
+    let ends = name.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
+    (letters && ends).then(|| KernelSpec::Torch(name.to_owned()))
+}
+
+/// `FILE.py` or `FILE.py:FUNCTION`. A colon inside of the file's name belongs to it.
+fn python(text: &str, place: &str) -> Result<KernelSpec, ParseKernelSpecError> {
+    let error = |reason| ParseKernelSpecError::Python { text: text.to_owned(), reason };
+    let (file, function) = match place.rsplit_once(':') {
+        Some((file, function)) if !place.ends_with(".py") => (file, function),
+        _ => (place, DEFAULT_FUNCTION),
+    };
+    if !file.ends_with(".py") {
+        return Err(error("the file does not end in .py"));
+    }
+    let mut letters = function.chars();
+    let starts = letters.next().is_some_and(|c| c == '_' || c.is_alphabetic());
+    if !starts || !letters.all(|c| c == '_' || c.is_alphanumeric()) {
+        return Err(error("the function is no Python name"));
+    }
+    Ok(KernelSpec::Python { file: file.into(), function: function.to_owned() })
+}
+
+/// `FILE` or `FILE:NAME`. What follows the last colon is a name where it can be one in C and the file is none that ends so.
+fn library(place: &str) -> Option<KernelSpec> {
+    let is_name = |text: &str| {
+        text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    };
+    let (file, symbol) = match place.rsplit_once(':') {
+        Some((file, name)) if is_name(name) => (file, Some(name.to_owned())),
+        _ => (place, None),
+    };
+    let file = Path::new(file);
+    file.file_name().is_some().then(|| KernelSpec::Library { file: file.to_owned(), symbol })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<KernelSpec, String> {
+        text.parse::<KernelSpec>().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn names_of_kernels() {
+        let python = |file: &str, function: &str| KernelSpec::Python { file: file.into(), function: function.into() };
+        assert_eq!(parse("builtin:embedding"), Ok(KernelSpec::Builtin(Builtin::Embedding)));
+        assert_eq!(parse("torch:embedding"), Ok(KernelSpec::Torch("embedding".into())));
+        assert_eq!(parse("torch:aten::add.Tensor"), Ok(KernelSpec::Torch("aten::add.Tensor".into())));
+        assert_eq!(parse("py:k.py"), Ok(python("k.py", "launch")));
+        assert_eq!(parse("py:/a/k.py:fast_2"), Ok(python("/a/k.py", "fast_2")));
+        assert_eq!(parse("py:a:b.py"), Ok(python("a:b.py", "launch")));
+        assert_eq!(parse("py:a:b.py:c"), Ok(python("a:b.py", "c")));
+        let library = |file: &str, symbol: Option<&str>| KernelSpec::Library {
+            file: file.into(),
+            symbol: symbol.map(Into::into),
+        };
+        assert_eq!(parse("lib:./k.so"), Ok(library("./k.so", None)));
+        assert_eq!(parse("lib:/a/k.so:fast_2"), Ok(library("/a/k.so", Some("fast_2"))));
+        assert_eq!(parse("lib:a:k.so.1"), Ok(library("a:k.so.1", None)));
+        assert_eq!(parse("lib:a:k.so:f"), Ok(library("a:k.so", Some("f"))));
+    }
+
+    #[test]
+    fn refusals_say_what_there_is() {
+        for (text, message) in [
+            (
+                "embedding",
+                "`embedding` names no kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+            ),
+            (
+                "cuda:k",
+                "`cuda:k` names no kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+            ),
+            (
+                "torch:aten::",
+                "`torch:aten::`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME",
+            ),
+            ("lib:", "`lib:`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
+            ("lib::launch", "`lib::launch`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
+            ("builtin:gemm", "`gemm` is no built-in kernel: there is embedding"),
+            ("py:k.so", "`py:k.so`: the file does not end in .py; write py:FILE.py or py:FILE.py:FUNCTION"),
+            ("py:", "`py:`: the file does not end in .py; write py:FILE.py or py:FILE.py:FUNCTION"),
+            ("py:k.py:", "`py:k.py:`: the function is no Python name; write py:FILE.py or py:FILE.py:FUNCTION"),
+            ("py:k.py:2x", "`py:k.py:2x`: the function is no Python name; write py:FILE.py or py:FILE.py:FUNCTION"),
+        ] {
+            assert_eq!(parse(text).unwrap_err(), message);
+        }
+    }
+
+    #[test]
+    fn is_written_as_in_the_worker_protocol() {
+        for (text, json) in [
+            ("builtin:embedding", r#"{"builtin":"embedding"}"#),
+            ("torch:aten::mm", r#"{"torch":"aten::mm"}"#),
+            ("py:/a/k.py:f", r#"{"python":{"file":"/a/k.py","function":"f"}}"#),
+            ("lib:/a/k.so", r#"{"library":{"file":"/a/k.so"}}"#),
+            ("lib:/a/k.so:f", r#"{"library":{"file":"/a/k.so","symbol":"f"}}"#),
+        ] {
+            let spec = parse(text).unwrap();
+            assert_eq!(serde_json::to_string(&spec).unwrap(), json);
+            assert_eq!(serde_json::from_str::<KernelSpec>(json).unwrap(), spec);
+        }
+    }
+
+    #[test]
+    fn a_python_kernel_is_identified_by_its_source_wherever_it_lies() {
+        let identity = |source: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("k.py");
+            std::fs::write(&file, source).unwrap();
+            KernelSpec::Python { file, function: "launch".into() }.identity().unwrap()
+        };
+        let a = identity("def launch(): pass");
+        assert_eq!(a.name, "py:k.py:launch");
+        assert_eq!(a.digest, Some(blake3::hash(b"def launch(): pass").to_hex().to_string()));
+        assert_eq!(identity("def launch(): pass"), a);
+        assert_ne!(identity("def launch(): pass\n").digest, a.digest);
+        let missing = parse("py:/nowhere/k.py").unwrap().identity().unwrap_err();
+        assert!(missing.to_string().starts_with("kernel file /nowhere/k.py: "), "{missing}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_parses_round_trips(text in "(builtin|py|lib|torch|x)?:?[a-z/:._]{0,12}(\\.py)?(:[a-z0-9]{0,3})?") {
+            if let Ok(spec) = text.parse::<KernelSpec>() {
+                prop_assert_eq!(spec.to_string().parse::<KernelSpec>(), Ok(spec));
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! [`Convention`]: whose bytes a parameter are counted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::choices::{Optimizer, Precision, ZeroStage};
+use super::names::{ParseNameError, named};
+use super::rate::Rate;
+use super::source::Source;
+use plimsoll_memory::bytes::ByteSize;
+
+named! {
+    /// Whose way to count. Bytes a parameter are those of Adam in mixed precision.
+    Convention, "convention" {
+        /// Hugging Face's anatomy: weights 6 (2 and their fp32 master), gradients 4, optimizer 8: 18. ZeRO-1 is
+        /// 10 + 8/N, ZeRO-2 6 + 12/N, ZeRO-3 18/N.
+        Hf = "hf",
+        /// The ZeRO paper: weights 2, gradients 2, optimizer 12 (the fp32 master with it): 16. ZeRO-1 is 4 + 12/N,
+        /// ZeRO-2 2 + 14/N, ZeRO-3 16/N.
+        ZeroPaper = "zero-paper",
+        /// DeepSpeed's estimators: weights 2, gradients 2 and 4, master 4, optimizer 8: 20. ZeRO-2 is 2 + 18/N, ZeRO-3
+        /// 18/N and 4 a parameter of the largest layer; the host half as much again.
+        Deepspeed = "deepspeed",
+        /// Megatron's theoretical footprint: weights 2, gradients 4, master 4, optimizer 8: 18; with the distributed
+        /// optimizer (stage 1) 6 + 12/DP.
+        Megatron = "megatron",
+    }
+}
+
+/// Bytes a trained parameter, by piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pieces {
+    pub(super) weights: Rate,
+    pub(super) master: Rate,
+    pub(super) gradients: Rate,
+    /// Gradients in 16 bits beside those of `gradients`.
+    pub(super) gradients16: Rate,
+    pub(super) optimizer: Rate,
+}
+
+impl Pieces {
+    /// Their sum as a number.
+    pub(super) fn total(&self) -> f64 {
+        let pieces = [self.weights, self.master, self.gradients, self.gradients16, self.optimizer];
+        pieces.iter().map(|piece| piece.value()).sum()
+    }
+}
+
+/// Where the state of Adafactor has no matrices to go by, they are taken as 1024 x 1024: 4 x (1024 + 1024) bytes each.
+const ADAFACTOR_SIDE: u64 = 1024;
+
+impl Convention {
+    /// Bytes a trained parameter; `factored` is Adafactor's state where the model's matrices are known.
+    pub(super) fn pieces(self, precision: Precision, optimizer: Optimizer, factored: Option<Rate>) -> Pieces {
+        let optimizer = match optimizer {
+            Optimizer::Adam => Rate::whole(8),
+            Optimizer::Adam8bit => Rate::whole(2),
+            Optimizer::Sgd => Rate::whole(4),
+            Optimizer::Adafactor => factored.unwrap_or(Rate::fraction(8, ADAFACTOR_SIDE)),
+        };
+        if precision == Precision::Fp32 {
+            let (weights, gradients) = (Rate::whole(4), Rate::whole(4));
+            return Pieces { weights, master: Rate::ZERO, gradients, gradients16: Rate::ZERO, optimizer };
+        }
+        let (gradients, gradients16) = match self {
+            Self::Hf | Self::Megatron => (Rate::whole(4), Rate::ZERO),
+            Self::ZeroPaper => (Rate::whole(2), Rate::ZERO),
+            Self::Deepspeed => (Rate::whole(4), Rate::whole(2)),
+        };
+        Pieces { weights: Rate::whole(2), master: Rate::whole(4), gradients, gradients16, optimizer }
+    }
+
+    /// The lowest stage that shards the master weights: with the weights by Hugging Face's split, else with the optimizer.
+    pub(super) const fn master_stage(self) -> ZeroStage {
+        if matches!(self, Self::Hf) { ZeroStage::Three } else { ZeroStage::One }
+    }
+
+    /// Where its bytes a parameter are from.
+    pub const fn source(self) -> Source {
+        match self {
+            Self::Hf => Source::HfAnatomy,
+            Self::ZeroPaper => Source::ZeroPaper,
+            Self::Deepspeed => Source::DeepspeedCode,
+            Self::Megatron => Source::MegatronCode,
+        }
+    }
+}
+
+/// What a convention counts for the fixed state of the whole model on one GPU, to be seen beside the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConventionFigure {
+    /// The convention.
+    pub convention: Convention,
+    /// Bytes a parameter, unsharded.
+    pub bytes_per_parameter: f64,
+    /// Fixed state on each GPU with this setup; absent where the convention has no formula for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<ByteSize>,
+    /// Fixed state and loading on each node with this setup; absent where the convention has no formula for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<ByteSize>,
+}
+
+/// What `accelerate estimate-memory` prints for training with Adam: the largest of model, gradients, optimizer and step,
+/// not their sum, 16 B a parameter in fp32 and 8 in 16 bits. It is no peak of training. Saturates at 16 EiB.
+pub fn accelerate_training(parameters: u64, precision: Precision) -> ByteSize {
+    // Model, gradients, optimizer, step; of the fp32 bytes of the model.
+    let stages: [u64; 4] = if precision == Precision::Fp32 { [4, 4, 8, 16] } else { [4, 6, 8, 8] };
+    let most = stages.into_iter().max().unwrap_or(0);
+    ByteSize::new(parameters.saturating_mul(most))
+}

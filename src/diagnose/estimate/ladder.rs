@@ -1,0 +1,175 @@
+//! [`ladder`]: the rungs with what each saves, up to the first with which the estimate fits.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::candidates::{Candidate, candidates};
+use super::error::EstimateError;
+use super::fit::Limits;
+use super::model::Model;
+use super::places::Places;
+use super::plan::Plan;
+use super::rung::{Mark, Rung};
+use super::setup::{BatchFactors, Setup};
+use super::total::Estimate;
+use plimsoll_memory::bytes::ByteSize;
+
+/// The ladder for a model, a setup and limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ladder {
+    /// Every rung, in order.
+    pub steps: Vec<Step>,
+    /// The first rung with which it fits, all before it that keep the math or move state taken as well; absent where it
+    /// fits already, no limit was given, or none helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_that_fits: Option<Rung>,
+    /// What to do to fit: that rung, and of those before it the ones that it needs; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+}
+
+/// A rung for a model and a setup.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// Its place on the ladder, from 1.
+    pub number: u8,
+    /// The rung.
+    pub rung: Rung,
+    /// What it changes beside the memory.
+    pub mark: Mark,
+    /// What is set; absent where the rung does not apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// Why it does not apply, or has no figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it saves by itself at the peak of each GPU; absent where it does not apply or costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saving: Option<ByteSize>,
+    /// What it costs by itself at the peak of each GPU; absent where it saves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<ByteSize>,
+    /// The peak with this rung and those climbed before it; absent where it was not climbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<Places>,
+    /// Whether that peak fits; absent where it was not climbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<bool>,
+    /// The factors of the effective batch with it, whose product stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchFactors>,
+}
+
+/// Climbs the ladder until the estimate fits. Rungs that change the science or the capacity are tried on top of those
+/// before them, and given up again where they do not suffice.
+///
+/// # Errors
+/// Where `setup` itself cannot be estimated.
+pub fn ladder(model: &Model, setup: &Setup, limits: &Limits) -> Result<Ladder, EstimateError> {
+    let start = Estimate::of(model, setup)?;
+    let mut climb = Climb {
+        model,
+        limits,
+        carried: start.clone(),
+        taken: Vec::new(),
+        climbing: start.fit(limits).is_some_and(|fit| !fit.verdict.holds()),
+        reached: None,
+    };
+    let mut steps = Vec::with_capacity(Rung::ALL.len());
+    for rung in Rung::ALL {
+        let mut step = Step::new(rung);
+        match candidates(rung, model, setup) {
+            Err(reason) => step.reason = Some(reason.to_owned()),
+            Ok(alone) => {
+                let reached = climb.onto(rung, &mut step);
+                // By itself as it was climbed, else at its strongest.
+                let same = |candidate: &&Candidate| Some(&candidate.change) == reached.as_ref();
+                if let Some(candidate) = alone.iter().find(same).or(alone.last()) {
+                    step.compare(&start, candidate, model);
+                    step.batch = step.batch.or(candidate.setup.batch_factors());
+                    step.change = reached.or_else(|| Some(candidate.change.clone()));
+                }
+            }
+        }
+        steps.push(step);
+    }
+    let first_that_fits = climb.reached.as_ref().map(|(rung, _)| *rung);
+    let plan = climb.reached.map(|(rung, last)| Plan::least(model, setup, limits, &climb.taken, rung, last));
+    Ok(Ladder { steps, first_that_fits, plan })
+}
+
+/// On the way up.
+struct Climb<'a> {
+    model: &'a Model,
+    limits: &'a Limits,
+    /// What all rungs so far have led to.
+    carried: Estimate,
+    /// The rungs that are carried.
+    taken: Vec<Rung>,
+    climbing: bool,
+    /// The rung that fits, and the setup with it.
+    reached: Option<(Rung, Setup)>,
+}
+
+impl Climb<'_> {
+    /// Climbs `rung`, at its mildest that fits or else at its strongest, and tells what was changed.
+    fn onto(&mut self, rung: Rung, step: &mut Step) -> Option<String> {
+        if !self.climbing {
+            return None;
+        }
+        let mut last = None;
+        for candidate in candidates(rung, self.model, &self.carried.setup).ok()? {
+            let Ok(estimate) = Estimate::of(self.model, &candidate.setup) else { continue };
+            let fits = estimate.fit(self.limits).is_some_and(|fit| fit.verdict.holds());
+            last = Some((candidate, estimate, fits));
+            if fits {
+                break;
+            }
+        }
+        let (candidate, estimate, fits) = last?;
+        step.peak = Some(estimate.peak);
+        step.fits = Some(fits);
+        step.batch = candidate.setup.batch_factors();
+        if fits {
+            self.reached = Some((rung, candidate.setup));
+            self.climbing = false;
+        } else if matches!(rung.mark(), Mark::KeepsTheMath | Mark::MovesState)
+            && estimate.peak.device < self.carried.peak.device
+        {
+            self.taken.push(rung);
+            self.carried = estimate;
+        }
+        Some(candidate.change)
+    }
+}
+
+impl Step {
+    fn new(rung: Rung) -> Self {
+        Self {
+            number: rung.number(),
+            rung,
+            mark: rung.mark(),
+            change: None,
+            reason: None,
+            saving: None,
+            cost: None,
+            peak: None,
+            fits: None,
+            batch: None,
+        }
+    }
+
+    /// What `candidate` saves or costs against `start`.
+    fn compare(&mut self, start: &Estimate, candidate: &Candidate, model: &Model) {
+        match Estimate::of(model, &candidate.setup) {
+            Ok(estimate) => {
+                let (before, after) = (start.peak.device, estimate.peak.device);
+                match after > before {
+                    true => self.cost = Some(after.saturating_sub(before)),
+                    false => self.saving = Some(before.saturating_sub(after)),
+                }
+            }
+            Err(error) => self.reason = Some(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Temporaries: what is alive for a moment of the backward.
+
+use super::activations::{layer, scores};
+use super::arithmetic::{bytes, product, sum};
+use super::choices::{Attention, Tuning};
+use super::convention::Convention;
+use super::error::EstimateError;
+use super::model::Model;
+use super::phase::Phase;
+use super::places::Places;
+use super::row::{Group, Item, Row};
+use super::setup::Setup;
+use super::source::Source;
+use plimsoll_memory::bytes::ByteSize;
+
+const WHAT: &str = "the temporaries";
+
+/// The rows of the temporaries.
+pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateError> {
+    let mut rows = Vec::new();
+    let backward = [Phase::FirstBackward, Phase::Steady];
+    let row = |item, amount: ByteSize, formula: &str, source| {
+        Row::new(Group::Temporaries, item, Places::on_device(amount), &backward, formula.to_owned(), source)
+    };
+    if let (Some(batch), Some(sequence)) = (setup.batch, setup.sequence) {
+        let shape = model.shape_or_assumed();
+        if setup.checkpointing {
+            let mut again = layer(&shape, setup, batch, sequence, 1)?;
+            let mut formula = "s b h (18 + 4 ffn/h) of one layer".to_owned();
+            if setup.attention == Attention::Eager {
+                again += scores(&shape, setup, batch, sequence, 1)?;
+                formula.push_str(", 5 b a s^2 of its scores");
+            }
+            let parts = setup.tensor_parallel;
+            let again = bytes(WHAT, u128::from(again.bytes()), u128::from(parts))?;
+            rows.push(row(Item::RecomputedLayer, again, &formula, Source::ActivationPaper));
+        }
+        // Megatron's footprint has the logits alone, and five in a hundred for temporaries.
+        if let Some(vocabulary) = shape.vocabulary.filter(|_| setup.convention != Convention::Megatron) {
+            let gradient = bytes(WHAT, product(WHAT, &[batch, sequence, vocabulary, 4])?, 1)?;
+            rows.push(row(Item::LogitsGradient, gradient, "4 s b V", Source::MegatronCode));
+        }
+    }
+    if let (Tuning::Qlora { .. }, Some(matrix)) = (setup.tuning, model.largest_linear()) {
+        let amount = bytes(WHAT, product(WHAT, &[matrix, setup.precision.element()])?, 1)?;
+        rows.push(row(Item::Dequantized, amount, "2 B x the largest matrix", Source::QloraPaper));
+    }
+    if let Some(buckets) = setup.buckets {
+        let elements = sum(WHAT, &[u128::from(buckets.reduce), u128::from(buckets.allgather)])?;
+        let (factor, formula) = match buckets.overlap {
+            true => (9, "2 B x (reduce_bucket_size + allgather_bucket_size) x 4.5 (overlap_comm)"),
+            false => (2, "2 B x (reduce_bucket_size + allgather_bucket_size)"),
+        };
+        let amount = bytes(WHAT, elements.checked_mul(factor).ok_or(EstimateError::TooLarge { what: WHAT })?, 1)?;
+        rows.push(row(Item::Buckets, amount, formula, Source::HfDeepspeedGuide));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,158 @@
+//! [`Estimate`]: the rows of a model under a setup, and their sums by phase.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::choices::{Optimizer, Precision, Tuning};
+use super::convention::Convention;
+use super::error::EstimateError;
+use super::model::Model;
+use super::phase::{Phase, PhaseTotal};
+use super::places::Places;
+use super::row::{Group, Row};
+use super::setup::{BatchFactors, Setup};
+use super::{activations, state, temporaries};
+use plimsoll_memory::bytes::ByteSize;
+
+/// What training a model should cost.
+///
+/// ```
+/// use plimsoll_diagnose::estimate::{Estimate, Model, Setup};
+/// let estimate = Estimate::of(&Model::new(4_000_000_000), &Setup::default())?;
+/// assert_eq!(estimate.fixed.device.bytes(), 72_000_000_000);
+/// # Ok::<(), plimsoll_diagnose::estimate::EstimateError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// What is trained.
+    pub model: Model,
+    /// How.
+    pub setup: Setup,
+    /// The parameters that are trained: all, or those of the adapter. Under Megatron's convention those of the most
+    /// loaded shard.
+    pub trained_parameters: u64,
+    /// Bytes a trained parameter by the convention, before anything is sharded or offloaded.
+    pub bytes_per_parameter: f64,
+    /// Every amount, with its formula.
+    pub rows: Vec<Row>,
+    /// The fixed state in the steady phase: weights, gradients, optimizer.
+    pub fixed: Places,
+    /// The activations at their peak; absent where batch or sequence is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activations: Option<Places>,
+    /// The temporaries at their peak.
+    pub temporaries: Places,
+    /// The sums of each phase, in order.
+    pub phases: Vec<PhaseTotal>,
+    /// The most of any phase, place by place.
+    pub peak: Places,
+    /// The phase with the most on the device.
+    pub peak_phase: Phase,
+    /// The factors of the effective batch; absent where the micro-batch is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchFactors>,
+    /// What is in no row, and what would put it there.
+    pub not_counted: Vec<String>,
+    /// What was assumed, and what the figures do not say.
+    pub notes: Vec<String>,
+}
+
+impl Estimate {
+    /// Estimates `model` under `setup`.
+    ///
+    /// # Errors
+    /// Where the two contradict each other, the convention has no formula, or an amount exceeds 16 EiB.
+    pub fn of(model: &Model, setup: &Setup) -> Result<Self, EstimateError> {
+        model.check()?;
+        setup.check()?;
+        let (mut rows, trained_parameters) = state::rows(model, setup)?;
+        rows.extend(state::deepspeed(model, setup, &rows)?);
+        rows.extend(state::gathered(model, setup)?);
+        let activations = activations::rows(model, setup)?;
+        let known = !activations.is_empty();
+        rows.extend(activations);
+        rows.extend(temporaries::rows(model, setup)?);
+        rows.sort_by_key(|row| (row.group, row.item));
+
+        let total = |phase: Phase| sum(&rows, phase).ok_or(EstimateError::TooLarge { what: "the estimate" });
+        let phases = Phase::ALL.into_iter().map(|phase| Ok(PhaseTotal { phase, total: total(phase)? }));
+        let phases = phases.collect::<Result<Vec<_>, EstimateError>>()?;
+        let peak = phases.iter().fold(Places::NONE, |peak, phase| peak.max(phase.total));
+        // The last of equals: the peak that stays.
+        let peak_phase = phases.iter().max_by_key(|phase| phase.total.device).map_or(Phase::Steady, |peak| peak.phase);
+        let of_group = |group: Group| rows.iter().filter(move |row| row.group == group);
+        let peak_of = |group| of_group(group).fold(Places::NONE, |sum, row| sum + row.peak);
+        let fixed = of_group(Group::Fixed).fold(Places::NONE, |sum, row| sum + row.phases[Phase::Steady.index()]);
+        let (activations, temporaries) = (peak_of(Group::Activations), peak_of(Group::Temporaries));
+        Ok(Self {
+            model: *model,
+            setup: *setup,
+            trained_parameters,
+            bytes_per_parameter: setup.convention.pieces(setup.precision, setup.optimizer, model.factored()).total(),
+            fixed,
+            activations: known.then_some(activations),
+            temporaries,
+            peak,
+            peak_phase,
+            batch: setup.batch_factors(),
+            not_counted: not_counted(model, setup),
+            notes: notes(model, setup),
+            phases,
+            rows,
+        })
+    }
+
+    /// What is alive in `phase`.
+    pub fn at(&self, phase: Phase) -> Places {
+        self.phases[phase.index()].total
+    }
+}
+
+/// The sum of a phase; `None` where it exceeds 64 bits.
+fn sum(rows: &[Row], phase: Phase) -> Option<Places> {
+    let add = |sum: ByteSize, part: ByteSize| sum.checked_add(part);
+    rows.iter().try_fold(Places::NONE, |sum, row| {
+        let part = row.phases[phase.index()];
+        Some(Places {
+            device: add(sum.device, part.device)?,
+            host: add(sum.host, part.host)?,
+            nvme: add(sum.nvme, part.nvme)?,
+        })
+    })
+}
+
+fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
+    let mut missing = Vec::new();
+    if setup.batch.is_none() || setup.sequence.is_none() {
+        missing.push("activations and what the backward needs: give --batch and --seq".to_owned());
+    } else if model.shape.is_none_or(|shape| shape.vocabulary.is_none()) {
+        missing.push("logits and their gradient, which a large vocabulary makes large: give --vocab".to_owned());
+    }
+    missing.push("the CUDA context and NCCL (mostly 0.5 to 2 GiB a GPU), and what the allocator rounds up".to_owned());
+    missing
+}
+
+fn notes(model: &Model, setup: &Setup) -> Vec<String> {
+    let mut notes = Vec::new();
+    let shape = model.shape_or_assumed();
+    let uses_shape = setup.batch.is_some() || setup.tuning != Tuning::Full;
+    if shape.assumed && uses_shape {
+        let (layers, hidden) = (shape.layers, shape.hidden);
+        notes.push(format!(
+            "layers and width are assumed, {layers} x {hidden}: give --layers and --hidden, or --config"
+        ));
+    }
+    if setup.precision == Precision::Fp16Mixed {
+        notes.push("fp16 needs loss scaling, and at a small batch its second copy of the weights can cost more than its activations save; bf16 needs no scaling".to_owned());
+    }
+    if setup.optimizer == Optimizer::Adafactor && model.shape.is_none() {
+        notes.push("Adafactor's state is taken for matrices of 1024 x 1024: give --layers and --hidden".to_owned());
+    }
+    if setup.optimizer == Optimizer::Adam8bit {
+        notes.push("8-bit Adam keeps tensors below 4096 elements in fp32, and 8 B a block of constants beside its 2 B a parameter".to_owned());
+    }
+    if setup.convention == Convention::Hf && matches!(setup.optimizer, Optimizer::Adam) {
+        notes.push("a fused optimizer is assumed; torch's foreach Adam needs the bytes of its parameters once more during a step".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,29 @@
+//! [`read`]: an input into an analysis, records included.
+
+use std::io::Read;
+
+use plimsoll_diagnose::{Analysis, DiagnoseError};
+
+use super::record;
+use crate::record::{MAX_RECORD, Record};
+
+/// Reads an input to its end: text, or a record by its failures. A snapshot is not read here: it is given back, for those
+/// who read snapshots.
+///
+/// # Errors
+/// [`DiagnoseError`] if it cannot be read; what was read before stays in the findings, with the error.
+pub fn read<'a>(
+    analysis: &mut Analysis,
+    name: &str,
+    reader: impl Read + 'a,
+) -> Result<Option<Box<dyn Read + 'a>>, DiagnoseError> {
+    analysis.read_with(name, reader, |analysis, reader| {
+        let mut bytes = Vec::new();
+        let limited = reader.take(MAX_RECORD.bytes() + 1).read_to_end(&mut bytes);
+        limited.map_err(|source| DiagnoseError::Io { name: name.to_owned(), source })?;
+        let record = Record::from_json(name.as_ref(), &bytes).map_err(|source| DiagnoseError::Record(source.into()))?;
+        analysis.push(record::text(&record).as_bytes());
+        record::ceilings(name, &record).into_iter().for_each(|event| analysis.note(event));
+        Ok(bytes.len() as u64)
+    })
+}

@@ -1,0 +1,106 @@
+//! A Plimsoll record as input: the failures in it that are about memory.
+
+use std::fmt::Write;
+
+use crate::record::{Failure, FailureKind, Record};
+use plimsoll_diagnose::{Event, Evidence, Kind, Numbers, Verdict};
+use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
+
+/// The ceilings of `record` that were broken, as events. A ceiling is a limit on the process that someone set: passing
+/// it is no out-of-memory error.
+pub(super) fn ceilings(name: &str, record: &Record) -> Vec<Event> {
+    let verdicts = record.verdicts.iter().enumerate();
+    let broken = verdicts.filter_map(|(at, verdict)| Some((at, verdict.ceiling.as_ref()?)));
+    broken.filter(|(_, ceiling)| ceiling.status == CeilingStatus::Broken).map(|(at, it)| broke(name, at, it)).collect()
+}
+
+fn broke(name: &str, at: usize, ceiling: &CeilingVerdict) -> Event {
+    Event {
+        kind: Kind::Report,
+        backend: None,
+        verdict: Verdict::ProcessCap,
+        also: Vec::new(),
+        numbers: Numbers {
+            this_process: ceiling.reading.as_ref().map(|reading| reading.bytes),
+            allowed: Some(ceiling.limit),
+            ..Numbers::default()
+        },
+        evidence: vec![Evidence {
+            file: name.to_owned(),
+            line: at as u64 + 1,
+            offset: 0,
+            text: ceiling.message.clone(),
+        }],
+        occurrences: 1,
+        rank: None,
+        pid: ceiling.process.as_ref().map(|process| u64::from(process.pid)),
+        job: None,
+        device: None,
+        host: None,
+        victim: ceiling.process.as_ref().map(|process| process.name.clone()),
+        advice: Vec::new(),
+        explanation: format!("A ceiling that was set was broken, and nothing ran out: {}.", ceiling.message),
+    }
+}
+
+/// The failures of `record` as text, a message a line: what a kernel printed is as telling there as in a log.
+///
+/// A failure of which the record knows the kind and not the words is told in words that are recognised.
+pub(super) fn text(record: &Record) -> String {
+    let mut text = String::new();
+    for result in &record.results.entries {
+        let profile = result.profile.as_ref().and_then(|profile| profile.error.as_ref());
+        let validation = result.validation.as_ref().and_then(|validation| validation.error.as_ref());
+        for failure in validation.into_iter().chain(profile) {
+            failed(failure, &mut text);
+        }
+    }
+    text
+}
+
+fn failed(failure: &Failure, text: &mut String) {
+    let words = [&failure.detail, &failure.stderr].into_iter().flatten().map(String::as_str);
+    let own = [failure.message.as_str()].into_iter().chain(words).chain(failure.evidence.iter().map(String::as_str));
+    let sender = match failure.kind {
+        // The supervisor saw the counter of the control group rise: that is the proof.
+        FailureKind::OomKill => "Reason: OOMKilled",
+        FailureKind::DeviceOom => "RuntimeError: CUDA out of memory.",
+        FailureKind::HostOom => "MemoryError",
+        FailureKind::Signal if failure.signal == Some(9) => "Killed",
+        FailureKind::Exception | FailureKind::Exit | FailureKind::Signal => "",
+        _ => return,
+    };
+    for words in own {
+        let _ = writeln!(text, "{words}");
+    }
+    if !sender.is_empty() {
+        let _ = writeln!(text, "{sender}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+    use plimsoll_diagnose::{Analysis, Kind};
+
+    #[test]
+    fn failures_of_memory_are_events_and_others_are_not() {
+        for (kind, message, expected) in [
+            (FailureKind::DeviceOom, "the kernel could not get device memory", Some(Kind::VramOom)),
+            (FailureKind::HostOom, "the kernel could not get host memory", Some(Kind::HostAllocFail)),
+            (FailureKind::OomKill, "the worker was killed", Some(Kind::CgroupOom)),
+            (FailureKind::Timeout, "the launch took longer than 60 s, and the worker was killed", None),
+            (FailureKind::Exception, "ValueError: shapes differ", None),
+        ] {
+            let mut record = sample::record();
+            record.results.entries[0].validation.as_mut().unwrap().error = Some(Failure::new(kind, message));
+            let mut analysis = Analysis::default();
+            analysis.begin("record.json");
+            analysis.push(text(&record).as_bytes());
+            analysis.end();
+            let found = analysis.findings(None);
+            assert_eq!(found.events.first().map(|event| event.kind), expected, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Ceilings on what the counting allocator counts besides live bytes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::alloc::{HeapReadings, HeapScope};
+use crate::bytes::ByteSize;
+use crate::ceiling::CeilingStatus;
+
+/// What the counting allocator counts besides live bytes, and a ceiling may limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HeapCounter {
+    /// Calls of `alloc` and `alloc_zeroed`.
+    Allocations,
+    /// Calls of `realloc`: what a growing vector does.
+    Reallocations,
+    /// Bytes of all allocations, and those by which reallocations grew a block.
+    Allocated,
+}
+
+impl HeapCounter {
+    /// Every counter.
+    pub const ALL: [Self; 3] = [Self::Allocations, Self::Reallocations, Self::Allocated];
+
+    /// Its name in macros, attributes and messages, such as `allocations`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allocations => "allocations",
+            Self::Reallocations => "reallocations",
+            Self::Allocated => "allocated",
+        }
+    }
+
+    /// A limit on it as it may be written.
+    pub(crate) const fn example(self) -> &'static str {
+        match self {
+            Self::Allocations | Self::Reallocations => "a number of calls, such as `10`",
+            Self::Allocated => "an amount of bytes, such as `\"64 KiB\"`",
+        }
+    }
+
+    /// Its figure of a scope.
+    pub const fn of(self, heap: &HeapReadings) -> u64 {
+        match self {
+            Self::Allocations => heap.allocations,
+            Self::Reallocations => heap.reallocations,
+            Self::Allocated => heap.allocated.bytes(),
+        }
+    }
+
+    /// A figure of it as people read it: a number of calls, or bytes.
+    pub fn show(self, figure: u64) -> String {
+        match self {
+            Self::Allocations | Self::Reallocations => figure.to_string(),
+            Self::Allocated => ByteSize::new(figure).to_string(),
+        }
+    }
+}
+
+impl fmt::Display for HeapCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The most of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeapLimit {
+    /// What is limited.
+    pub counter: HeapCounter,
+    /// The limit: calls or bytes. A count that equals it holds.
+    pub limit: u64,
+}
+
+impl fmt::Display for HeapLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} <= {}", self.counter, self.counter.show(self.limit))
+    }
+}
+
+/// The judgement of a [`HeapLimit`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeapVerdict {
+    /// What is limited.
+    pub counter: HeapCounter,
+    /// The limit: calls or bytes.
+    pub limit: u64,
+    /// What became of it.
+    pub status: CeilingStatus,
+    /// The count; absent where it could not be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// The verdict in one line.
+    pub message: String,
+}
+
+/// Holds every limit against what a scope counted, or against why there is none.
+pub fn judge_heap(heap: Result<&HeapReadings, &str>, limits: &[HeapLimit]) -> Vec<HeapVerdict> {
+    let one = |limit: &HeapLimit| {
+        let HeapLimit { counter, limit: most } = *limit;
+        let (status, count, message) = match heap {
+            Err(reason) => (CeilingStatus::NotMeasurable, None, format!("{limit} is not measurable: {reason}")),
+            Ok(heap) => {
+                let (count, scope) = (counter.of(heap), exact(heap.scope));
+                let shown = counter.show(count);
+                match count.checked_sub(most).filter(|&by| by > 0) {
+                    Some(by) => {
+                        let by = counter.show(by);
+                        let message = format!("{limit} is broken: {shown}, {by} above the limit; {scope}");
+                        (CeilingStatus::Broken, Some(count), message)
+                    }
+                    None => (CeilingStatus::Holds, Some(count), format!("{limit} holds: {shown}, {scope}")),
+                }
+            }
+        };
+        HeapVerdict { counter, limit: most, status, count, message }
+    };
+    limits.iter().map(one).collect()
+}
+
+/// Where a figure of the counting allocator comes from.
+pub(crate) const fn counter_of(scope: HeapScope) -> &'static str {
+    match scope {
+        HeapScope::Thread => "allocator, this thread",
+        HeapScope::Process => "allocator, all threads",
+    }
+}
+
+/// The same, as the source of an exact figure.
+pub(crate) fn exact(scope: HeapScope) -> String {
+    format!("exact ({})", counter_of(scope))
+}
+
+/// A word that names no counter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no counter of the heap: write allocations, reallocations or allocated")]
+pub struct ParseHeapCounterError {
+    name: String,
+}
+
+impl FromStr for HeapCounter {
+    type Err = ParseHeapCounterError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|counter| counter.name() == name.trim());
+        found.ok_or(ParseHeapCounterError { name: name.to_owned() })
+    }
+}

@@ -1,0 +1,174 @@
+//! [`MemoryGuard`]: measures from its beginning to its end, and judges.
+
+use std::fmt;
+use std::panic::Location;
+
+use super::block::{Block, Read};
+use super::counted::{HeapVerdict, judge_heap};
+use super::failure::{Failure, failure};
+use super::limits::{Limit, LimitError, Limits};
+use crate::alloc::{HeapReadings, HeapScope, uncounted};
+use crate::ceiling::{CeilingStatus, CeilingVerdict, judge};
+use crate::meter::PhaseReadings;
+
+/// Measures this process from its beginning to its end, and holds limits against what was read: what
+/// [`assert_memory!`](crate::assert_memory) does around a block, for code that is no block.
+///
+/// It belongs to the thread that began it. As long as it measures more than the heap, every other such block of the
+/// process waits, unless it is within this one on the same thread.
+///
+/// Where it is dropped without having been asked, it judges as [`MemoryGuard::judge`] does; a thread that panics already
+/// is left to it.
+///
+/// ```
+/// use plimsoll_memory::assert::MemoryGuard;
+///
+/// let guard = MemoryGuard::begin("peak_rss_growth = 64 MiB".parse::<plimsoll_memory::assert::Limits>()?);
+/// let rows: Vec<u64> = (0..1000).collect();
+/// let measured = guard.finish();
+/// assert!(measured.passed(), "{measured}");
+/// # drop(rows);
+/// # Ok::<(), plimsoll_memory::assert::LimitError>(())
+/// ```
+#[must_use = "a guard that is dropped at once measures nothing"]
+pub struct MemoryGuard {
+    /// Absent once it was judged.
+    block: Option<Block>,
+    limits: Limits,
+    at: &'static Location<'static>,
+}
+
+/// What a guard has measured, and the verdicts on it.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Where the block stands, as failures name it.
+    pub name: String,
+    /// The verdict on each ceiling.
+    pub verdicts: Vec<CeilingVerdict>,
+    /// The verdict on each other limit of the heap.
+    pub heap_verdicts: Vec<HeapVerdict>,
+    /// What was read in each phase.
+    pub phases: Vec<PhaseReadings>,
+    /// What the allocator counted, where one counts.
+    pub heap: Option<HeapReadings>,
+    /// What else one should know to trust the figures.
+    pub notes: Vec<String>,
+}
+
+impl MemoryGuard {
+    /// Begins to measure: waits for its turn, resets the high-water mark of the process where it can, and begins to
+    /// sample, each as far as the limits need it.
+    #[track_caller]
+    pub fn begin(limits: impl Into<Limits>) -> Self {
+        let (limits, at) = (limits.into(), Location::caller());
+        let block = uncounted(|| Block::begin(&limits));
+        Self { block: Some(block), limits, at }
+    }
+
+    /// What [`assert_memory!`](crate::assert_memory) begins with.
+    ///
+    /// # Panics
+    /// Where a limit is no amount, or given twice.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn begin_block<const N: usize>(limits: [Result<Limit, LimitError>; N], heap_scope: HeapScope) -> Self {
+        let limits = uncounted(|| {
+            let mut all = Limits { heap_scope, ..Limits::new() };
+            limits.into_iter().try_for_each(|limit| all.add(limit?)).map(|()| all)
+        });
+        match limits {
+            Ok(limits) => Self::begin(limits),
+            Err(error) => panic!("assert_memory!: {error}"),
+        }
+    }
+
+    /// Ends the measurement and gives what was read, judged.
+    pub fn finish(mut self) -> Measured {
+        self.end()
+    }
+
+    /// Ends the measurement.
+    ///
+    /// # Panics
+    /// With the whole [message](failure), where a limit is broken or not measurable.
+    #[track_caller]
+    pub fn judge(self) {
+        self.judge_saying(|| None);
+    }
+
+    /// As [`MemoryGuard::judge`], with the user's own words at the head of the message.
+    ///
+    /// # Panics
+    /// Where a limit is broken or not measurable.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn judge_saying(mut self, message: impl FnOnce() -> Option<String>) {
+        let measured = self.end();
+        if !measured.passed() {
+            panic!("{}", measured.failure(message().as_deref()));
+        }
+        // As it was made: a block around this one counts neither.
+        uncounted(|| drop(measured));
+    }
+
+    fn end(&mut self) -> Measured {
+        uncounted(|| {
+            let Read { phases, heap, notes } = match self.block.take() {
+                Some(block) => block.finish(),
+                None => Read { phases: Vec::new(), heap: None, notes: Vec::new() },
+            };
+            let limits = std::mem::take(&mut self.limits);
+            let verdicts = judge(&phases, &limits.ceilings);
+            let counted = heap.as_ref().map(|heap| heap.as_ref().map_err(String::as_str));
+            let heap_verdicts = judge_heap(counted.unwrap_or(Err("nothing was counted")), &limits.heap);
+            let name = format!("the block at {}", self.at);
+            Measured { name, verdicts, heap_verdicts, phases, heap: heap.and_then(Result::ok), notes }
+        })
+    }
+}
+
+impl Drop for MemoryGuard {
+    fn drop(&mut self) {
+        if self.block.is_none() {
+            return;
+        }
+        if std::thread::panicking() {
+            uncounted(|| drop(self.block.take()));
+            return;
+        }
+        let measured = self.end();
+        if !measured.passed() {
+            panic!("{}", measured.failure(None));
+        }
+        uncounted(|| drop(measured));
+    }
+}
+
+impl Measured {
+    /// Whether every limit holds.
+    pub fn passed(&self) -> bool {
+        let memory = self.verdicts.iter().map(|verdict| verdict.status);
+        memory
+            .chain(self.heap_verdicts.iter().map(|verdict| verdict.status))
+            .all(|status| status == CeilingStatus::Holds)
+    }
+
+    /// The message of [`failure`](fn@failure), with `message` at its head.
+    pub fn failure(&self, message: Option<&str>) -> String {
+        failure(&Failure {
+            name: &self.name,
+            message,
+            verdicts: &self.verdicts,
+            heap_verdicts: &self.heap_verdicts,
+            phases: &self.phases,
+            heap: self.heap.as_ref(),
+            notes: &self.notes,
+        })
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.failure(None))
+    }
+}

@@ -1,0 +1,203 @@
+//! Tests whose body runs in a process of its own, under the meter: what `#[plimsoll::test]` stands for.
+//!
+//! The test function runs twice. In the test binary that cargo or nextest started it is the *parent*: it starts the same
+//! binary for this one test (`NAME --exact`), meters that process tree, prints what it prints, and judges. In that second
+//! process it is the *child*: it runs the body.
+//!
+//! The child finds the parent at its standard input, which is a socket; the body is given an empty one. Each message is
+//! a line of JSON, and the child goes on only once the parent has answered it by one byte:
+//!
+//! ```text
+//! child                                     parent
+//! {"kind":"ready"}                          drops what the test harness has printed, begins to measure
+//! {"kind":"phase","name":"load"}            ends a phase, begins the next
+//! {"kind":"done","outcome":..,"heap":..}    takes the last reading, while the process still has its memory
+//!                                           lets it exit
+//! ```
+//!
+//! So the readings are those of the body alone, and of one process they are exact to its end.
+//!
+//! A test that is no Rust has its process started by [`Isolated::judge_command`], from a process that does nothing else;
+//! it tells the same, and may add `{"kind":"outcome","outcome":..}` where its runner changes its mind on how the body
+//! ended. That is how the pytest plugin has its tests judged.
+
+mod argument;
+mod calibrate;
+mod child;
+mod message;
+mod output;
+mod parent;
+mod verdict;
+
+use std::future::Future;
+use std::os::fd::BorrowedFd;
+use std::process::{Command, Termination};
+use std::time::{Duration, SystemTime};
+
+use super::counted::{HeapCounter, HeapLimit};
+use super::test_run::Keeper;
+use crate::bytes::ByteSize;
+use crate::ceiling::{Ceiling, Ceilings};
+use crate::meter::Metric;
+use child::Child;
+
+pub use argument::ArgumentError;
+pub use verdict::Judgement;
+
+/// A test whose body is to run in a process of its own; `#[plimsoll::test]` builds it.
+#[derive(Clone, Debug)]
+pub struct Isolated {
+    package: String,
+    suite: String,
+    name: String,
+    ceilings: Ceilings,
+    heap: Vec<HeapLimit>,
+    enforce: bool,
+    timeout: Option<Duration>,
+    sample_interval: Duration,
+    should_panic: bool,
+    /// Whether this process runs nothing but the test.
+    alone: bool,
+    keeper: Option<Keeper>,
+}
+
+impl Isolated {
+    /// The test `function` of the module `module_path!()`, whose first part is the test binary's crate.
+    pub fn new(package: &str, module: &str, function: &str) -> Self {
+        let (suite, module) = module.split_once("::").map_or((module, None), |(suite, rest)| (suite, Some(rest)));
+        Self {
+            package: package.to_owned(),
+            suite: suite.to_owned(),
+            name: module.map_or_else(|| function.to_owned(), |module| format!("{module}::{function}")),
+            ceilings: Ceilings::new(),
+            heap: Vec::new(),
+            enforce: false,
+            timeout: None,
+            sample_interval: Duration::from_millis(10),
+            should_panic: false,
+            alone: false,
+            keeper: None,
+        }
+    }
+
+    /// Limits `metric`.
+    ///
+    /// # Panics
+    /// Where it is limited already.
+    #[track_caller]
+    pub fn ceiling(mut self, metric: Metric, limit: ByteSize) -> Self {
+        if let Err(error) = self.ceilings.add(Ceiling { metric, limit }) {
+            panic!("{error}");
+        }
+        self
+    }
+
+    /// Limits what the allocator counts.
+    pub fn heap(mut self, counter: HeapCounter, limit: u64) -> Self {
+        self.heap.push(HeapLimit { counter, limit });
+        self
+    }
+
+    /// Whether the processes are killed at a ceiling, not only judged when they are done.
+    pub fn enforce(mut self, enforce: bool) -> Self {
+        self.enforce = enforce;
+        self
+    }
+
+    /// Kills the processes once they have run for so long.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The time between two samples.
+    pub fn sample_interval(mut self, interval: Duration) -> Self {
+        self.sample_interval = interval;
+        self
+    }
+
+    /// The test is to panic. It still fails where a ceiling is broken.
+    pub fn should_panic(mut self) -> Self {
+        self.should_panic = true;
+        self
+    }
+
+    /// Who keeps a record of the test if [`RECORD_DIR`](super::RECORD_DIR) asks for one. Without a keeper such a test fails.
+    pub fn keeper(mut self, keeper: Keeper) -> Self {
+        self.keeper = Some(keeper);
+        self
+    }
+
+    /// Runs `body` in a process of its own and judges it.
+    ///
+    /// # Panics
+    /// Where the body panics, with its message; where it returns an error, ends its process or is killed; where a ceiling
+    /// is broken or cannot be measured. A test that is to panic does so for its body's panic alone: else it returns, so
+    /// that it fails.
+    #[track_caller]
+    pub fn run<R: Termination>(self, body: impl FnOnce() -> R + Send + 'static) {
+        match Child::of_parent(&self.name) {
+            Some(child) => child.run(body),
+            None => self.supervise(),
+        }
+    }
+
+    /// The same for a body that is a future, which is run by the runtime that runs the test.
+    ///
+    /// # Panics
+    /// As [`Isolated::run`].
+    #[track_caller]
+    pub fn run_async<F>(self, body: impl FnOnce() -> F) -> impl Future<Output = ()>
+    where
+        F: Future<Output: Termination>,
+    {
+        let child = Child::of_parent(&self.name);
+        if child.is_none() {
+            self.supervise();
+        }
+        async move {
+            if let Some(child) = child {
+                child.run_async(body()).await;
+            }
+        }
+    }
+
+    /// Runs `command`, a process that runs the body of this test and tells of it at its standard input as the
+    /// [module](self) says; its standard output and error are its own. Where `cancel` can be read from, it is given up.
+    ///
+    /// For a process that starts nothing else: it becomes a subreaper, so that nothing of the test is left behind.
+    pub fn judge_command(mut self, command: Command, cancel: Option<BorrowedFd<'_>>) -> Judgement {
+        self.alone = true;
+        let started = SystemTime::now();
+        self.judgement(parent::supervise_command(&self, command, cancel), started)
+    }
+
+    fn once(&self, started: SystemTime) -> Judgement {
+        self.judgement(parent::supervise(self), started)
+    }
+
+    fn judgement(&self, finished: Result<parent::Finished, parent::IsolationError>, started: SystemTime) -> Judgement {
+        match finished {
+            Ok(finished) => verdict::judge(self, finished, started),
+            Err(error) => Judgement::Failed(format!("{}: {error}", self.name)),
+        }
+    }
+
+    #[track_caller]
+    fn supervise(&self) {
+        let started = SystemTime::now();
+        let judgement = match calibrate::asked() {
+            Ok(None) => self.once(started),
+            Ok(Some(calibration)) => calibration.run(self),
+            Err(error) => Judgement::Failed(format!("{}: {error}", self.name)),
+        };
+        match judgement {
+            Judgement::Passed => {}
+            // The panic was reported where it happened.
+            Judgement::Panicked(message) => std::panic::resume_unwind(Box::new(message)),
+            // A panic would be taken for the one that is expected.
+            Judgement::Failed(message) if self.should_panic => eprintln!("{message}"),
+            Judgement::Failed(message) => panic!("{message}"),
+        }
+    }
+}

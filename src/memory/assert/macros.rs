@@ -1,0 +1,140 @@
+//! `assert_memory!` and `debug_assert_memory!`: thin, they only turn their tokens into calls of `MemoryGuard`.
+
+/// Asserts what a block takes of memory, in this process, and gives the block's value.
+///
+/// ```
+/// use plimsoll_memory::assert_memory;
+///
+/// let table = assert_memory!(peak_rss_growth <= "64 MiB", retained_rss <= "32 MiB", {
+///     let mut rows: Vec<u64> = (0..100_000).rev().collect();
+///     rows.sort();
+///     rows
+/// });
+/// assert_eq!(table[1], 1);
+/// ```
+///
+/// **Limits.** One or more, each a metric of [`assert::metrics`](crate::assert::metrics), `<=` (of a floor `>=`) and a
+/// limit: a text such as `"64 MiB"`, which the compiler checks where it is written out, or any expression of a text, a
+/// [`ByteSize`](crate::ByteSize) or a `u64`. `allocations` and `reallocations` take a number. Behind the block may stand
+/// a message with arguments, as in `assert!`; it is formatted only where a limit does not hold.
+///
+/// ```
+/// # use plimsoll_memory::{ByteSize, assert_memory};
+/// const ROOM: ByteSize = ByteSize::mib(64);
+/// let name = "table";
+/// assert_memory!(peak_rss_growth <= ROOM, available_floor >= 1024 * 1024, { drop(name.to_owned()) }, "loading {name}");
+/// ```
+///
+/// **The block** stands where it is written, in no closure: `?`, `return`, `break` and `.await` mean what they mean
+/// around it, and it borrows as any code; a future that awaits in it stays on its thread (it is not `Send`). A block that is left early is judged as well. A block that panics is not: its
+/// panic goes on, and the next block is measured as ever.
+///
+/// **What is measured.** Resident and anonymous memory and all that comes from the kernel is of this process and its
+/// children, every thread included: peaks are absolute, a growth and what is retained count from the block's beginning.
+/// The block's value still lives when what is retained is read. The high-water mark of the process is reset as the block
+/// begins, so that `peak_rss` and `peak_rss_growth` miss nothing; where the system does not allow that they are sampled,
+/// as the other peaks are, every 10 ms. The message of a failure says which it was.
+///
+/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly, where
+/// [`alloc::Tracking`](crate::alloc::Tracking) is the program's allocator, of this thread alone, so that other tests in the
+/// process change nothing; `all_threads,` before the limits counts every thread.
+///
+/// **Other blocks.** A block that needs more than the heap waits until no other thread of the process is in one. Within
+/// such a block of the same thread it does not wait; the outer one then calls its peak a lower bound, for the inner one
+/// has reset the mark. A thread for which a block waits must not enter a block itself: it waits for its turn until the
+/// other thread has not run for a minute, and then says in its failures that it was not alone.
+///
+/// # Panics
+/// Where a limit is broken or not measurable, with everything that is known of where the memory went.
+///
+/// Wrong names and limits are errors of the compiler:
+/// ```compile_fail
+/// plimsoll_memory::assert_memory!(peak_rs <= "1 MiB", {});
+/// ```
+/// ```compile_fail
+/// plimsoll_memory::assert_memory!(peak_rss <= "1 XiB", {});
+/// ```
+/// ```compile_fail
+/// plimsoll_memory::assert_memory!(peak_rss <= "1 MiB", peak_rss <= "2 MiB", {});
+/// ```
+/// ```compile_fail
+/// plimsoll_memory::assert_memory!(available_floor <= "1 MiB", {});
+/// ```
+/// ```compile_fail
+/// plimsoll_memory::assert_memory!(allocations <= "1 MiB", {});
+/// ```
+#[macro_export]
+macro_rules! assert_memory {
+    (all_threads, $($rest:tt)+) => { $crate::__measured_block!((true) (Process) [] [] $($rest)+) };
+    ($($rest:tt)+) => { $crate::__measured_block!((true) (Thread) [] [] $($rest)+) };
+}
+
+/// [`assert_memory!`] where debug assertions are on; else the block alone, and neither limits nor message are evaluated.
+#[macro_export]
+macro_rules! debug_assert_memory {
+    (all_threads, $($rest:tt)+) => { $crate::__measured_block!((cfg!(debug_assertions)) (Process) [] [] $($rest)+) };
+    ($($rest:tt)+) => { $crate::__measured_block!((cfg!(debug_assertions)) (Thread) [] [] $($rest)+) };
+}
+
+/// Takes the limits one by one: their names in the first brackets, themselves in the second.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __measured_block {
+    ($when:tt $scope:tt [$($name:ident)*] [$($limit:tt)*] $metric:ident <= $most:literal, $($rest:tt)+) => {
+        $crate::__measured_block!($when $scope [$($name)* $metric] [$($limit)* {
+            $crate::assert::metrics::AtMost::at_most(
+                $crate::assert::metrics::$metric,
+                const { $crate::assert::metrics::Literal($most).checked() },
+            )
+        }] $($rest)+)
+    };
+    ($when:tt $scope:tt [$($name:ident)*] [$($limit:tt)*] $metric:ident <= $most:expr, $($rest:tt)+) => {
+        $crate::__measured_block!($when $scope [$($name)* $metric] [$($limit)* {
+            $crate::assert::metrics::AtMost::at_most($crate::assert::metrics::$metric, $most)
+        }] $($rest)+)
+    };
+    ($when:tt $scope:tt [$($name:ident)*] [$($limit:tt)*] $metric:ident >= $least:literal, $($rest:tt)+) => {
+        $crate::__measured_block!($when $scope [$($name)* $metric] [$($limit)* {
+            $crate::assert::metrics::AtLeast::at_least(
+                $crate::assert::metrics::$metric,
+                const { $crate::assert::metrics::Literal($least).checked() },
+            )
+        }] $($rest)+)
+    };
+    ($when:tt $scope:tt [$($name:ident)*] [$($limit:tt)*] $metric:ident >= $least:expr, $($rest:tt)+) => {
+        $crate::__measured_block!($when $scope [$($name)* $metric] [$($limit)* {
+            $crate::assert::metrics::AtLeast::at_least($crate::assert::metrics::$metric, $least)
+        }] $($rest)+)
+    };
+    ($when:tt $scope:tt [$($name:ident)+] [$($limit:tt)+] $block:block $(,)?) => {
+        $crate::__measured_block!(@measure $when $scope [$($name)+] [$($limit)+] $block None)
+    };
+    ($when:tt $scope:tt [$($name:ident)+] [$($limit:tt)+] $block:block, $($message:tt)+) => {
+        $crate::__measured_block!(@measure $when $scope [$($name)+] [$($limit)+] $block
+            Some(::std::format!($($message)+)))
+    };
+    (@measure ($when:expr) ($scope:ident) [$($name:ident)+] [$($limit:tt)+] $block:block $message:expr) => {{
+        // A metric that is limited twice is a variant that is defined twice.
+        #[allow(non_camel_case_types, dead_code)]
+        enum LimitedOnce { $($name),+ }
+        let guard = if $when {
+            Some($crate::assert::MemoryGuard::begin_block([$($limit),+], $crate::alloc::HeapScope::$scope))
+        } else {
+            None
+        };
+        #[allow(clippy::let_unit_value, clippy::diverging_sub_expression, unused_variables)]
+        let value = $block;
+        #[allow(unreachable_code)]
+        if let Some(guard) = guard {
+            guard.judge_saying(|| $message);
+        }
+        #[allow(unreachable_code)]
+        value
+    }};
+    ($($wrong:tt)*) => {
+        ::std::compile_error!(
+            "write limits and a block: `assert_memory!(peak_rss_growth <= \"64 MiB\", { .. })`, with a message behind the \
+             block where you like"
+        )
+    };
+}

@@ -1,0 +1,103 @@
+//! What other threads of the process did while a block was measured: their memory is in the process's figures.
+
+use std::time::Duration;
+
+use crate::alloc::{HeapReadings, Scope, ThreadAllocations};
+use crate::bytes::ByteSize;
+use crate::meter::{ThreadUsage, own_threads};
+use crate::text::duration;
+
+/// So many threads are named.
+const NAMED: usize = 4;
+/// A thread that ran for less, and touched no page, is not worth a word.
+const BRIEF: Duration = Duration::from_micros(100);
+/// The thread of the meter itself.
+const METER: &str = "memory-meter";
+
+/// What is known of the other threads when a block begins.
+pub(super) enum Others {
+    /// What they allocate is counted.
+    Counted(Scope),
+    /// How much they had run.
+    Ran(Vec<ThreadUsage>),
+}
+
+impl Others {
+    pub(super) fn begin() -> Self {
+        Scope::process().map_or_else(|_| Self::Ran(own_threads()), Self::Counted)
+    }
+
+    /// What they did, in a sentence; `None` where that is nothing.
+    pub(super) fn finish(self) -> Option<String> {
+        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        match self {
+            Self::Counted(scope) => allocated(own, &scope.finish()),
+            Self::Ran(before) => ran(own, &before, &own_threads()),
+        }
+    }
+}
+
+fn allocated(own: u32, heap: &HeapReadings) -> Option<String> {
+    let threads = heap.threads.iter().filter(|thread| thread.id != Some(own) && thread.allocated > ByteSize::ZERO);
+    let one = |thread: &ThreadAllocations| {
+        let id = thread.id.map_or(String::new(), |id| format!(" ({id})"));
+        format!("{}{id} {} in {} allocations", thread.name, thread.allocated, thread.allocations)
+    };
+    let threads = list(threads.map(one))?;
+    Some(format!("other threads allocated meanwhile, which is in the figures of the process: {threads}"))
+}
+
+fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String> {
+    let mut others: Vec<(u64, String)> = after
+        .iter()
+        .filter(|thread| thread.id != own && thread.name != METER)
+        .filter_map(|thread| {
+            let earlier = before.iter().find(|earlier| earlier.id == thread.id);
+            let faults = thread.minor_faults.saturating_sub(earlier.map_or(0, |earlier| earlier.minor_faults));
+            let had_run = earlier.and_then(|earlier| earlier.processor).unwrap_or_default();
+            let ran = thread.processor.unwrap_or_default().saturating_sub(had_run);
+            (faults > 0 || ran >= BRIEF).then(|| {
+                let ran = duration(ran.as_nanos() as f64);
+                (faults, format!("{} ({}) ran {ran} with {faults} page faults", thread.name, thread.id))
+            })
+        })
+        .collect();
+    others.sort_by_key(|(faults, _)| std::cmp::Reverse(*faults));
+    let threads = list(others.into_iter().map(|(_, text)| text))?;
+    Some(format!(
+        "other threads ran meanwhile, and what they touched is in the figures of the process: {threads}; those that came \
+         and went are not seen"
+    ))
+}
+
+/// The first of them, and how many more there are; `None` where there is none.
+fn list(mut items: impl Iterator<Item = String>) -> Option<String> {
+    let named: Vec<String> = items.by_ref().take(NAMED).collect();
+    let more = items.count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| named.join(", ") + &more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(id: u32, name: &str, ms: u64, minor_faults: u64) -> ThreadUsage {
+        ThreadUsage { id, name: name.to_owned(), processor: Some(Duration::from_millis(ms)), minor_faults }
+    }
+
+    #[test]
+    fn threads_that_did_nothing_and_the_own_are_not_named() {
+        let before = [thread(1, "own", 0, 0), thread(2, "idle", 5, 5), thread(3, "busy", 5, 5)];
+        let mut after = before.clone();
+        after[0] = thread(1, "own", 9, 9000);
+        assert_eq!(ran(1, &before, &after), None);
+        after[2] = thread(3, "busy", 12, 261);
+        let mut after = after.to_vec();
+        after.push(thread(4, METER, 30, 70));
+        after.extend((10..16).map(|id| thread(id, "new", 1, 1)));
+        let said = ran(1, &before, &after).unwrap();
+        assert!(said.contains("process: busy (3) ran 7.00 ms with 256 page faults, new (10)"), "{said}");
+        assert!(said.contains(" and 3 more;") && !said.contains(METER), "{said}");
+    }
+}

@@ -1,0 +1,387 @@
+//! [`judge`]: readings held against ceilings.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::limit::{Ceiling, Ceilings};
+use crate::bytes::ByteSize;
+use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source, worst_reading};
+
+/// What became of a ceiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CeilingStatus {
+    /// No reading is past it.
+    Holds,
+    /// A reading is past it.
+    Broken,
+    /// No reading is past it, but a phase has none, so that it is not known to hold.
+    NotMeasurable,
+}
+
+/// The judgement of one ceiling over every phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CeilingVerdict {
+    /// What is limited.
+    pub metric: Metric,
+    /// The limit.
+    pub limit: ByteSize,
+    /// What became of it.
+    pub status: CeilingStatus,
+    /// The phase with the worst reading; where the ceiling is not measurable, the phase that lacks one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The worst reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
+    /// The process that took most in that phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessPeak>,
+    /// How far the worst reading is past the limit; absent where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ByteSize>,
+    /// The verdict in one line.
+    pub message: String,
+}
+
+impl CeilingVerdict {
+    /// Whether it is a worse verdict on the same ceiling than `other`: by what became of it, then by the reading.
+    pub fn is_worse_than(&self, other: &Self) -> bool {
+        let rank = |verdict: &Self| match verdict.status {
+            CeilingStatus::Holds => 0,
+            CeilingStatus::NotMeasurable => 1,
+            CeilingStatus::Broken => 2,
+        };
+        if rank(self) != rank(other) {
+            return rank(self) > rank(other);
+        }
+        let readings = self.reading.as_ref().zip(other.reading.as_ref());
+        readings.is_some_and(|(one, other)| self.metric.is_past(one.bytes, other.bytes))
+    }
+}
+
+/// Why no more is known of a phase than a bound.
+const SHORT: &str = "over before it could be read again";
+
+/// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
+/// the last phase alone.
+pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
+    ceilings.iter().map(|ceiling| judge_one(phases, ceiling)).collect()
+}
+
+fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
+    let Ceiling { metric, limit } = ceiling;
+    // What one phase leaves may be gone with the next.
+    let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
+    let worst = worst_reading(phases, metric);
+    let unread = || phases.iter().filter(|phase| !phase.readings.contains_key(&metric));
+    let without = unread().find(|phase| whole(phase, metric).is_none_or(|whole| whole.bytes > limit));
+    let verdict = |status, phase: Option<&PhaseReadings>, reading: Option<&Reading>, message| CeilingVerdict {
+        metric,
+        limit,
+        status,
+        phase: phase.map(|phase| phase.phase.clone()),
+        reading: reading.cloned(),
+        process: reading.and(phase).and_then(|phase| largest(phase, metric)).cloned(),
+        by: reading
+            .filter(|reading| metric.is_past(reading.bytes, limit))
+            .map(|reading| distance(reading.bytes, limit)),
+        message,
+    };
+    match (worst, without) {
+        (Some((phase, reading)), _) if metric.is_past(reading.bytes, limit) => {
+            let message = broken(ceiling, phase, reading);
+            verdict(CeilingStatus::Broken, Some(phase), Some(reading), message)
+        }
+        (_, Some(phase)) => {
+            let reason = phase.unavailable.get(&metric).map_or("it was not read", String::as_str);
+            let message = format!("{ceiling} is not measurable: in phase `{}` {reason}", phase.phase);
+            verdict(CeilingStatus::NotMeasurable, Some(phase), None, message)
+        }
+        (Some((phase, reading)), None) => {
+            if let Some((phase, most)) = phases.iter().find_map(|phase| Some((phase, unsure(phase, ceiling)?))) {
+                let message = between(ceiling, phase, most);
+                return verdict(CeilingStatus::NotMeasurable, Some(phase), None, message);
+            }
+            let message = match most(phase, metric) {
+                Some(most) => format!("{ceiling} holds: at most {most} in phase `{}`, which was {SHORT}", phase.phase),
+                None => format!("{ceiling} holds: {} in phase `{}`, {}", reading.bytes, phase.phase, trust(reading)),
+            };
+            verdict(CeilingStatus::Holds, Some(phase), Some(reading), message)
+        }
+        (None, None) => match unread().find_map(|phase| Some((phase, whole(phase, metric)?))) {
+            Some((phase, whole)) => {
+                let of_all = format!("at most {}, the peak of all resident memory", whole.bytes);
+                let message = format!("{ceiling} holds: {of_all} in phase `{}`, {}", phase.phase, trust(whole));
+                verdict(CeilingStatus::Holds, Some(phase), None, message)
+            }
+            None => {
+                let message = format!("{ceiling} is not measurable: no phase was metered");
+                verdict(CeilingStatus::NotMeasurable, None, None, message)
+            }
+        },
+    }
+}
+
+/// What a metric may have been, where that is past the ceiling and its reading, which is less than exact, is not.
+fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
+    most(phase, ceiling.metric).filter(|most| *most > ceiling.limit)
+}
+
+/// What a metric of all resident memory was no more than, where its reading is less than exact and that is known.
+fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
+    // What grew is no more than what there was.
+    phase.peak_rss_at_most.filter(|_| matches!(metric, Metric::PeakRss | Metric::PeakRssGrowth))
+}
+
+/// What a metric cannot be more than: a part of the resident memory, which was never sampled, as its process was gone
+/// before, is no more than the whole, whose mark the kernel keeps to the end.
+fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
+    let is_part = matches!(
+        metric,
+        Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::PeakFile | Metric::PeakShmem | Metric::PeakPss
+    );
+    let whole = phase.readings.get(&Metric::PeakRss).filter(|whole| whole.source == Source::Exact);
+    // What was sampled and refused has a reason of its own.
+    whole.filter(|_| is_part && phase.timeline.is_empty())
+}
+
+/// Names the phase and what the metric was at least and at most there.
+fn between(ceiling: Ceiling, phase: &PhaseReadings, most: ByteSize) -> String {
+    let least = phase.readings.get(&ceiling.metric).map_or(ByteSize::ZERO, |reading| reading.bytes);
+    format!(
+        "{ceiling} is not measurable: in phase `{}` it was {least} at least and {most} at most, and {SHORT}",
+        phase.phase
+    )
+}
+
+/// Names the phase, the reading and by how much it is past the limit, and the process that took most.
+fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String {
+    let past = ceiling.metric.past();
+    let by = distance(reading.bytes, ceiling.limit);
+    let mut message = format!(
+        "{ceiling} is broken in phase `{}`: {}, {by} {past} the limit; {}",
+        phase.phase,
+        reading.bytes,
+        trust(reading)
+    );
+    if let Some(process) = largest(phase, ceiling.metric) {
+        let (kind, peak) = match &process.peak_anon {
+            Some(anon) if is_anonymous(ceiling.metric) => ("anonymous", anon),
+            _ => ("resident", &process.peak_rss),
+        };
+        message += &format!("; most is {} ({}) with {} {kind}", process.name, process.pid, peak.bytes);
+    }
+    message
+}
+
+/// Where a reading comes from, and so what it may have missed.
+pub fn trust(reading: &Reading) -> String {
+    match reading.source {
+        Source::Exact => format!("exact ({})", reading.counter),
+        Source::Sampled { interval_ns } => {
+            format!("sampled every {} ({})", milliseconds(Duration::from_nanos(interval_ns)), reading.counter)
+        }
+        Source::LowerBound => format!("at least, for more may have been missed ({})", reading.counter),
+    }
+}
+
+fn milliseconds(interval: Duration) -> String {
+    let milliseconds = interval.as_secs_f64() * 1e3;
+    if milliseconds.fract() < 0.05 || milliseconds >= 100.0 {
+        format!("{milliseconds:.0} ms")
+    } else {
+        format!("{milliseconds:.1} ms")
+    }
+}
+
+fn distance(a: ByteSize, b: ByteSize) -> ByteSize {
+    ByteSize::new(a.bytes().abs_diff(b.bytes()))
+}
+
+fn largest(phase: &PhaseReadings, metric: Metric) -> Option<&ProcessPeak> {
+    // The process that is largest in RAM need not be the one that holds these.
+    if matches!(metric, Metric::GpuPeak | Metric::PeakHeap | Metric::RetainedHeap) {
+        return None;
+    }
+    phase.processes.iter().max_by_key(|process| match &process.peak_anon {
+        anon if is_anonymous(metric) => anon.as_ref().map(|anon| anon.bytes),
+        _ => Some(process.peak_rss.bytes),
+    })
+}
+
+fn is_anonymous(metric: Metric) -> bool {
+    matches!(metric, Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::RetainedAnon)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const SAMPLED: Source = Source::Sampled { interval_ns: 10_000_000 };
+
+    fn reading(mib: u64, source: Source, counter: &str) -> Reading {
+        Reading { bytes: ByteSize::mib(mib), source, counter: counter.to_owned() }
+    }
+
+    fn process(pid: u32, name: &str, rss: u64, anon: u64) -> ProcessPeak {
+        ProcessPeak {
+            pid,
+            name: name.to_owned(),
+            peak_rss: reading(rss, Source::Exact, "VmHWM"),
+            peak_anon: Some(reading(anon, SAMPLED, "RssAnon")),
+        }
+    }
+
+    fn phase(name: &str, readings: &[(Metric, u64, Source)]) -> PhaseReadings {
+        PhaseReadings {
+            phase: name.to_owned(),
+            wall_ns: 1,
+            readings: readings.iter().map(|&(metric, mib, source)| (metric, reading(mib, source, "figure"))).collect(),
+            unavailable: BTreeMap::from([(Metric::PeakPss, "/proc/7/smaps_rollup: Permission denied".to_owned())]),
+            processes: vec![process(7, "worker 1", 300, 20), process(5, "supervisor", 40, 30)],
+            ..PhaseReadings::default()
+        }
+    }
+
+    fn one(phases: &[PhaseReadings], ceiling: &str) -> CeilingVerdict {
+        judge(phases, &ceiling.parse().unwrap()).remove(0)
+    }
+
+    #[test]
+    fn a_broken_ceiling_says_which_phase_which_process_and_by_how_much() {
+        let phases = [
+            phase("validate", &[(Metric::PeakRss, 330, SAMPLED), (Metric::PeakAnon, 50, SAMPLED)]),
+            phase("profile", &[(Metric::PeakRss, 290, SAMPLED), (Metric::PeakAnon, 40, SAMPLED)]),
+        ];
+        let rss = one(&phases, "peak_rss = 256 MiB");
+        assert_eq!((rss.status, rss.by), (CeilingStatus::Broken, Some(ByteSize::mib(74))));
+        assert_eq!(
+            rss.message,
+            "peak_rss <= 256.00 MiB is broken in phase `validate`: 330.00 MiB, 74.00 MiB above the limit; \
+             sampled every 10 ms (figure); most is worker 1 (7) with 300.00 MiB resident"
+        );
+        let anon = one(&phases, "peak_anon = 16 MiB");
+        assert_eq!(anon.process.unwrap().name, "supervisor");
+        assert!(anon.message.ends_with("most is supervisor (5) with 30.00 MiB anonymous"), "{}", anon.message);
+    }
+
+    #[test]
+    fn a_ceiling_that_is_met_holds_and_says_how_that_is_known() {
+        let phases =
+            [phase("a", &[(Metric::PeakRss, 255, Source::Exact)]), phase("b", &[(Metric::PeakRss, 256, SAMPLED)])];
+        let verdict = one(&phases, "peak_rss = 256 MiB");
+        assert_eq!((verdict.status, verdict.by, verdict.phase.as_deref()), (CeilingStatus::Holds, None, Some("b")));
+        assert_eq!(
+            verdict.message,
+            "peak_rss <= 256.00 MiB holds: 256.00 MiB in phase `b`, sampled every 10 ms (figure)"
+        );
+        let exact = one(&phases[..1], "peak_rss = 256 MiB");
+        assert!(exact.message.ends_with("255.00 MiB in phase `a`, exact (figure)"), "{}", exact.message);
+    }
+
+    #[test]
+    fn a_floor_is_judged_the_other_way_round() {
+        let phases = [
+            phase("a", &[(Metric::AvailableFloor, 900, SAMPLED)]),
+            phase("b", &[(Metric::AvailableFloor, 500, SAMPLED)]),
+        ];
+        assert_eq!(one(&phases, "available_floor = 500 MiB").status, CeilingStatus::Holds);
+        let broken = one(&phases, "available_floor = 512 MiB");
+        assert_eq!((broken.status, broken.by), (CeilingStatus::Broken, Some(ByteSize::mib(12))));
+        assert!(broken.message.contains("in phase `b`: 500.00 MiB, 12.00 MiB below the limit"), "{}", broken.message);
+    }
+
+    #[test]
+    fn no_process_is_blamed_for_what_its_resident_set_does_not_tell() {
+        let phases = [phase("a", &[(Metric::GpuPeak, 9, SAMPLED), (Metric::PeakAnonGrowth, 9, SAMPLED)])];
+        let gpu = one(&phases, "gpu_peak = 4 MiB");
+        assert!(gpu.process.is_none() && !gpu.message.contains("most is"), "{}", gpu.message);
+        let anon = one(&phases, "peak_anon_growth = 4 MiB");
+        assert!(anon.message.ends_with("; most is supervisor (5) with 30.00 MiB anonymous"), "{}", anon.message);
+    }
+
+    #[test]
+    fn what_is_retained_is_judged_in_the_last_phase() {
+        let leaves = |name, mib| phase(name, &[(Metric::RetainedRss, mib, Source::Exact)]);
+        let verdict = one(&[leaves("a", 90), leaves("b", 2)], "retained_rss = 4 MiB");
+        assert_eq!((verdict.status, verdict.phase.as_deref()), (CeilingStatus::Holds, Some("b")));
+        assert_eq!(one(&[leaves("a", 0), leaves("b", 9)], "retained_rss = 4 MiB").status, CeilingStatus::Broken);
+        assert_eq!(
+            one(&[leaves("a", 0), phase("b", &[])], "retained_rss = 4 MiB").status,
+            CeilingStatus::NotMeasurable
+        );
+        assert_eq!(one(&[], "retained_rss = 4 MiB").status, CeilingStatus::NotMeasurable);
+    }
+
+    #[test]
+    fn a_part_of_what_is_known_to_be_small_enough_holds() {
+        let mut phases = [phase("run", &[(Metric::PeakRss, 12, Source::Exact)])];
+        phases[0].timeline.clear();
+        let holds = one(&phases, "peak_anon = 16 MiB");
+        assert_eq!((holds.status, &holds.reading), (CeilingStatus::Holds, &None));
+        assert_eq!(
+            holds.message,
+            "peak_anon <= 16.00 MiB holds: at most 12.00 MiB, the peak of all resident memory in phase `run`, exact \
+             (figure)"
+        );
+        assert_eq!(one(&phases, "peak_anon = 8 MiB").status, CeilingStatus::NotMeasurable);
+        assert_eq!(one(&phases, "peak_swap = 16 MiB").status, CeilingStatus::NotMeasurable);
+        phases[0].readings.get_mut(&Metric::PeakRss).unwrap().source = SAMPLED;
+        assert_eq!(one(&phases, "peak_anon = 16 MiB").status, CeilingStatus::NotMeasurable);
+    }
+
+    #[test]
+    fn what_may_be_past_its_ceiling_does_not_hold() {
+        let short = |rss| {
+            let mut phase = phase("run", &[(Metric::PeakRss, rss, Source::LowerBound)]);
+            phase.peak_rss_at_most = Some(ByteSize::mib(3));
+            phase.processes.clear();
+            phase
+        };
+        let unsure = one(&[short(1)], "peak_rss = 2 MiB");
+        assert_eq!((unsure.status, &unsure.reading), (CeilingStatus::NotMeasurable, &None));
+        assert_eq!(
+            unsure.message,
+            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most, and over \
+             before it could be read again"
+        );
+        let holds = one(&[short(1)], "peak_rss = 3 MiB");
+        assert_eq!(holds.status, CeilingStatus::Holds);
+        assert_eq!(
+            holds.message,
+            "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`, which was over before it could be read again"
+        );
+        // What was read is enough to break it.
+        assert_eq!(one(&[short(1)], "peak_rss = 1023 KiB").status, CeilingStatus::Broken);
+        // Of several phases the one that may be past it counts, though another was larger.
+        let read = phase("load", &[(Metric::PeakRss, 2, Source::Exact)]);
+        assert_eq!(one(&[read, short(1)], "peak_rss = 2 MiB").status, CeilingStatus::NotMeasurable);
+    }
+
+    #[test]
+    fn what_was_not_read_never_holds() {
+        let some = [phase("a", &[(Metric::PeakPss, 5, SAMPLED)]), phase("b", &[])];
+        let verdict = one(&some, "peak_pss = 8 MiB");
+        assert_eq!((verdict.status, verdict.reading), (CeilingStatus::NotMeasurable, None));
+        assert_eq!(
+            verdict.message,
+            "peak_pss <= 8.00 MiB is not measurable: in phase `b` /proc/7/smaps_rollup: Permission denied"
+        );
+        assert_eq!(one(&some, "peak_pss = 4 MiB").status, CeilingStatus::Broken, "what was read is enough to break it");
+        let none = one(&[], "peak_rss = 8 MiB");
+        assert_eq!(none.status, CeilingStatus::NotMeasurable);
+        assert!(none.message.ends_with("no phase was metered"), "{}", none.message);
+    }
+
+    #[test]
+    fn intervals_are_told_as_they_are() {
+        let say = |us| milliseconds(Duration::from_micros(us));
+        assert_eq!([say(10_000), say(500), say(12_349), say(123_456)], ["10 ms", "0.5 ms", "12.3 ms", "123 ms"]);
+    }
+}

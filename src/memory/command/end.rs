@@ -1,0 +1,236 @@
+//! [`ProcessEnd`]: how a process ended, and who or what ended it.
+
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::enforcement::{Enforcement, Guard};
+use super::signal::Signal;
+use super::slurm::SlurmStep;
+use crate::bytes::ByteSize;
+use crate::ceiling::Ceiling;
+use crate::meter::{Breach, Metric};
+use crate::nanoseconds;
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProcessEnd {
+    /// The code that it exited with; absent where a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
+    /// Who or what ended it.
+    pub cause: EndCause,
+}
+
+/// Who or what ended a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EndCause {
+    /// It exited by itself.
+    Exited,
+    /// A signal, of which nothing else is known: its own fault, or another program sent it.
+    Signal,
+    /// It was killed here, for it ran longer than it may.
+    Timeout {
+        /// Nanoseconds that it may take.
+        limit_ns: u64,
+    },
+    /// It was killed at its ceiling, which was enforced: here, or by the limit of a control group that was made for it.
+    CeilingEnforced {
+        /// What was limited.
+        metric: Metric,
+        /// The ceiling.
+        limit: ByteSize,
+        /// What enforced it.
+        by: Enforcement,
+        /// What was seen.
+        evidence: Vec<String>,
+    },
+    /// The kernel killed it at the memory limit of the Slurm job or step that it was in.
+    SlurmOomKill {
+        /// The job and, where it is known, the step.
+        step: SlurmStep,
+        /// What shows that.
+        evidence: Vec<String>,
+    },
+    /// It failed after it had said that the memory of a device (a GPU) was exhausted.
+    DeviceOutOfMemory {
+        /// What it said.
+        evidence: Vec<String>,
+    },
+    /// The kernel killed it at the memory limit of a control group that it was in and that was not made for it.
+    CgroupOomKill {
+        /// What shows that.
+        evidence: Vec<String>,
+    },
+    /// The kernel killed it, for the system had no memory left.
+    KernelOomKill {
+        /// What shows that.
+        evidence: Vec<String>,
+    },
+    /// It was killed here because the run was given up.
+    Cancelled,
+}
+
+/// Why a process was killed here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Killed {
+    Timeout(Duration),
+    /// A sample was past a ceiling.
+    Ceiling(Box<Breach>),
+    /// The kernel has killed a process at the limit of the group that was made for the run, and the others were killed
+    /// here.
+    GroupLimit,
+    Cancelled,
+}
+
+/// What the kernel's counters say of out-of-memory kills while a process lived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OomEvidence {
+    /// Of the control group that was made for it.
+    pub(super) own_group: Vec<String>,
+    /// Whether one around that has a limit.
+    pub(super) limited: bool,
+    /// Of the control group that it was in anyway.
+    pub(super) group_around: Vec<String>,
+    /// Of the whole system.
+    pub(super) system: Vec<String>,
+    /// The Slurm step that the control group is of.
+    pub(super) step: Option<SlurmStep>,
+}
+
+/// The code by which a shell, and what is written in one, tells that a process of it was killed by SIGKILL.
+const KILLED_BELOW: i32 = 128 + libc::SIGKILL;
+
+impl OomEvidence {
+    /// The cause of an end that was not brought about here.
+    fn cause(self, status: ExitStatus) -> EndCause {
+        let Self { own_group, limited, group_around, system, step } = self;
+        let of_group = |evidence| match step {
+            Some(step) => EndCause::SlurmOomKill { step, evidence },
+            None => EndCause::CgroupOomKill { evidence },
+        };
+        // In a group of its own every kill is of its processes; in others its own word is needed beside the count.
+        let killed = status.signal() == Some(libc::SIGKILL) || status.code() == Some(KILLED_BELOW);
+        match (own_group.is_empty(), killed) {
+            // A group that was made without a limit counts kills at the limits of those around it, and of the system.
+            (false, _) if limited => of_group(own_group),
+            (_, true) if !group_around.is_empty() => of_group(group_around),
+            (false, _) => EndCause::KernelOomKill { evidence: [own_group, system].concat() },
+            (_, true) if !system.is_empty() => EndCause::KernelOomKill { evidence: system },
+            _ if status.signal().is_some() => EndCause::Signal,
+            _ => EndCause::Exited,
+        }
+    }
+}
+
+impl ProcessEnd {
+    /// The end of a process with this status, which was `killed` here for a reason or not.
+    pub(super) fn of(status: ExitStatus, killed: Option<&Killed>, oom: OomEvidence, guard: Option<&Guard>) -> Self {
+        let signal = status.signal().map(Signal::new);
+        let was_killed = status.signal() == Some(libc::SIGKILL);
+        let group = guard.and_then(|guard| Some((guard, guard.group.as_ref()?.1)));
+        let cause = match (killed, guard, group) {
+            // The kernel may have taken another process than the root, which then exited by itself.
+            (None | Some(Killed::GroupLimit), _, Some((guard, Ceiling { metric, limit })))
+                if !oom.own_group.is_empty() =>
+            {
+                EndCause::CeilingEnforced { metric, limit, by: guard.enforcement.clone(), evidence: oom.own_group }
+            }
+            _ if status.success() || (killed.is_some() && signal.is_none()) => EndCause::Exited,
+            (Some(Killed::Timeout(limit)), ..) if was_killed => EndCause::Timeout { limit_ns: nanoseconds(*limit) },
+            (Some(Killed::Ceiling(breach)), Some(guard), _) if was_killed => EndCause::CeilingEnforced {
+                metric: breach.metric,
+                limit: breach.limit,
+                by: guard.enforcement.watchdog(),
+                evidence: vec![breach.to_string()],
+            },
+            (Some(Killed::Cancelled), ..) if was_killed => EndCause::Cancelled,
+            _ => oom.cause(status),
+        };
+        Self { exit_code: status.code(), signal, cause }
+    }
+
+    /// Whether it exited with code 0.
+    pub fn success(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+
+    /// The code by which a shell tells such an end: its own, or 128 and the signal.
+    pub fn shell_exit_code(&self) -> u8 {
+        let code = match (&self.signal, self.exit_code) {
+            (Some(signal), _) => 128 + signal.number,
+            (None, code) => code.unwrap_or(1),
+        };
+        // Linux hands over the lowest eight bits of a code; 128 and a signal always fit.
+        (code & 0xff) as u8
+    }
+}
+
+impl fmt::Display for ProcessEnd {
+    /// The end in one sentence without a subject: `exited with code 3`, `was killed by SIGSEGV (signal 11)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            EndCause::Exited => write!(f, "exited with code {}", self.exit_code.unwrap_or_default()),
+            EndCause::Signal => match &self.signal {
+                Some(signal) if signal.number == libc::SIGKILL => {
+                    write!(f, "was killed by {signal}: by another program, no out-of-memory kill was counted meanwhile")
+                }
+                Some(signal) => write!(f, "was killed by {signal}"),
+                None => f.write_str("was killed by a signal"),
+            },
+            EndCause::Timeout { limit_ns } => {
+                let limit = Duration::from_nanos(*limit_ns);
+                write!(f, "ran longer than its timeout of {} and was killed", humantime::format_duration(limit))
+            }
+            EndCause::CeilingEnforced { metric, limit, by, evidence } => {
+                let ceiling = Ceiling { metric: *metric, limit: *limit };
+                write!(f, "was killed at its ceiling {ceiling} by {by}{}", Evidence(evidence))
+            }
+            EndCause::CgroupOomKill { evidence } => {
+                self.killed_by_kernel(f)?;
+                write!(f, " at the memory limit of its control group{}", Evidence(evidence))
+            }
+            EndCause::SlurmOomKill { step, evidence } => {
+                self.killed_by_kernel(f)?;
+                write!(f, " at the memory limit of {step}{}", Evidence(evidence))
+            }
+            EndCause::KernelOomKill { evidence } => {
+                self.killed_by_kernel(f)?;
+                write!(f, "'s out-of-memory killer{}", Evidence(evidence))
+            }
+            EndCause::DeviceOutOfMemory { evidence } => {
+                let code = self.exit_code.unwrap_or_default();
+                write!(f, "exited with code {code}, for the memory of a device was exhausted{}", Evidence(evidence))
+            }
+            EndCause::Cancelled => f.write_str("was killed, for the run was given up"),
+        }
+    }
+}
+
+impl ProcessEnd {
+    /// A kill may have been of another process than the one that was started, which then exited by itself.
+    fn killed_by_kernel(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.exit_code {
+            Some(code) => write!(f, "exited with code {code} after a process of it was killed by the kernel"),
+            None => f.write_str("was killed by the kernel"),
+        }
+    }
+}
+
+struct Evidence<'a>(&'a [String]);
+
+impl fmt::Display for Evidence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0.join("; ")) }
+    }
+}

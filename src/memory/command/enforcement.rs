@@ -1,0 +1,140 @@
+//! [`Enforcement`]: what stops a process tree at its ceiling.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::{ByteSize, MIB};
+use crate::ceiling::{Ceiling, Ceilings};
+use crate::meter::{Cgroup, CgroupVersion, MeterError, Metric};
+use crate::nanoseconds;
+
+/// What stops a process tree at its ceiling.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Enforcement {
+    /// The memory limit of a control group that was made for the run, beside the watchdog: the kernel stops what is too
+    /// fast for samples.
+    Cgroup {
+        /// Which interface.
+        version: CgroupVersion,
+        /// The limit of the group: above the ceiling by what a group counts beside resident memory.
+        limit: ByteSize,
+        /// Nanoseconds between two samples of the watchdog.
+        interval_ns: u64,
+    },
+    /// The meter's samples alone: the whole tree is killed once one of them is past a ceiling. What grows faster than
+    /// they come gets further.
+    Watchdog {
+        /// Nanoseconds between two samples.
+        interval_ns: u64,
+        /// Why there is no control group.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        no_cgroup: Option<String>,
+    },
+}
+
+impl Enforcement {
+    /// This, as far as it is the watchdog.
+    pub(super) fn watchdog(&self) -> Self {
+        match self {
+            Self::Cgroup { interval_ns, .. } => Self::Watchdog { interval_ns: *interval_ns, no_cgroup: None },
+            watchdog @ Self::Watchdog { .. } => watchdog.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Enforcement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cgroup { version, limit, .. } => {
+                let version = match version {
+                    CgroupVersion::V1 => "1",
+                    CgroupVersion::V2 => "2",
+                };
+                write!(f, "the limit of {limit} of a control group (version {version}) made for it")
+            }
+            Self::Watchdog { interval_ns, .. } => {
+                let interval = Duration::from_nanos(*interval_ns);
+                write!(f, "the watchdog, which looks every {}", humantime::format_duration(interval))
+            }
+        }
+    }
+}
+
+/// What stops one run at its ceilings.
+#[derive(Debug)]
+pub(super) struct Guard {
+    pub(super) enforcement: Enforcement,
+    /// The group, and the ceiling that its limit stands for.
+    pub(super) group: Option<(Cgroup, Ceiling)>,
+}
+
+impl Guard {
+    /// A control group where a ceiling can be enforced by one and the system allows it, the watchdog alone where not.
+    pub(super) fn new(ceilings: &Ceilings, interval: Duration) -> Self {
+        let interval_ns = nanoseconds(interval);
+        let Some((ceiling, limit)) = group_limit(ceilings) else {
+            let no_cgroup = Some("no ceiling on peak_rss, which its limit could stand for".to_owned());
+            return Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None };
+        };
+        match make_limited_group(limit) {
+            Ok(group) => {
+                let enforcement = Enforcement::Cgroup { version: group.version(), limit, interval_ns };
+                Self { enforcement, group: Some((group, ceiling)) }
+            }
+            Err(error) => {
+                let no_cgroup = Some(error.to_string());
+                Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None }
+            }
+        }
+    }
+
+    pub(super) fn cgroup(&self) -> Option<&Cgroup> {
+        self.group.as_ref().map(|(group, _)| group)
+    }
+}
+
+/// A group for one run, without limits.
+pub(super) fn make_group() -> Result<Cgroup, MeterError> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    Cgroup::create(&format!("run-{}", MADE.fetch_add(1, Ordering::Relaxed)))
+}
+
+fn make_limited_group(limit: ByteSize) -> Result<Cgroup, MeterError> {
+    let group = make_group()?;
+    group.limit_memory(limit)?;
+    // What may be swapped is not resident, but a limit that only moves memory to a disk stops nobody. A kernel that does
+    // not account swap has none to limit, and version 1 kills one process, after which the others are killed here.
+    let _ = group.limit_swap(ByteSize::ZERO);
+    let _ = group.kill_whole_group();
+    Ok(group)
+}
+
+/// The ceiling that the memory limit of a control group can stand for, and that limit.
+///
+/// A group counts page tables, stacks of the kernel and files in memory beside what is resident, so that its limit lies
+/// above the ceiling, by a sixteenth and at least 16 MiB: it does not stop what is within the ceiling, and stops what is
+/// far past it, however fast that comes. Page cache is taken back before anything is killed.
+fn group_limit(ceilings: &Ceilings) -> Option<(Ceiling, ByteSize)> {
+    let limit = ceilings.get(Metric::PeakRss)?;
+    let room = ByteSize::new((limit.bytes() / 16).max(16 * MIB));
+    Some((Ceiling { metric: Metric::PeakRss, limit }, limit + room))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_group_leaves_room_for_what_is_not_resident() {
+        let limit = |ceilings: &str| group_limit(&ceilings.parse().unwrap()).map(|(_, limit)| limit);
+        assert_eq!(limit("peak_rss = 64 MiB"), Some(ByteSize::mib(80)));
+        assert_eq!(limit("peak_anon = 1 MiB, peak_rss = 16 GiB"), Some(ByteSize::gib(17)));
+        // Files in memory, which a group counts, are within a ceiling on anonymous memory.
+        assert_eq!(limit("peak_anon = 64 MiB"), None);
+    }
+}

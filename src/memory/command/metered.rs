@@ -1,0 +1,234 @@
+//! [`Metered`]: a command that is to run under the meter.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags};
+
+use super::enforcement::{Guard, make_group};
+use super::error::CommandError;
+use super::gate::{self, Birth};
+use super::oom::OomWatch;
+use super::running::{Inherited, Running};
+use crate::ceiling::Ceilings;
+use crate::meter::{Meter, MeterOptions, ProcessMemory, SwapScope};
+
+/// A command whose process tree is to run under the meter.
+///
+/// Standard input, output and error, the environment and the working directory are those of the [`Command`].
+///
+/// ```
+/// use std::process::Command;
+/// use plimsoll_memory::command::Metered;
+///
+/// let mut command = Command::new("sh");
+/// command.args(["-c", "exit 3"]);
+/// let ended = Metered::new(command).ceilings("peak_rss = 1 GiB".parse()?).spawn()?.wait()?;
+/// assert_eq!(ended.end.exit_code, Some(3));
+/// assert!(ended.verdicts[0].by.is_none(), "{}", ended.verdicts[0].message);
+/// # Ok::<(), plimsoll_memory::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Metered {
+    command: Command,
+    name: Option<String>,
+    phase: Option<String>,
+    ceilings: Ceilings,
+    enforce: bool,
+    timeout: Option<Duration>,
+    options: MeterOptions,
+    own_cgroup: bool,
+    dies_with_thread: bool,
+}
+
+impl Metered {
+    /// `command` in one phase `run`, sampled every 10 ms, without a ceiling or a timeout.
+    pub fn new(command: Command) -> Self {
+        let options = MeterOptions { before_exec: true, pss: false, ..MeterOptions::default() };
+        Self {
+            command,
+            name: None,
+            phase: Some("run".to_owned()),
+            ceilings: Ceilings::default(),
+            enforce: false,
+            timeout: None,
+            options,
+            own_cgroup: false,
+            dies_with_thread: false,
+        }
+    }
+
+    /// Judges the readings by these ceilings.
+    pub fn ceilings(mut self, ceilings: Ceilings) -> Self {
+        self.ceilings = ceilings;
+        self
+    }
+
+    /// Whether the tree is stopped at its ceilings while it runs, and not only judged afterwards.
+    pub fn enforce(mut self, enforce: bool) -> Self {
+        self.enforce = enforce;
+        self
+    }
+
+    /// Kills the whole tree once it has run for so long.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The time between two samples.
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.options.interval = interval;
+        self
+    }
+
+    /// Whether the proportional set is read, which takes some 9 ms a GiB at most every 100 ms.
+    pub fn pss(mut self, pss: bool) -> Self {
+        self.options.pss = pss;
+        self
+    }
+
+    /// Whether what each mapping holds is read, so that the readings tell what grew.
+    pub fn mappings(mut self, mappings: bool) -> Self {
+        self.options.mappings = mappings;
+        self
+    }
+
+    /// Whether memory on GPUs is read.
+    pub fn gpu(mut self, gpu: bool) -> Self {
+        self.options.gpu = gpu;
+        self
+    }
+
+    /// Whether a control group is made for the run, so that `peak_cgroup` is of its processes alone: page cache, page
+    /// tables and the kernel's memory for them included. Where none can be made, `peak_cgroup` is absent with the reason.
+    pub fn own_cgroup(mut self, own: bool) -> Self {
+        self.own_cgroup = own;
+        self
+    }
+
+    /// One part in so many of a processor's time may go into samples: the larger the tree, the seldomer they are.
+    pub fn cost(mut self, parts: u32) -> Self {
+        self.options.parts = Some(parts);
+        self
+    }
+
+    /// Whose swap counts as `swap_growth`.
+    pub fn swap(mut self, scope: SwapScope) -> Self {
+        self.options.swap = scope;
+        self
+    }
+
+    /// The name of the process that is started, in readings and messages, in place of its command's.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The phase that begins with the program's first instruction, in place of `run`; with `None` no phase begins before
+    /// [`Running::phase`], and what is before it counts for nothing.
+    pub fn first_phase(mut self, phase: Option<&str>) -> Self {
+        self.phase = phase.map(str::to_owned);
+        self
+    }
+
+    /// Whether the high-water mark of the process that is started is reset when a phase begins, so that its peak is exact
+    /// in each. For programs that do not read their own mark.
+    pub fn resets_mark(mut self, resets: bool) -> Self {
+        self.options.resets_root = resets;
+        self
+    }
+
+    /// Whether this process may become a subreaper (prctl(2)) for good, so that daemons and orphans of the tree stay in
+    /// it and are ended with it. Only for a process that starts nothing else: every child of it counts as the tree's, and
+    /// is killed and reaped when the run is over.
+    pub fn subreaper(mut self, subreaper: bool) -> Self {
+        self.options.adopts = subreaper;
+        self
+    }
+
+    /// Whether the process that is started is killed when the thread that called [`Metered::spawn`] ends, by whatever
+    /// means.
+    pub fn dies_with_thread(mut self, dies: bool) -> Self {
+        self.dies_with_thread = dies;
+        self
+    }
+
+    /// Starts the command. The meter is in place before the program's first instruction.
+    ///
+    /// # Errors
+    /// [`CommandError::Start`] where the program cannot be executed, the others where it cannot be metered; nothing of
+    /// it has run then.
+    pub fn spawn(self) -> Result<Running, CommandError> {
+        let Self { command, name, phase, ceilings, enforce, timeout, mut options, own_cgroup, dies_with_thread } = self;
+        let program = command.get_program().to_string_lossy().into_owned();
+        let system = |what, source: rustix::io::Errno| CommandError::System {
+            program: program.clone(),
+            what,
+            source: source.into(),
+        };
+        if options.adopts {
+            rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+                .map_err(|source| system("subreaper", source))?;
+        }
+        if enforce {
+            options.watches = ceilings.watches();
+        }
+        let guard = enforce.then(|| Guard::new(&ceilings, options.interval));
+        let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
+        if own_cgroup && group.is_none() {
+            match make_group() {
+                Ok(made) => group = Some(made),
+                Err(error) => options.no_cgroup = Some(format!("no control group can be made for it: {error}")),
+            }
+        }
+        options.cgroup.clone_from(&group);
+        let group = group.as_ref();
+        let prepare = |pid| {
+            // What it would seem to have had even if its program took nothing.
+            let at_gate = ProcessMemory::read(pid)?.peak_rss;
+            let oom = OomWatch::begin(pid, group);
+            if let Some(group) = group {
+                group.add(pid)?;
+            }
+            let meter = Meter::start_with(MeterOptions { root: pid, ..options })?;
+            if let Some(name) = &name {
+                meter.name_process(pid, name);
+            }
+            if let Some(phase) = &phase {
+                meter.phase(phase);
+            }
+            Ok((meter, at_gate, oom))
+        };
+        let began = Instant::now();
+        let subreaper = options.adopts;
+        let (mut child, (meter, at_gate, oom), at_exec) =
+            gate::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
+        let pidfd = match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(source) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(system("process descriptor", source));
+            }
+        };
+        let deadline = timeout.map(|timeout| (timeout, began + timeout));
+        Ok(Running {
+            program,
+            child,
+            pidfd,
+            meter,
+            inherited: Inherited { at_gate, at_exec },
+            began,
+            deadline,
+            ceilings,
+            guard,
+            oom,
+            subreaper,
+            from_start: phase.is_some(),
+            killed: None,
+            phases: None,
+            reaped: false,
+        })
+    }
+}

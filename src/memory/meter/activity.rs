@@ -1,0 +1,276 @@
+//! [`Activity`]: what memory cost during a phase, from counters that only rise, read when it begins and when it ends.
+
+use crate::nanoseconds;
+use std::collections::BTreeMap;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::oom::OomKills;
+use super::pressure::MemoryPressure;
+use super::process::{ProcessId, Stat};
+use super::tree::Tree;
+
+/// What a count is of that cannot be told process by process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ActivityScope {
+    /// The whole system, every other program included.
+    #[default]
+    System,
+    /// The control group that was metered.
+    Cgroup,
+}
+
+/// Where processor time is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CpuSource {
+    /// `/proc/PID/stat` of every process, in ticks of 10 ms.
+    #[default]
+    Tick,
+    /// What the kernel told when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the microsecond, from
+    /// the fork of the root to the end of its last process.
+    Reaped,
+}
+
+impl CpuSource {
+    fn is_tick(&self) -> bool {
+        *self == Self::Tick
+    }
+}
+
+/// Processor time of processes that were reaped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+}
+
+impl Add for CpuTime {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { user: self.user.saturating_add(other.user), system: self.system.saturating_add(other.system) }
+    }
+}
+
+/// What memory cost during a phase. A count that the kernel does not keep is absent.
+///
+/// Faults and processor time are of the tree: of its processes, and of those that they have reaped. Absent where the
+/// root ended unobserved; too small by what a process did that was reaped outside the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Activity {
+    /// Page faults that needed no disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minor_faults: Option<u64>,
+    /// Page faults that waited for a disk: a file's pages or swap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub major_faults: Option<u64>,
+    /// Nanoseconds of processor time in the program's own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_user_ns: Option<u64>,
+    /// Nanoseconds of processor time in the kernel for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_system_ns: Option<u64>,
+    /// Where both are from; to the tick where it is not said.
+    #[serde(skip_serializing_if = "CpuSource::is_tick")]
+    pub cpu_source: CpuSource,
+    /// Microseconds in which at least one task waited for memory (pressure stall information).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub some_stall_us: Option<u64>,
+    /// Microseconds in which every task waited for memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_stall_us: Option<u64>,
+    /// Whose stalls they are.
+    pub stalls_of: ActivityScope,
+    /// Processes that the kernel's out-of-memory killer took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oom_kills: Option<u64>,
+    /// Among whose processes.
+    pub oom_kills_of: ActivityScope,
+}
+
+impl Activity {
+    /// Takes the processor time of a phase that is the whole run from what was told when its tree was reaped.
+    pub(crate) fn set_reaped(&mut self, cpu: CpuTime) {
+        self.cpu_user_ns = Some(nanoseconds(cpu.user));
+        self.cpu_system_ns = Some(nanoseconds(cpu.system));
+        self.cpu_source = CpuSource::Reaped;
+    }
+}
+
+/// Faults and processor time of a process and the children that it has reaped, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) user_ticks: u64,
+    pub(crate) system_ticks: u64,
+}
+
+impl Usage {
+    fn combine(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            minor_faults: combine(self.minor_faults, other.minor_faults),
+            major_faults: combine(self.major_faults, other.major_faults),
+            user_ticks: combine(self.user_ticks, other.user_ticks),
+            system_ticks: combine(self.system_ticks, other.system_ticks),
+        }
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.combine(other, u64::saturating_add)
+    }
+}
+
+impl Sub for Usage {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.combine(other, u64::saturating_sub)
+    }
+}
+
+/// The counters as they stand at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) usage: Option<Usage>,
+    pub(crate) pressure: Option<MemoryPressure>,
+    pub(crate) stalls_of: ActivityScope,
+    pub(crate) oom_kills: Option<OomKills>,
+    pub(crate) oom_kills_of: ActivityScope,
+}
+
+impl Counters {
+    /// What they have risen by since `earlier`.
+    pub(crate) fn since(self, earlier: Self) -> Activity {
+        let usage = self.usage.zip(earlier.usage).map(|(now, before)| now - before);
+        let pressure = self.pressure.zip(earlier.pressure);
+        Activity {
+            minor_faults: usage.map(|usage| usage.minor_faults),
+            major_faults: usage.map(|usage| usage.major_faults),
+            cpu_user_ns: usage.map(|usage| ticks_ns(usage.user_ticks)),
+            cpu_system_ns: usage.map(|usage| ticks_ns(usage.system_ticks)),
+            cpu_source: CpuSource::Tick,
+            some_stall_us: pressure.map(|(now, before)| now.some_us.saturating_sub(before.some_us)),
+            full_stall_us: pressure
+                .and_then(|(now, before)| now.full_us.zip(before.full_us))
+                .map(|(now, before)| now.saturating_sub(before)),
+            stalls_of: self.stalls_of,
+            oom_kills: self.oom_kills.zip(earlier.oom_kills).map(|(now, before)| now.since(before)),
+            oom_kills_of: self.oom_kills_of,
+        }
+    }
+}
+
+/// The processor time of a process and of the children that it has reaped; `None` where it is gone.
+pub(super) fn cpu_of(pid: u32) -> Option<Duration> {
+    let usage = Stat::read(pid).ok()?.usage;
+    let ticks = usage.user_ticks.saturating_add(usage.system_ticks);
+    Some(Duration::from_nanos(ticks_ns(ticks)))
+}
+
+fn ticks_ns(ticks: u64) -> u64 {
+    ticks.saturating_mul(1_000_000_000 / ticks_per_second())
+}
+
+fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// The usage of a tree, which only rises: that of a process that is reaped goes to the one that reaped it.
+#[derive(Debug)]
+pub(crate) struct TreeUsage {
+    root: u32,
+    /// Of processes that were about to end and whose parents are outside the tree, which no count of the tree takes over.
+    leaving: BTreeMap<ProcessId, Usage>,
+}
+
+impl TreeUsage {
+    pub(crate) fn new(root: u32) -> Self {
+        Self { root, leaving: BTreeMap::new() }
+    }
+
+    /// Notes what a process has used that is about to end.
+    pub(crate) fn observe_exit(&mut self, tree: &Tree, pid: u32) {
+        let Ok(stat) = Stat::read(pid) else { return };
+        let reaped_inside = tree.nodes().iter().any(|node| node.id.pid == stat.parent);
+        if pid == self.root || !reaped_inside {
+            self.leaving.insert(ProcessId { pid, start_ticks: stat.start_ticks }, stat.usage);
+        }
+    }
+
+    /// `None` where the root ended and was not observed.
+    pub(crate) fn read(&self, tree: &Tree) -> Option<Usage> {
+        let mut sum = Usage::default();
+        let mut has_root = false;
+        for node in tree.nodes() {
+            // Where it is gone since the tree was read, the one that reaped it has its count.
+            if let Ok(stat) = Stat::read(node.id.pid)
+                && stat.start_ticks == node.id.start_ticks
+            {
+                sum = sum + stat.usage;
+                has_root |= node.id.pid == self.root;
+            }
+        }
+        for (id, &usage) in &self.leaving {
+            if id.is_gone() {
+                sum = sum + usage;
+                has_root |= id.pid == self.root;
+            }
+        }
+        has_root.then_some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn usage(faults: u64, ticks: u64) -> Option<Usage> {
+        Some(Usage { minor_faults: faults, major_faults: 1, user_ticks: ticks, system_ticks: 0 })
+    }
+
+    #[test]
+    fn activity_is_what_counters_have_risen_by() {
+        let pressure = |some_us, full_us| Some(MemoryPressure { some_us, full_us });
+        let before = Counters { usage: usage(10, 5), pressure: pressure(7, Some(3)), ..Counters::default() };
+        let after = Counters { usage: usage(30, 7), pressure: pressure(9, None), ..Counters::default() };
+        let activity = after.since(before);
+        assert_eq!((activity.minor_faults, activity.major_faults), (Some(20), Some(0)));
+        assert_eq!(activity.cpu_user_ns, Some(2 * 1_000_000_000 / ticks_per_second()));
+        assert_eq!((activity.some_stall_us, activity.full_stall_us), (Some(2), None));
+        assert_eq!(activity.oom_kills, None, "what was not read is absent");
+        assert_eq!(Counters::default().since(before).minor_faults, None);
+    }
+
+    #[test]
+    fn a_reaped_child_counts_and_a_root_that_is_gone_does_only_where_it_was_observed() {
+        let mut tree = Tree::new(std::process::id()).unwrap();
+        tree.discover(Instant::now());
+        let own = TreeUsage::new(std::process::id());
+        let before = own.read(&tree).unwrap();
+        assert!(std::process::Command::new("true").status().unwrap().success());
+        assert!((own.read(&tree).unwrap() - before).minor_faults > 20);
+
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut tree = Tree::new(child.id()).unwrap();
+        let (mut observed, unobserved) = (TreeUsage::new(child.id()), TreeUsage::new(child.id()));
+        observed.observe_exit(&tree, child.id());
+        let noted = observed.read(&tree).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        tree.read(Instant::now());
+        assert!(observed.read(&tree).unwrap().minor_faults <= noted.minor_faults && noted.minor_faults > 0);
+        assert_eq!(unobserved.read(&tree), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! The group of a meter: its memory in every sample, its peak by the kernel's mark.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::counters::names;
+use super::group::{Cgroup, OwnPeak};
+use super::hierarchy::CgroupVersion;
+use crate::bytes::ByteSize;
+use crate::meter::activity::ActivityScope;
+use crate::meter::oom::OomKills;
+use crate::meter::pressure::MemoryPressure;
+use crate::meter::reading::{Reading, Source};
+use crate::meter::text::{TextFile, number};
+use crate::nanoseconds;
+
+/// A group that was not given is read no more often than this: nobody asked for it.
+const SELDOM: Duration = Duration::from_millis(100);
+
+/// The kernel's mark when a phase began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CgroupMark {
+    /// It was reset, so that it is of this phase.
+    Reset,
+    /// It could not be reset, and stood at this: only a higher one is of this phase.
+    Stood(ByteSize),
+    /// There is none.
+    Absent,
+}
+
+/// Reads the group that a meter was given, or the one that the root of its tree is in.
+#[derive(Debug)]
+pub(crate) struct CgroupReader {
+    peak: OwnPeak,
+    current: TextFile,
+    /// Whether it was given to the meter, so that stalls and kills are told of it.
+    given: bool,
+    /// What was read last, and when.
+    latest: Option<(ByteSize, Instant)>,
+    text: Vec<u8>,
+}
+
+impl CgroupReader {
+    /// The reason where there is nothing to read.
+    pub(crate) fn new(given: Option<&Cgroup>, root: u32) -> Result<Self, Arc<str>> {
+        let found = given.map_or_else(|| Cgroup::of(root), |group| Ok(group.clone()));
+        let group = found.map_err(|error| Arc::from(error.to_string()))?;
+        let path = group.file(names(group.version()).current);
+        let current = TextFile::open(&path.to_string_lossy())
+            .map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
+        Ok(Self { peak: group.with_own_peak(), current, given: given.is_some(), latest: None, text: Vec::new() })
+    }
+
+    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
+    /// begins or ends here.
+    pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
+        if let Some((bytes, at)) = self.latest
+            && !(self.given || edge)
+            && now < at + SELDOM
+        {
+            return Ok(bytes);
+        }
+        let text = self.current.read_single(&mut self.text).map_err(|error| Arc::from(error.to_string()))?;
+        let bytes = number(text.trim_ascii()).map(ByteSize::new);
+        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is no number"))?;
+        self.latest = Some((bytes, now));
+        Ok(bytes)
+    }
+
+    /// Resets the mark for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
+    pub(crate) fn begin(&self) -> CgroupMark {
+        let group = &self.peak.group;
+        if (group.version() == CgroupVersion::V2 || group.is_own()) && self.peak.reset() {
+            return CgroupMark::Reset;
+        }
+        self.peak.read().map_or(CgroupMark::Absent, CgroupMark::Stood)
+    }
+
+    /// The peak of a phase that began with `mark` and of whose samples `sampled` is the largest.
+    pub(crate) fn peak(&self, mark: CgroupMark, sampled: ByteSize, source: Source) -> Reading {
+        let names = names(self.peak.group.version());
+        let of = |name, suffix| format!("{name} of the control group {}{suffix}", self.peak.group.name());
+        match (mark, self.peak.read()) {
+            (CgroupMark::Reset, Some(peak)) => Reading {
+                bytes: peak.max(sampled),
+                source: Source::Exact,
+                counter: of(names.peak, ", reset when the phase began"),
+            },
+            (CgroupMark::Stood(before), Some(peak)) if peak > before => {
+                Reading { bytes: peak, source: Source::Exact, counter: of(names.peak, "") }
+            }
+            _ => Reading { bytes: sampled, source: self.sampled(source), counter: of(names.current, "") },
+        }
+    }
+
+    fn sampled(&self, source: Source) -> Source {
+        let seldom = nanoseconds(SELDOM);
+        match source {
+            Source::Sampled { interval_ns } if !self.given => Source::Sampled { interval_ns: interval_ns.max(seldom) },
+            source => source,
+        }
+    }
+
+    /// How long tasks waited for memory, and whose they are: of the group where it was given and tells.
+    pub(crate) fn pressure(&self) -> (Option<MemoryPressure>, ActivityScope) {
+        match Some(&self.peak.group).filter(|_| self.given).and_then(Cgroup::pressure) {
+            Some(pressure) => (Some(pressure), ActivityScope::Cgroup),
+            None => (MemoryPressure::read(), ActivityScope::System),
+        }
+    }
+
+    /// Kills for memory, and among whose processes.
+    pub(crate) fn oom_kills(&self) -> (Option<OomKills>, ActivityScope) {
+        let group = Some(&self.peak.group).filter(|_| self.given);
+        match group.and_then(|group| group.oom_kills().ok()?) {
+            Some(kills) => (Some(OomKills::new(kills)), ActivityScope::Cgroup),
+            None => (OomKills::read().ok().flatten(), ActivityScope::System),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::cgroup::hierarchy::Group;
+
+    const SAMPLED: Source = Source::Sampled { interval_ns: 10 };
+
+    #[test]
+    fn a_mark_counts_where_it_is_of_the_phase() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("memory.current", "5000\n");
+        write("memory.peak", "9000\n");
+        write("memory.events", "oom_kill 3\n");
+        let group = Group { version: CgroupVersion::V2, path: dir.path().into(), mount: dir.path().into() };
+        let group = Cgroup::new(group, None);
+        let mut reader = CgroupReader::new(Some(&group), 1).unwrap();
+        assert_eq!(reader.current(Instant::now(), false), Ok(ByteSize::new(5000)));
+        let peak = |mark| {
+            let reading = reader.peak(mark, ByteSize::new(6000), SAMPLED);
+            (reading.bytes.bytes(), reading.source, reading.counter)
+        };
+        assert_eq!(
+            peak(CgroupMark::Reset),
+            (9000, Source::Exact, "memory.peak of the control group /, reset when the phase began".into())
+        );
+        assert_eq!(peak(CgroupMark::Stood(ByteSize::new(8000))).0, 9000);
+        // The mark may be of before the phase.
+        assert_eq!(
+            peak(CgroupMark::Stood(ByteSize::new(9000))),
+            (6000, SAMPLED, "memory.current of the control group /".into())
+        );
+        assert_eq!(peak(CgroupMark::Absent).0, 6000);
+        assert_eq!(reader.oom_kills(), (Some(OomKills::new(3)), ActivityScope::Cgroup));
+        assert_eq!(reader.pressure().1, ActivityScope::System, "the group does not tell");
+        let error = CgroupReader::new(Some(&group), 1).map(|_| ()).and(CgroupReader::new(None, u32::MAX).map(|_| ()));
+        assert!(error.unwrap_err().contains("/proc/4294967295/cgroup"));
+    }
+}

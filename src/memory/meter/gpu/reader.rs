@@ -1,0 +1,187 @@
+//! The memory of a tree's processes on GPUs, as often as its cost allows.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::devices::{Device, Devices};
+use crate::bytes::ByteSize;
+use crate::meter::text::{key_values, numbers, read_path};
+use crate::meter::throttle::Throttle;
+use crate::meter::tree::Node;
+
+/// One part in so many of the time may go into it. A call waits for the driver, so that time and not processor time
+/// counts.
+const PARTS: u32 = 50;
+/// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
+const CHEAP: Duration = Duration::from_millis(20);
+/// The PID namespace that the system started with (`PROC_PID_INIT_INO`).
+const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
+
+/// What one pass has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GpuPass {
+    /// Not read this time.
+    NotTaken,
+    Taken(GpuUse),
+    /// It cannot be read.
+    Failed(Arc<str>),
+}
+
+/// Memory in use on all devices together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GpuUse {
+    /// That of the tree's processes.
+    Tree { bytes: ByteSize, unified: bool },
+    /// What everyone holds more than when the reader was made, where processes cannot be told apart: what was in use before is
+    /// not the tree's.
+    Devices { bytes: ByteSize },
+    /// The devices have no memory of their own, and do not tell what processes use of the system's.
+    Unified,
+}
+
+/// Reads it.
+#[derive(Debug)]
+pub(crate) struct GpuReader {
+    devices: Box<dyn Devices>,
+    /// Whether `/proc` shows processes by the ids that they have on the host.
+    host_ids: bool,
+    /// The memory that was in use when it was made.
+    before: ByteSize,
+    throttle: Throttle,
+    cost: Duration,
+}
+
+impl GpuReader {
+    /// The reason where there is no driver or no device.
+    pub(crate) fn new() -> Result<Self, Arc<str>> {
+        Self::with(super::devices()?, shows_host_ids())
+    }
+
+    fn with(devices: Box<dyn Devices>, host_ids: bool) -> Result<Self, Arc<str>> {
+        let found = devices.read().map_err(Arc::<str>::from)?;
+        if found.is_empty() {
+            return Err(Arc::from("the NVIDIA driver knows no device"));
+        }
+        let throttle = Throttle::new(PARTS, Duration::ZERO);
+        Ok(Self { devices, host_ids, before: by_anyone(&found), throttle, cost: Duration::ZERO })
+    }
+
+    /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
+    pub(crate) fn pass(&mut self, now: Instant, nodes: &[Node], edge: bool) -> GpuPass {
+        if !(self.throttle.is_due(now) || edge && self.cost <= CHEAP) {
+            return GpuPass::NotTaken;
+        }
+        let began = Instant::now();
+        let read = self.devices.read();
+        self.cost = began.elapsed();
+        self.throttle.spent(now, self.cost);
+        let in_tree = |pid| nodes.iter().any(|node| node.id.pid == pid);
+        match read {
+            Ok(devices) => GpuPass::Taken(in_use(&devices, self.before, self.host_ids.then_some(&in_tree))),
+            Err(reason) => GpuPass::Failed(Arc::from(reason)),
+        }
+    }
+}
+
+/// What is in use of the devices' own memory.
+fn by_anyone(devices: &[Device]) -> ByteSize {
+    devices.iter().filter(|device| !device.is_unified()).filter_map(|device| device.used).sum()
+}
+
+/// `before` was in use when the count began; `in_tree` is absent where listed processes cannot be told from others.
+fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
+    let unified = devices.iter().all(Device::is_unified);
+    let of_device = |device: &Device| {
+        let in_tree = in_tree?;
+        let own = device.processes.as_ref()?.iter().filter(|process| in_tree(process.pid));
+        own.map(|process| process.used).try_fold(ByteSize::ZERO, |sum, used| sum.checked_add(used?))
+    };
+    let tree = devices.iter().map(of_device).try_fold(ByteSize::ZERO, |sum, used| sum.checked_add(used?));
+    match tree {
+        Some(bytes) => GpuUse::Tree { bytes, unified },
+        None if unified => GpuUse::Unified,
+        None => GpuUse::Devices { bytes: by_anyone(devices).saturating_sub(before) },
+    }
+}
+
+/// Whether ids in `/proc` are those of the host: in the namespace that the system began with, or where `/proc` was mounted
+/// in one around ours, so that processes have one id more than they know of.
+fn shows_host_ids() -> bool {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
+    let status = read_path("/proc/self/status", &mut Vec::new()).map(ids_of_namespaces).unwrap_or(0);
+    namespace.is_some_and(|name| name.as_os_str() == INITIAL_NAMESPACE) || status > 1
+}
+
+/// How many ids the process of a `status` has, one in each namespace that `/proc` shows (`NSpid`).
+fn ids_of_namespaces(status: &[u8]) -> usize {
+    key_values(status).find(|(key, _)| *key == b"NSpid").map_or(0, |(_, ids)| numbers(ids).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::devices::DeviceProcess;
+    use super::*;
+    use crate::meter::tree::Tree;
+
+    const GIB: fn(u64) -> ByteSize = ByteSize::gib;
+
+    fn device(name: &str, used: Option<u64>, processes: Option<&[(u32, Option<u64>)]>) -> Device {
+        let process = |&(pid, used): &(u32, Option<u64>)| DeviceProcess { pid, used: used.map(GIB) };
+        Device {
+            name: name.to_owned(),
+            used: used.map(GIB),
+            processes: processes.map(|processes| processes.iter().map(process).collect()),
+        }
+    }
+
+    #[test]
+    fn memory_on_every_device_counts_for_the_trees_processes() {
+        let first = device("NVIDIA H200", Some(90), Some(&[(7, Some(20)), (900, Some(60))]));
+        let second = device("NVIDIA H200", Some(10), Some(&[(8, Some(9))]));
+        let in_tree = |pid| pid < 100;
+        let in_use = |devices: &[Device], host| in_use(devices, GIB(7), if host { Some(&in_tree) } else { None });
+        let both = [first.clone(), second];
+        assert_eq!(in_use(&both, true), GpuUse::Tree { bytes: GIB(29), unified: false });
+        // In a container the ids of the host tell nothing: all that came since is told.
+        assert_eq!(in_use(&both, false), GpuUse::Devices { bytes: GIB(93) });
+        // A process of the tree whose memory is N/A, or a device that lists none.
+        let unknown = device("NVIDIA A2", Some(3), Some(&[(7, None)]));
+        assert_eq!(in_use(&[first.clone(), unknown], true), GpuUse::Devices { bytes: GIB(86) });
+        assert_eq!(in_use(&[first, device("NVIDIA A2", Some(3), None)], true), GpuUse::Devices { bytes: GIB(86) });
+    }
+
+    #[test]
+    fn a_device_without_memory_of_its_own_is_one_pool_with_the_system() {
+        let in_tree = |_| true;
+        let in_use = |device: Device| in_use(&[device], ByteSize::ZERO, Some(&in_tree));
+        let gb10 = device("NVIDIA GB10", None, Some(&[(7, Some(5))]));
+        assert_eq!(in_use(gb10), GpuUse::Tree { bytes: GIB(5), unified: true });
+        assert_eq!(in_use(device("Orin (nvgpu)", Some(60), None)), GpuUse::Unified);
+        assert_eq!(in_use(device("NVIDIA GB10", None, Some(&[(7, None)]))), GpuUse::Unified);
+    }
+
+    #[test]
+    fn namespaces_are_counted() {
+        assert_eq!(ids_of_namespaces(b"Name:\tsh\nNSpid:\t4242\t7\nNSpgid:\t1\n"), 2);
+        assert_eq!((ids_of_namespaces(b"NSpid:\t4242\n"), ids_of_namespaces(b"Name:\tx\n")), (1, 0));
+    }
+
+    #[test]
+    fn reads_are_kept_to_their_share() {
+        #[derive(Debug)]
+        struct Recorded;
+        impl Devices for Recorded {
+            fn read(&self) -> Result<Vec<Device>, String> {
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(vec![device("NVIDIA H200", Some(1), Some(&[(std::process::id(), Some(1))]))])
+            }
+        }
+        let tree = Tree::new(std::process::id()).unwrap();
+        let mut reader = GpuReader::with(Box::new(Recorded), true).unwrap();
+        let now = Instant::now();
+        let taken = GpuPass::Taken(GpuUse::Tree { bytes: GIB(1), unified: false });
+        assert_eq!(reader.pass(now, tree.nodes(), false), taken);
+        assert_eq!(reader.pass(now + Duration::from_millis(30), tree.nodes(), false), GpuPass::NotTaken);
+        assert_eq!(reader.pass(now + Duration::from_secs(5), tree.nodes(), false), taken);
+    }
+}

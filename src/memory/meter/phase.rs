@@ -1,0 +1,236 @@
+//! What is gathered of one phase, pass by pass.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::activity::Counters;
+use super::cgroup::CgroupMark;
+use super::gpu::{GpuPass, GpuUse};
+use super::metric::Metric;
+use super::options::SwapScope;
+use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
+use super::population::Population;
+use super::process::ProcessId;
+use super::reading::{MemorySplit, ProcessRss, Source, TimelinePoint};
+use super::smaps::{MappingTable, SmapsPass};
+use super::timeline::Timeline;
+use crate::bytes::ByteSize;
+use crate::nanoseconds;
+
+/// So many processes are kept of each point of a timeline.
+const LARGEST: usize = 4;
+
+/// How a phase began.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginning {
+    pub(crate) at: Instant,
+    /// The interval that was asked for.
+    pub(crate) interval: Duration,
+    pub(crate) swap: SwapScope,
+    /// What stood when the first phase began; absent in the first.
+    pub(crate) first: Option<Start>,
+    /// The counters of activity.
+    pub(crate) counters: Counters,
+    /// Whether nothing of the tree stands yet, as its root has to execute its program first.
+    pub(crate) from_nothing: bool,
+    /// The process whose high-water mark was reset: that of the meter itself, or the root.
+    pub(crate) reset: Option<u32>,
+    /// Minor faults of children that the root had reaped.
+    pub(crate) reaped_faults: Option<u64>,
+    /// How many processes had ended before.
+    pub(crate) ended_before: u64,
+    /// The same by the kernel's own word.
+    pub(crate) ended_exactly: Option<u64>,
+    /// The mark of the control group.
+    pub(crate) cgroup: CgroupMark,
+    /// What mappings held before, where that is known.
+    pub(crate) mappings: Option<Arc<MappingTable>>,
+}
+
+/// A phase that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Phase {
+    pub(super) name: String,
+    pub(super) beginning: Beginning,
+    pub(super) baseline: Baseline,
+    pub(super) passes: u64,
+    pub(super) last: Instant,
+    pub(super) population: Population,
+    pub(super) peaks: BTreeMap<Metric, ByteSize>,
+    pub(super) missing: BTreeMap<Metric, String>,
+    pub(super) pss_late: Duration,
+    pub(super) swap_configured: bool,
+    pub(super) at_peak: Option<MemorySplit>,
+    /// In the latest pass.
+    pub(super) at_end: Option<MemorySplit>,
+    /// How often memory on GPUs was read.
+    pub(super) gpu_passes: u64,
+    /// Whether memory on GPUs is what all programs hold.
+    pub(super) of_all_programs: bool,
+    /// The largest resident set at which the mappings were read, and what they held.
+    pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
+    pub(super) timeline: Timeline,
+    /// The largest processes of the pass under way.
+    largest: Vec<ProcessRss>,
+    /// The root, where it has ended, its name, and the largest resident set of its line.
+    pub(super) ended: Option<(ProcessId, String, ByteSize)>,
+    /// What no process of the root's line has had more than, where that is known.
+    pub(super) bound: Option<ByteSize>,
+}
+
+impl Phase {
+    pub(crate) fn new(name: &str, beginning: Beginning) -> Self {
+        let Beginning { at, interval, swap, first, .. } = beginning;
+        Self {
+            name: name.to_owned(),
+            beginning,
+            baseline: Baseline { first: first.unwrap_or_default(), phase: Start::default(), swap },
+            passes: 0,
+            last: at,
+            population: Population::default(),
+            peaks: BTreeMap::new(),
+            missing: BTreeMap::new(),
+            pss_late: Duration::ZERO,
+            swap_configured: false,
+            at_peak: None,
+            at_end: None,
+            gpu_passes: 0,
+            of_all_programs: false,
+            mappings_at_peak: None,
+            timeline: Timeline::new(interval),
+            largest: Vec::new(),
+            ended: None,
+            bound: None,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn baseline(&self) -> &Baseline {
+        &self.baseline
+    }
+
+    pub(crate) fn nanoseconds_to(&self, at: Instant) -> u64 {
+        nanoseconds(at.saturating_duration_since(self.beginning.at))
+    }
+
+    /// Notes what growth is counted from, where `pass` is the first.
+    pub(crate) fn start(&mut self, pass: &Pass) {
+        if self.passes == 0 {
+            let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };
+            self.baseline.phase = start;
+            if self.beginning.first.is_none() {
+                self.baseline.first = start;
+            }
+        }
+    }
+
+    /// Notes a process of a pass.
+    pub(crate) fn record_process(&mut self, sample: ProcessSample<'_>) {
+        self.record_peaks(sample);
+        let (pid, rss) = (sample.id.pid, sample.memory.rss);
+        let place = self.largest.partition_point(|larger| larger.rss >= rss);
+        if place < LARGEST {
+            self.largest.truncate(LARGEST - 1);
+            self.largest.insert(place, ProcessRss { pid, rss });
+        }
+    }
+
+    fn record_peaks(&mut self, sample: ProcessSample<'_>) {
+        let within = self.passes > 0 || self.beginning.reset == Some(sample.id.pid);
+        self.population.record(sample, within, self.passes);
+    }
+
+    /// Notes that what was read of a process in the latest pass is the last before it is ended.
+    pub(crate) fn record_last(&mut self, sample: ProcessSample<'_>) {
+        self.record_peaks(sample);
+        self.population.seen_to_the_end(sample.id);
+    }
+
+    /// Notes that the root has ended, and that the largest resident set of its line was `mark`.
+    pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
+        self.ended = Some((id, name.to_owned(), mark));
+    }
+
+    /// Notes that no process of the root's line has had more than `most`.
+    pub(crate) fn record_bound(&mut self, most: ByteSize) {
+        self.bound = Some(most);
+    }
+
+    /// Notes the figures of a pass, after its processes.
+    pub(crate) fn record(&mut self, pass: &Pass) {
+        for metric in Metric::ALL {
+            match pass.figure(metric, Some(&self.baseline)) {
+                Figure::Bytes(now) => {
+                    let peak = self.peaks.entry(metric).or_insert(now);
+                    if metric.is_past(now, *peak) {
+                        *peak = now;
+                    }
+                }
+                Figure::NotTaken => {}
+                Figure::Missing(reason) => {
+                    self.missing.entry(metric).or_insert_with(|| reason.to_owned());
+                }
+            }
+        }
+        self.at_end = pass.totals;
+        let largest = std::mem::take(&mut self.largest);
+        if let Some(totals) = pass.totals {
+            if self.at_peak.is_none_or(|peak| totals.rss > peak.rss) {
+                self.at_peak = Some(totals);
+            }
+            self.timeline.push(TimelinePoint {
+                at_ns: self.nanoseconds_to(pass.at),
+                rss: totals.rss,
+                anon: totals.anon,
+                shmem: totals.shmem,
+                swap: totals.swap,
+                available: pass.system.as_ref().ok().and_then(|system| system.available),
+                largest,
+            });
+        }
+        if let SmapsPass::Taken { late, mappings, .. } = &pass.smaps {
+            self.pss_late = self.pss_late.max(*late);
+            self.record_mappings(pass.totals, mappings.as_ref());
+        }
+        self.gpu_passes += u64::from(matches!(pass.gpu, GpuPass::Taken(_)));
+        self.of_all_programs |= matches!(pass.gpu, GpuPass::Taken(GpuUse::Devices { .. }));
+        if let Ok(system) = &pass.system {
+            self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
+        }
+        self.last = pass.at;
+        self.passes += 1;
+        self.population.forget_ended(self.passes, self.sampled());
+    }
+
+    fn record_mappings(&mut self, totals: Option<MemorySplit>, mappings: Option<&Arc<MappingTable>>) {
+        let (Some(totals), Some(mappings)) = (totals, mappings) else { return };
+        if self.passes == 0 {
+            self.beginning.mappings = Some(Arc::clone(mappings));
+        }
+        if self.mappings_at_peak.as_ref().is_none_or(|(rss, _)| totals.rss > *rss) {
+            self.mappings_at_peak = Some((totals.rss, Arc::clone(mappings)));
+        }
+    }
+
+    pub(super) fn sampled(&self) -> Source {
+        self.taken(self.passes)
+    }
+
+    /// The interval at which so many samples were really taken, on average, where that is longer than was asked for.
+    pub(super) fn taken(&self, passes: u64) -> Source {
+        let Beginning { at, interval, .. } = self.beginning;
+        let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
+        let mean = self.last.saturating_duration_since(at) / gaps;
+        // A late sample now and then is no other interval.
+        let slow = passes > 1 && mean > interval + interval / 4;
+        source(if slow { mean } else { interval })
+    }
+}
+
+pub(super) fn source(interval: Duration) -> Source {
+    Source::Sampled { interval_ns: nanoseconds(interval) }
+}

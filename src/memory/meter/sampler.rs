@@ -1,0 +1,189 @@
+//! [`Meter`]: samples the memory of a process tree and of the system, in phases.
+
+use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::error::MeterError;
+use super::gather::Gatherer;
+use super::glance::Viewer;
+use super::options::MeterOptions;
+use super::process::ProcessId;
+use super::reading::{EndMark, PhaseReadings};
+use super::watch::Breach;
+use crate::alloc::uncounted;
+
+/// Its buffers are on the heap but for one page; the rest is room for formatting an error.
+const STACK: usize = 256 << 10;
+
+/// Meters a process tree from a thread of its own, phase by phase.
+///
+/// A sample is taken when a phase begins, at every interval, and when it ends. What is before the first phase belongs
+/// to none, but is watched, except for the growth of swap, which is counted from the start of a phase.
+///
+/// ```
+/// use plimsoll_memory::meter::{Meter, Metric};
+///
+/// let meter = Meter::start()?;
+/// meter.phase("load");
+/// let data = vec![1u8; 8 << 20];
+/// let phases = meter.finish();
+/// assert!(phases[0].readings[&Metric::PeakAnon].bytes.bytes() >= data.len() as u64);
+/// # Ok::<(), plimsoll_memory::meter::MeterError>(())
+/// ```
+#[derive(Debug)]
+pub struct Meter {
+    shared: Arc<Shared>,
+    signal: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    gatherer: Mutex<Gatherer>,
+    /// Told when the sampler is to stop.
+    wake: Condvar,
+}
+
+impl Shared {
+    /// A panic of the other thread leaves figures that are no worse than a missed sample.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Gatherer> {
+        self.gatherer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meter {
+    /// Begins to sample this process and its children ([`MeterOptions::default`]).
+    ///
+    /// # Errors
+    /// [`MeterError`] where /proc cannot be read, or no thread can be had.
+    pub fn start() -> Result<Self, MeterError> {
+        Self::start_with(MeterOptions::default())
+    }
+
+    /// Begins to sample what `options` say.
+    ///
+    /// # Errors
+    /// [`MeterError`] where there is no process `options.root`, /proc cannot be read, or no thread can be had.
+    pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
+        let interval = options.interval.max(Duration::from_micros(100));
+        let gatherer = Gatherer::new(&options, interval)?;
+        let refused = |what| move |source| MeterError::Start { what, source };
+        let signal = gatherer.signal().try_clone_to_owned().map_err(refused("descriptor"))?;
+        let shared = Arc::new(Shared { gatherer: Mutex::new(gatherer), wake: Condvar::new() });
+        let sampled = Arc::clone(&shared);
+        let begun = Arc::new(Barrier::new(2));
+        let begins = Arc::clone(&begun);
+        let thread = std::thread::Builder::new()
+            .name("memory-meter".to_owned())
+            .stack_size(STACK)
+            .spawn(move || {
+                uncounted(|| {
+                    begins.wait();
+                    sample(&sampled, interval);
+                });
+            })
+            .map_err(refused("thread"))?;
+        // What the thread allocates to begin with is none of what is measured.
+        begun.wait();
+        Ok(Self { shared, signal, thread: Some(thread) })
+    }
+
+    /// Begins a phase and ends the one before. Where the meter's own process is in the tree, its high-water mark is
+    /// reset, so that its peak is exact in every phase.
+    pub fn phase(&self, name: &str) {
+        self.shared.lock().begin_phase(name);
+    }
+
+    /// Looks at the tree from another thread while this meters it.
+    pub fn viewer(&self) -> Viewer {
+        Viewer::new(&self.shared)
+    }
+
+    /// Takes a sample now.
+    pub(crate) fn sample(&self) {
+        self.shared.lock().pass(false);
+    }
+
+    /// Gives a process of the tree a name for the readings (`worker 1`) in place of its command's.
+    pub fn name_process(&self, pid: u32, name: &str) {
+        self.shared.lock().name_process(pid, name);
+    }
+
+    /// To be called right before a process is ended: reads its high-water mark a last time, as a process that has
+    /// ended has none. Without this its peak is a lower bound, for what it took after its last sample is not known.
+    pub fn observe_exit(&self, pid: u32) {
+        self.shared.lock().observe_exit(pid);
+    }
+
+    /// To be called once the root has ended and before it is reaped. `mark` is what the kernel keeps of it until then,
+    /// where that is known: the peak of a root that was alone is exact then, or has a bound.
+    pub fn observe_end(&self, mark: Option<EndMark>) {
+        self.shared.lock().observe_end(mark);
+    }
+
+    /// The processes of the tree that have not ended.
+    pub fn processes(&self) -> Vec<ProcessId> {
+        self.shared.lock().processes()
+    }
+
+    /// The oldest breach of a watch that was not taken yet. A watch tells of a breach once, and again only after its
+    /// reading was within the limit.
+    pub fn breach(&self) -> Option<Breach> {
+        self.shared.lock().take_breach()
+    }
+
+    /// A descriptor to poll: readable as long as a breach waits in [`Meter::breach`]. It is not to be read from.
+    pub fn breach_fd(&self) -> BorrowedFd<'_> {
+        self.signal.as_fd()
+    }
+
+    /// The readings of every phase so far, that under way included, which goes on.
+    pub fn so_far(&self) -> Vec<PhaseReadings> {
+        self.shared.lock().so_far()
+    }
+
+    /// Ends the phase under way, and gives the readings of every phase in the order in which they began.
+    pub fn finish(&self) -> Vec<PhaseReadings> {
+        let mut gatherer = self.shared.lock();
+        gatherer.stop = true;
+        self.shared.wake.notify_all();
+        gatherer.finish()
+    }
+
+    fn stop(&mut self) {
+        self.shared.lock().stop = true;
+        self.shared.wake.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic there was reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn sample(shared: &Shared, interval: Duration) {
+    let mut next = Instant::now() + interval;
+    let mut gatherer = shared.lock();
+    while !gatherer.stop {
+        let now = Instant::now();
+        if let Some(left) = next.checked_duration_since(now).filter(|left| !left.is_zero()) {
+            gatherer = shared.wake.wait_timeout(gatherer, left).unwrap_or_else(PoisonError::into_inner).0;
+            continue;
+        }
+        if gatherer.is_due(now) {
+            gatherer.pass(false);
+        } else {
+            gatherer.take_births();
+        }
+        // A sample that is late is not made up for.
+        next = (next + interval).max(Instant::now());
+    }
+}

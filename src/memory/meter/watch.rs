@@ -1,0 +1,152 @@
+//! Limits that the meter looks at while it samples, so that a runaway process can be stopped at once.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use serde::{Deserialize, Serialize};
+
+use super::error::MeterError;
+use super::metric::Metric;
+use super::options::SwapScope;
+use super::pass::counter;
+use super::process::ProcessMemory;
+use super::reading::{Reading, Source};
+use crate::bytes::ByteSize;
+
+/// So many breaches wait to be taken; more are not kept.
+const WAITING: usize = 64;
+
+/// A limit to look at in every sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// What is limited.
+    pub metric: Metric,
+    /// The most of it; for a floor the least.
+    pub limit: ByteSize,
+}
+
+/// The process that held most when a limit was passed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Holder {
+    /// The process id.
+    pub pid: u32,
+    /// Its role (`supervisor`, `worker 2`), or the name of its command.
+    pub name: String,
+    /// Its resident set.
+    pub rss: ByteSize,
+}
+
+/// A limit that was passed while the meter sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Breach {
+    /// What is limited.
+    pub metric: Metric,
+    /// The limit.
+    pub limit: ByteSize,
+    /// The reading of that one sample.
+    pub reading: Reading,
+    /// The phase under way; empty before the first.
+    pub phase: String,
+    /// Nanoseconds since the phase began.
+    pub at_ns: u64,
+    /// The process that held most of what is limited.
+    pub process: Option<Holder>,
+}
+
+impl fmt::Display for Breach {
+    /// `peak_rss <= 1.00 GiB broke in phase validate: 1.20 GiB, of which worker 1 (pid 7) held 1.10 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} broke", self.metric, self.metric.relation(), self.limit)?;
+        if !self.phase.is_empty() {
+            write!(f, " in phase {}", self.phase)?;
+        }
+        write!(f, ": {}", self.reading.bytes)?;
+        match &self.process {
+            Some(Holder { pid, name, rss }) => write!(f, ", {name} (pid {pid}) had {rss} resident"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// By what processes are compared to find the one to blame.
+pub(crate) type Measure = fn(&ProcessMemory) -> Option<ByteSize>;
+
+/// What a watch needs of one pass.
+pub(crate) struct Moment<'a> {
+    pub(crate) phase: &'a str,
+    pub(crate) at_ns: u64,
+    /// The reading of a metric, where this pass has it.
+    pub(crate) reading: &'a dyn Fn(Metric) -> Option<ByteSize>,
+    /// The process that holds most by a measure.
+    pub(crate) holder: &'a dyn Fn(Measure) -> Option<Holder>,
+}
+
+/// The watches, which are past, and the breaches that wait to be taken.
+#[derive(Debug)]
+pub(crate) struct Watches {
+    watches: Vec<(Watch, bool)>,
+    swap: SwapScope,
+    breaches: VecDeque<Breach>,
+    signal: OwnedFd,
+}
+
+impl Watches {
+    pub(crate) fn new(watches: &[Watch], swap: SwapScope) -> Result<Self, MeterError> {
+        let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|source| MeterError::Start { what: "eventfd", source: source.into() })?;
+        let watches = watches.iter().map(|&watch| (watch, false)).collect();
+        Ok(Self { watches, swap, breaches: VecDeque::new(), signal })
+    }
+
+    pub(crate) fn signal(&self) -> BorrowedFd<'_> {
+        self.signal.as_fd()
+    }
+
+    /// Looks at every watch. One that is past tells so once, and again only after it was within its limit.
+    pub(crate) fn check(&mut self, now: &Moment<'_>) {
+        for (watch, past) in &mut self.watches {
+            let Some(reading) = (now.reading)(watch.metric) else { continue };
+            let was_past = std::mem::replace(past, watch.metric.is_past(reading, watch.limit));
+            if *past && !was_past && self.breaches.len() < WAITING {
+                self.breaches.push_back(Breach {
+                    metric: watch.metric,
+                    limit: watch.limit,
+                    reading: Reading {
+                        bytes: reading,
+                        source: Source::LowerBound,
+                        counter: counter(watch.metric, self.swap).to_owned(),
+                    },
+                    phase: now.phase.to_owned(),
+                    at_ns: now.at_ns,
+                    process: (now.holder)(measure(watch.metric)),
+                });
+                // The counter cannot be full, and a reader that is late still finds it raised.
+                let _ = rustix::io::write(&self.signal, &1u64.to_ne_bytes());
+            }
+        }
+    }
+
+    /// The oldest breach that was not taken yet; the descriptor is readable as long as there is another.
+    pub(crate) fn take(&mut self) -> Option<Breach> {
+        let breach = self.breaches.pop_front();
+        if self.breaches.is_empty() {
+            // It is non-blocking: reading one that was not raised is no error here.
+            let _ = rustix::io::read(&self.signal, &mut [0u8; 8]);
+        }
+        breach
+    }
+}
+
+fn measure(metric: Metric) -> Measure {
+    match metric {
+        Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::RetainedAnon => |memory| memory.anon,
+        Metric::PeakFile => |memory| memory.file,
+        Metric::PeakShmem => |memory| memory.shmem,
+        Metric::PeakSwap | Metric::SwapGrowth => |memory| memory.swap,
+        _ => |memory| Some(memory.rss),
+    }
+}

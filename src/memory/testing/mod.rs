@@ -1,0 +1,15 @@
+//! What the tests of Plimsoll's own packages share: sample readings, approved snapshots, committed schemas.
+
+mod readings;
+mod schema;
+
+pub use readings::{phase, phases, phases_of};
+pub use schema::{assert_committed, faults};
+
+/// Compares `text` with the approved `/snapshots/NAME.snap`.
+pub fn assert_snapshot(name: &str, text: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../snapshots");
+    insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}

@@ -1,0 +1,228 @@
+//! Pieces of text: clean, measured, cut to a width; figures as people read them.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::style::Screen;
+
+/// The columns of a label at the start of a line.
+pub const LABEL: usize = 12;
+
+/// `text` without anything that a terminal would obey, that changes the order of what is read or that is no character.
+pub fn clean(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    text.chars()
+        .map(|c| {
+            if c == '\t' {
+                ' '
+            } else if hidden(c) {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// The columns that `text` takes, one a character.
+pub fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `text` in at most `columns`, its end replaced by `…` where it is longer.
+pub fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns.saturating_sub(1)).chain((columns > 0).then_some('…')).collect()
+}
+
+/// `text` in at most `columns`, its start replaced by `…` where it is longer: the end of a file name tells it apart.
+pub fn cut_start(text: &str, columns: usize) -> String {
+    let length = width(text);
+    if length <= columns {
+        return text.to_owned();
+    }
+    (columns > 0).then_some('…').into_iter().chain(text.chars().skip(length + 1 - columns.max(1))).collect()
+}
+
+/// `text` in lines of at most `columns`, broken between words, and within a word only where it is longer than a line.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        loop {
+            let line = lines.last_mut().expect("there is always a line");
+            let gap = usize::from(!line.is_empty());
+            if width(line) + gap + word.len() <= columns {
+                line.extend((gap == 1).then_some(' '));
+                line.extend(word);
+                break;
+            }
+            if line.is_empty() {
+                line.extend(word.drain(..columns));
+            }
+            lines.push(String::new());
+        }
+    }
+    lines
+}
+
+/// `text` in `style`.
+pub fn styled(text: &str, style: Style) -> String {
+    if style == Style::new() || text.is_empty() { text.to_owned() } else { format!("{style}{text}{style:#}") }
+}
+
+/// A time as people read it, to three digits: `568 ns`, `1.23 µs`, `45.6 ms`, `2.50 s`, `4 min 05 s`, `2 h 07 min`.
+pub fn duration(ns: f64) -> String {
+    let seconds = (ns / 1e9).round();
+    if seconds >= 3600.0 {
+        let minutes = (seconds / 60.0).round();
+        return format!("{} h {:02} min", (minutes / 60.0).floor(), minutes % 60.0);
+    }
+    if seconds >= 60.0 {
+        return format!("{} min {:02} s", (seconds / 60.0).floor(), seconds % 60.0);
+    }
+    let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    // The unit is chosen after rounding, so that 999.9 ns reads 1.00 µs.
+    let (unit, scale) = units.into_iter().find(|(_, scale)| ns / scale < 999.5).unwrap_or(("s", 1e9));
+    format!("{} {unit}", digits(ns / scale))
+}
+
+/// A positive figure below 1000 with three digits; a whole number of nanoseconds, or none, without a point.
+fn digits(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+/// A time that was set rather than measured: without the zeros of a precision that it does not have.
+pub fn interval(ns: u64) -> String {
+    duration(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
+}
+
+/// An error of a comparison, to three digits: `0`, `0.25`, `3.05e-5`.
+pub fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if (1e-3..1e4).contains(&value.abs()) {
+        let decimals = (2 - value.abs().log10().floor() as i32).max(0) as usize;
+        let text = format!("{value:.decimals$}");
+        return if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    }
+    format!("{value:.2e}")
+}
+
+/// The change from `before` to `after` in percent, with its sign; `=` where there is none, `-` where there is no ratio.
+pub fn percent(before: f64, after: f64) -> String {
+    if before == after {
+        "=".to_owned()
+    } else if before > 0.0 && after.is_finite() {
+        format!("{:+.1} %", (after / before - 1.0) * 100.0)
+    } else {
+        "-".to_owned()
+    }
+}
+
+/// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.
+pub fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
+    let label = cut(label, screen.width() / 2);
+    let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
+    let pad = indent - width(&label);
+    let mut start = format!(" {}{:pad$}", styled(&label, style), "");
+    let mut text = String::new();
+    for line in wrap(&clean(value), screen.width() - 1 - indent) {
+        let _ = writeln!(text, "{start}{line}");
+        start = " ".repeat(1 + indent);
+    }
+    text
+}
+
+/// A digest's first 12 hexadecimal digits, under the name of its function where it has one.
+pub fn short(digest: &str) -> String {
+    let (function, hex) = digest.split_once(':').unwrap_or(("blake3", digest));
+    format!("{}:{}", clean(function), clean(&hex.chars().take(12).collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_and_the_unit_of_what_is_printed() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (3.25, "3.25 ns"),
+            (568.25, "568 ns"),
+            (999.6, "1.00 µs"),
+            (1_234.5, "1.23 µs"),
+            (45_600_000.0, "45.6 ms"),
+            (999_700_000.0, "1.00 s"),
+            (59.4e9, "59.4 s"),
+            (59.6e9, "1 min 00 s"),
+            (245e9, "4 min 05 s"),
+            (3_599.6e9, "1 h 00 min"),
+            (7_620e9, "2 h 07 min"),
+        ] {
+            assert_eq!(duration(ns), text, "{ns}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_was_set_has_no_zeros() {
+        for (ns, text) in
+            [(10_000_000, "10 ms"), (1_500_000_000, "1.50 s"), (2_000_000_000, "2 s"), (90_000_000_000, "1 min 30 s")]
+        {
+            assert_eq!(interval(ns), text);
+        }
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, text) in
+            [(0.0, "0"), (0.25, "0.25"), (1.0, "1"), (3.051_757_8e-5, "3.05e-5"), (1234.0, "1234"), (6e7, "6.00e7")]
+        {
+            assert_eq!(number(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor_or_turn_the_line() {
+        assert_eq!(clean("a\x1b[2Jb\nc\u{202e}d\te"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e");
+    }
+
+    proptest! {
+        #[test]
+        fn cut_text_fits_and_keeps_its_end(text in "[a-zé]{0,30}", columns in 0usize..20) {
+            for (cut, kept) in [(cut(&text, columns), false), (cut_start(&text, columns), true)] {
+                prop_assert!(width(&cut) <= columns.max(width(&text).min(columns)), "{cut}");
+                if width(&text) <= columns {
+                    prop_assert_eq!(&cut, &text);
+                } else if columns > 1 {
+                    let rest = cut.trim_matches('…');
+                    let ends = if kept { text.ends_with(rest) } else { text.starts_with(rest) };
+                    prop_assert!(ends, "{}", cut);
+                }
+            }
+        }
+
+        #[test]
+        fn wrapped_text_fits_and_loses_nothing(text in "[a-z ]{0,80}", columns in 1usize..20) {
+            let lines = wrap(&text, columns);
+            prop_assert!(lines.iter().all(|line| width(line) <= columns));
+            let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+    }
+}

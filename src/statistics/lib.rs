@@ -1,0 +1,4 @@
+//! Mathematics on plain figures.
+
+pub mod median;
+pub mod random;
