@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 
 /// A function of the test's name and attributes that has its body run elsewhere.
 pub fn expand(arguments: &Arguments, function: ItemFn) -> syn::Result<TokenStream> {
-    let ItemFn { attrs, vis, sig, block } = function;
+    let ItemFn { attrs, vis, sig, block, .. } = function;
     check(&attrs, &sig)?;
     let Signature { ident, output, asyncness, .. } = &sig;
     let calls = &arguments.calls;
