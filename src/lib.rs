@@ -1,7 +1,7 @@
 //! Plimsoll: a test harness and regression-benchmark framework for memory.
 //!
 //! Modules in layers, each using only those above it in this list:
-//! - [`bytes`]: amounts with their unit in the type. [`random`]: lots of a seed.
+//! - [`bytes`]: amounts with their unit in the type. [`random`]: pseudo-random numbers of a seed.
 //! - [`alloc`]: exact figures of the heap, from an allocator that counts.
 //! - [`capture`]: captured calls of operators in `entry_*.pt` files; reading, writing, synthesis, batches.
 //! - [`inspect`]: what is inside files of torch.save.
@@ -47,9 +47,7 @@ pub mod gpu;
 pub mod inspect;
 pub mod kernel;
 pub mod matrix;
-mod median;
 pub mod meter;
-pub mod random;
 pub mod record;
 pub mod report;
 pub mod run;
@@ -60,3 +58,4 @@ pub use assert::phase;
 pub use bytes::ByteSize;
 pub use error::{Error, Result};
 pub use plimsoll_attribute::test;
+pub use plimsoll_statistics::random;

@@ -12,7 +12,7 @@ use super::simd::{self, Scan};
 use super::tests::compare;
 use super::*;
 use crate::capture::{Dtype, DtypeKind, Layout, TensorView};
-use crate::random::SplitMix64;
+use plimsoll_statistics::random::SplitMix64;
 
 /// The real parts that an element's bytes stand for: one, or two for a complex number and a byte of two float4.
 fn parts(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {

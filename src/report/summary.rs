@@ -1,8 +1,9 @@
 //! Figures as other formats take them: [`Summary`], the values of repeats as one with their spread; names, units and sources
 //! in words.
 
+use plimsoll_statistics::median;
+
 use super::terminal::{counted, duration, interval};
-use crate::median::median;
 use crate::meter::Source;
 use crate::record::{Figure, Unit};
 use crate::timing::Statistics;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plimsoll_statistics::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,6 @@ use super::worker::Worker;
 use crate::bytes::ByteSize;
 use crate::diagnose::telemetry::Metric;
 use crate::gate::{self, Unit};
-use crate::median::median;
 use std::collections::BTreeMap;
 
 /// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
