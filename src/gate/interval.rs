@@ -2,10 +2,9 @@
 
 use std::fmt;
 
+use plimsoll_statistics::{Shift, mann_whitney, signed_rank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::rank::{EXACT, effective, exact_critical, kth_difference, normal_critical};
 
 /// Where a shift lies with a stated confidence; both ends belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,83 +56,57 @@ impl fmt::Display for Method {
     }
 }
 
-/// The shift from `baseline` to `current` (the median of all differences), its interval where there are enough figures
-/// for one, and how it was found. Both are in the order in which they were taken, and have at least one figure, finite
-/// and not negative.
-pub(super) fn shift(baseline: &[f64], current: &[f64], confidence: f64) -> (f64, Option<Interval>, Method) {
-    let (n, m) = (current.len(), baseline.len());
-    let (n_effective, m_effective) = (effective(current), effective(baseline));
-    let tail = (1.0 - confidence) / 2.0;
-    let independent = n_effective == n as f64 && m_effective == m as f64;
-    let (k, method) = if independent && n <= EXACT && m <= EXACT {
-        (exact_critical(n, m, tail), Method::Exact)
-    } else {
-        let method = Method::Normal { baseline_effective: m_effective, current_effective: n_effective };
-        (normal_critical(n, m, n_effective, m_effective, tail), method)
-    };
-    let sorted = |figures: &[f64]| {
-        let mut figures = figures.to_vec();
-        figures.sort_unstable_by(f64::total_cmp);
-        figures
-    };
-    let (baseline, current) = (sorted(baseline), sorted(current));
-    let pairs = n as u64 * m as u64;
-    let at = |k| kth_difference(&current, &baseline, k);
-    let estimate = f64::midpoint(at(pairs.div_ceil(2)), at(pairs / 2 + 1));
-    let interval = (k > 0).then(|| Interval { low: at(k), high: at(pairs + 1 - k), confidence });
-    (estimate, interval, method)
+impl From<plimsoll_statistics::Interval> for Interval {
+    fn from(interval: plimsoll_statistics::Interval) -> Self {
+        let plimsoll_statistics::Interval { low, high, confidence } = interval;
+        Self { low, high, confidence }
+    }
 }
 
-/// The fewest figures on each side that can give an interval of this confidence.
-pub(super) fn fewest(confidence: f64) -> usize {
-    (1..=EXACT).find(|&n| exact_critical(n, n, (1.0 - confidence) / 2.0) > 0).unwrap_or(EXACT)
+impl Method {
+    /// How the shift of two sets of figures was found by [`mann_whitney::shift`].
+    fn of_sets(shift: &Shift) -> Self {
+        if shift.exact {
+            return Self::Exact;
+        }
+        Self::Normal { baseline_effective: shift.baseline_size, current_effective: shift.current_size }
+    }
+
+    /// How the shift of pairs was found by [`signed_rank::shift`] or [`signed_rank::ratio`].
+    pub(super) const fn of_pairs(shift: &Shift) -> Self {
+        Self::SignedRank { exact: shift.exact }
+    }
+}
+
+/// A shift, its interval if there are enough figures for one, and how they were found.
+pub(super) type Found = (f64, Option<Interval>, Method);
+
+/// The shift from `baseline` to `current`, both in the order in which they were taken. `None` if one of them has no
+/// figures, or some that are not finite.
+pub(super) fn shift(baseline: &[f64], current: &[f64], confidence: f64) -> Option<Found> {
+    let found = mann_whitney::shift(baseline, current, confidence)?;
+    Some((found.estimate, found.interval.map(Interval::from), Method::of_sets(&found)))
+}
+
+/// The shift from the first of each pair to the second. `None` if there is no pair, or if a difference is not finite.
+pub(super) fn shift_of_pairs(before: &[f64], after: &[f64], confidence: f64) -> Option<Found> {
+    let found = signed_rank::shift(before, after, confidence)?;
+    Some((found.estimate, found.interval.map(Interval::from), Method::of_pairs(&found)))
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
-    fn of_a_published_case() {
-        // Permeability constants, Hollander and Wolfe (1973), the example of R's wilcox.test, which gives 0.305 and the
-        // interval -0.15 to 0.76.
-        let term = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
-        let weeks_12_to_26 = [1.15, 0.88, 0.90, 0.74, 1.21];
-        let (estimate, interval, method) = shift(&weeks_12_to_26, &term, 0.95);
-        let interval = interval.unwrap();
-        let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        assert!(close(estimate, 0.305) && close(interval.low, -0.15) && close(interval.high, 0.76), "{interval:?}");
-        assert_eq!(method, Method::Exact);
-    }
-
-    #[test]
-    fn few_figures_have_no_interval() {
-        assert_eq!(shift(&[1.0], &[2.0], 0.99).1, None);
-        assert_eq!(shift(&[1.0; 4], &[2.0; 4], 0.99).1, None);
-        assert_eq!((fewest(0.95), fewest(0.99), fewest(0.999)), (4, 5, 7));
-        let interval = shift(&[1.0; 5], &[2.0; 5], 0.99).1.unwrap();
-        assert_eq!((interval.low, interval.high), (1.0, 1.0), "figures that do not vary have an interval of one point");
-    }
-
-    proptest! {
-        #[test]
-        fn a_shift_is_found_whatever_the_figures(
-            baseline in prop::collection::vec((0u32..1000).prop_map(|n| f64::from(n) * 4096.0), 1..40),
-            current in prop::collection::vec((0u32..1000).prop_map(|n| f64::from(n) * 4096.0), 1..40),
-            by in (0u32..1000).prop_map(|n| f64::from(n) * 4096.0),
-        ) {
-            let (estimate, interval, _) = shift(&baseline, &current, 0.99);
-            let moved: Vec<f64> = current.iter().map(|x| x + by).collect();
-            let (after, moved, _) = shift(&baseline, &moved, 0.99);
-            prop_assert_eq!(after, estimate + by);
-            let (back, _, _) = shift(&current, &baseline, 0.99);
-            prop_assert_eq!(back, 0.0 - estimate + 0.0);
-            if let (Some(interval), Some(moved)) = (interval, moved) {
-                prop_assert!(interval.low <= estimate && estimate <= interval.high);
-                prop_assert_eq!((moved.low, moved.high), (interval.low + by, interval.high + by));
-            }
-        }
+    fn the_method_says_which_distribution_the_interval_is_of() {
+        let drift: Vec<f64> = (0..100).map(f64::from).collect();
+        let method = |baseline: &[f64], current: &[f64]| shift(baseline, current, 0.99).unwrap().2;
+        assert_eq!(method(&drift[..5], &drift[..6]), Method::Exact);
+        assert_eq!(method(&drift, &drift[..10]), Method::Normal { baseline_effective: 8.0, current_effective: 10.0 });
+        let of_pairs = |n: usize| shift_of_pairs(&drift[..n], &drift[..n], 0.99).unwrap().2;
+        assert_eq!(of_pairs(50), Method::SignedRank { exact: true });
+        assert_eq!(of_pairs(51), Method::SignedRank { exact: false });
+        assert_eq!((shift(&[], &[1.0], 0.99), shift_of_pairs(&[], &[1.0], 0.99)), (None, None));
     }
 }

@@ -1,11 +1,11 @@
 //! [`judge`]: repeated figures held against those of a baseline.
 
+use plimsoll_statistics::{mann_whitney, signed_rank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::interval::{Interval, Method, fewest, shift};
+use super::interval::{Found, Interval, Method, shift, shift_of_pairs};
 use super::outcome::Outcome;
-use super::pairs;
 use super::summary::Summary;
 use crate::record::{Direction, Unit};
 use plimsoll_memory::bytes::ByteSize;
@@ -83,11 +83,11 @@ pub fn judge_pairs(
     allowance: Allowance,
     confidence: f64,
 ) -> Comparison {
-    judge_by(pairs::shift, baseline, current, (unit, direction), allowance, confidence)
+    judge_by(shift_of_pairs, baseline, current, (unit, direction), allowance, confidence)
 }
 
 /// How a shift is found: from a baseline, current figures and a confidence.
-type Shift = fn(&[f64], &[f64], f64) -> (f64, Option<Interval>, Method);
+type Shift = fn(&[f64], &[f64], f64) -> Option<Found>;
 
 fn judge_by(
     shift: Shift,
@@ -98,7 +98,8 @@ fn judge_by(
     confidence: f64,
 ) -> Comparison {
     let summaries = (Summary::of(baseline), Summary::of(current));
-    let (Some(before), Some(_)) = summaries else {
+    let found = shift(baseline, current, confidence.clamp(0.5, 1.0 - f64::EPSILON));
+    let (Some(before), Some(_), Some(found)) = (summaries.0, summaries.1, found) else {
         let message = match summaries {
             (None, _) => unusable("the baseline's figures", baseline),
             _ => unusable("the figures", current),
@@ -117,7 +118,6 @@ fn judge_by(
             message,
         };
     };
-    let found = shift(baseline, current, confidence.clamp(0.5, 1.0 - f64::EPSILON));
     conclude(before.median, summaries, found, (unit, direction), allowance, confidence)
 }
 
@@ -132,7 +132,7 @@ fn unusable(what: &str, figures: &[f64]) -> String {
 pub(super) fn conclude(
     before: f64,
     (baseline, current): (Option<Summary>, Option<Summary>),
-    (shift, interval, method): (f64, Option<Interval>, Method),
+    (shift, interval, method): Found,
     (unit, direction): (Unit, Direction),
     allowance: Allowance,
     confidence: f64,
@@ -155,8 +155,8 @@ pub(super) fn conclude(
         (None, Some(_)) => {
             let [of_baseline, of_current] = [baseline, current].map(|side| side.map_or(0, |side| side.count));
             let needed = match method {
-                Method::SignedRank { .. } => pairs::fewest(confidence),
-                _ => fewest(confidence),
+                Method::SignedRank { .. } => signed_rank::fewest(confidence),
+                _ => mann_whitney::fewest(confidence),
             };
             let message = format!(
                 "{} by the middle of {} and {} figures, too few for a {}: repeat each at least {needed} times",

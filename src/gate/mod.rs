@@ -25,8 +25,6 @@ mod interval;
 mod judge;
 mod limits;
 mod outcome;
-mod pairs;
-mod rank;
 pub mod ratchet;
 pub mod report;
 mod runs;

@@ -1,6 +1,8 @@
 //! [`speedup`]: how many times as fast one of two is, from times that were taken side by side.
 
-use super::pairs;
+use plimsoll_statistics::{Interval, signed_rank};
+
+use super::interval::Method;
 use crate::record::{Speedup, SpeedupInterval};
 
 /// The speedup of the first of each pair of times over the second: the second's over the first's. `None` without a pair,
@@ -10,20 +12,12 @@ use crate::record::{Speedup, SpeedupInterval};
 /// that is estimated, by Wilcoxon's signed-rank test as [`judge_pairs`](super::judge_pairs) does it. Swapping the two gives
 /// the reciprocal.
 pub fn speedup(times: &[[f64; 2]], confidence: f64) -> Option<Speedup> {
-    if times.is_empty() || times.iter().flatten().any(|time| !(time.is_finite() && *time > 0.0)) {
-        return None;
-    }
-    let logarithms = |of: usize| times.iter().map(|pair| pair[of].ln()).collect::<Vec<f64>>();
-    let (shift, interval, method) = pairs::shift(&logarithms(0), &logarithms(1), confidence);
+    let found = signed_rank::ratio(times, confidence)?;
     Some(Speedup {
-        ratio: shift.exp(),
-        interval: interval.map(|interval| SpeedupInterval {
-            low: interval.low.exp(),
-            high: interval.high.exp(),
-            confidence: interval.confidence,
-        }),
+        ratio: found.estimate,
+        interval: found.interval.map(|Interval { low, high, confidence }| SpeedupInterval { low, high, confidence }),
         pairs: times.len() as u64,
-        method: format!("{method}, of logarithms"),
+        method: format!("{}, of logarithms", Method::of_pairs(&found)),
     })
 }
 

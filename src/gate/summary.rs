@@ -1,9 +1,8 @@
 //! [`Summary`]: figures in short.
 
+use plimsoll_statistics::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use plimsoll_statistics::median::median;
 
 /// What is told of a set of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

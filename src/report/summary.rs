@@ -1,11 +1,12 @@
 //! Figures as other formats take them: [`Summary`], the values of repeats as one with their spread; names, units and sources
 //! in words.
 
+use plimsoll_statistics::median;
+
 use super::terminal::{counted, duration, interval};
 use crate::record::{Figure, Unit};
 use plimsoll_capture::timing::Statistics;
 use plimsoll_memory::meter::Source;
-use plimsoll_statistics::median::median;
 
 /// One value with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Numbers that follow from a seed alone: lots that are to be drawn again.
+//! Pseudo-random numbers that follow from a seed alone: lots that can be drawn again.
 
 /// The generator SplitMix64 (Steele, Lea and Flood, 2014). Not for secrets.
 #[derive(Clone, Debug)]
@@ -19,10 +19,12 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is above 0 and far below 2^64: the remainder favours none by more than a part in
-    /// 10^15 then.
+    /// A number below `bound`; 0 if `bound` is 0.
+    ///
+    /// `bound` should be far below 2^64: the remainder favours no number by more than a part in 10^15 then.
     pub const fn below(&mut self, bound: usize) -> usize {
-        (self.word() % bound as u64) as usize
+        let word = self.word();
+        if bound == 0 { 0 } else { (word % bound as u64) as usize }
     }
 
     /// One of two, as a coin falls.
@@ -33,6 +35,8 @@ impl SplitMix64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -53,5 +57,14 @@ mod tests {
         assert_ne!(falls(1), falls(2));
         let heads = falls(1).into_iter().filter(|heads| *heads).count();
         assert!((400..600).contains(&heads), "{heads} of 1000");
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_stay_below_their_bound_and_follow_from_the_seed(seed: u64, bound in 0usize..1000) {
+            let draw = || { let mut random = SplitMix64::new(seed); [random.below(bound), random.below(bound)] };
+            prop_assert_eq!(draw(), draw());
+            prop_assert!(draw().iter().all(|number| *number < bound.max(1)));
+        }
     }
 }

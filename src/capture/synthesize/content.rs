@@ -4,8 +4,9 @@
 //! itself, on any machine, by any thread. Floating-point elements are spread evenly over about [-0.5, 0.5): from the bits
 //! of the word come integers, and every step from there to the element is exact, or cuts towards zero.
 
-use crate::Dtype;
 use plimsoll_statistics::random::SplitMix64;
+
+use crate::Dtype;
 
 /// A stream of random words: the wyrand generator at any of its positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

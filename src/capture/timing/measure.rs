@@ -1,14 +1,13 @@
 //! [`measure`]: a protocol run with a clock.
 
-use std::time::Duration;
-
+use plimsoll_statistics::stopping::{Next, Rule};
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, Flush};
 use super::clock::{Clock, ClockError};
 use super::protocol::Protocol;
 use super::statistics::Statistics;
-use super::until::{Next, Stop, Until};
+use super::until::{MOST_LAUNCHES, Stop};
 
 /// The durations that a protocol kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,12 +93,19 @@ pub fn measure<E>(
             Ok(Samples { flush: Some(flush), ..Samples::each(durations_ns) })
         }
         Protocol::Until { launches, relative_error, time_ns, .. } => {
-            let until = Until { fewest: launches.get(), relative_error, time: Duration::from_nanos(time_ns) };
+            let rule = Rule {
+                fewest: launches.get(),
+                most: MOST_LAUNCHES,
+                relative_error: relative_error.get(),
+                time: time_ns as f64,
+            };
             let mut durations_ns = Vec::new();
             loop {
-                match until.next(&durations_ns) {
-                    Next::Launches(more) => durations_ns.extend(one_by_one(more, clock, launch)?),
-                    Next::Stop(stop) => return Ok(Samples { stop: Some(stop), ..Samples::each(durations_ns) }),
+                match rule.next(&durations_ns) {
+                    Next::Samples(more) => durations_ns.extend(one_by_one(more, clock, launch)?),
+                    Next::Stop(reason) => {
+                        return Ok(Samples { stop: Some(reason.into()), ..Samples::each(durations_ns) });
+                    }
                 }
             }
         }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_statistics::median;
+
 use super::finding::{Trends, Verdict};
 use super::judge::judge;
 use super::round_trip::RoundTrips;
@@ -9,7 +11,6 @@ use super::series::{AllSeries, Key, numbered, worker};
 use super::sleep::Sleeps;
 use crate::telemetry::{Format, Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
-use plimsoll_statistics::median::median;
 
 /// The most series, a rank at a label for a metric, that are kept.
 const MOST_SERIES: usize = 8192;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plimsoll_statistics::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,6 @@ use super::worker::Worker;
 use crate::telemetry::Metric;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::{self, Unit};
-use plimsoll_statistics::median::median;
 use std::collections::BTreeMap;
 
 /// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.

@@ -1,12 +1,13 @@
 //! [`Pattern`]: how a series moves.
 
+use plimsoll_statistics::median;
+use plimsoll_statistics::trend::{ends, extent, levels_off};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Point;
-use super::statistics::{Statistics, statistics, theil_sen};
+use super::statistics::{Statistics, statistics};
 use plimsoll_memory::bytes::ByteSize;
-use plimsoll_statistics::median::median;
 
 /// A change of less is none, whatever the level: 64 MiB.
 pub const MARGIN: ByteSize = ByteSize::mib(64);
@@ -66,21 +67,15 @@ pub(super) fn pattern(points: &[Point]) -> Option<(Pattern, Statistics)> {
     if count < 3 {
         return Some((Pattern::Sparse, found));
     }
-    let window = (count / 5).max(1);
-    let level = |part: &[f64]| median(part.to_vec()).unwrap_or(0.0);
-    let (start, end) = (level(&figures[..window]), level(&figures[count - window..]));
+    let (start, end) = ends(&figures)?;
     let rise = end - start;
-    let extent = |part: &[f64]| {
-        let (low, high) = part.iter().fold((f64::MAX, f64::MIN), |(low, high), &y| (low.min(y), high.max(y)));
-        high - low
-    };
     let pattern = if rise < -tolerance {
         Pattern::Falling
     } else if rise <= tolerance {
         if extent(&figures) <= 2.0 * tolerance { Pattern::Steady } else { Pattern::Unsteady }
     } else if extent(&figures[1..]) <= tolerance {
         Pattern::FirstStepOnly
-    } else if count >= 5 && settled(&pairs, rise) {
+    } else if levels_off(&pairs, rise) {
         Pattern::Plateau
     } else if growing(&figures, &found, tolerance) {
         Pattern::Growing
@@ -88,13 +83,6 @@ pub(super) fn pattern(points: &[Point]) -> Option<(Pattern, Statistics)> {
         Pattern::Unsteady
     };
     Some((pattern, found))
-}
-
-/// Whether the last half, five readings at least, rises at less than a quarter of the whole's pace.
-fn settled(pairs: &[(f64, f64)], rise: f64) -> bool {
-    let tail = &pairs[pairs.len() - (pairs.len() / 2).max(5)..];
-    let span = pairs[pairs.len() - 1].0 - pairs[0].0;
-    theil_sen(tail) * span <= rise / 4.0
 }
 
 fn growing(figures: &[f64], found: &Statistics, tolerance: f64) -> bool {
