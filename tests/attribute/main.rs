@@ -8,6 +8,7 @@ mod judged;
 mod regressions;
 mod runners;
 mod usage;
+mod wrong;
 
 use plimsoll::alloc::Tracking;
 

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use plimsoll::record::{Failure, FailureKind, Record, RunState, ValidationStatus};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Scene, kernel, plimsoll, run, torch_python};
+use crate::support::{Scene, comes, kernel, plimsoll, run, torch_python};
 
 fn command(scene: &Scene, name: &str, flags: &[&str]) -> Option<Command> {
     let python = torch_python()?;
@@ -76,19 +75,16 @@ fn a_kernel_that_closes_the_channel() {
 
 /// The children of a process, once there is one whose launch hangs.
 fn worker_of(child: &Child) -> Pid {
-    let deadline = Instant::now() + Duration::from_secs(60);
     let children = format!("/proc/{0}/task/{0}/children", child.id());
-    loop {
+    let mut worker = None;
+    let came = comes(|| {
         let text = fs::read_to_string(&children).unwrap_or_default();
-        let worker = text.split_whitespace().find_map(|pid| pid.parse().ok());
-        if let Some(pid) =
-            worker.filter(|pid| fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|s| hangs(&s)))
-        {
-            return Pid::from_raw(pid).unwrap();
-        }
-        assert!(Instant::now() < deadline, "no worker came to hang");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let first = text.split_whitespace().find_map(|pid| pid.parse().ok());
+        worker = first.filter(|pid| fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|s| hangs(&s)));
+        worker.is_some()
+    });
+    assert!(came, "no worker came to hang");
+    Pid::from_raw(worker.unwrap()).unwrap()
 }
 
 /// The kernel `hang` ignores SIGTERM (15): the mask of ignored signals tells when it runs.
@@ -100,7 +96,7 @@ fn hangs(status: &str) -> bool {
 #[test]
 fn a_worker_killed_in_mid_entry_costs_that_entry_alone() {
     let scene = Scene::new(2);
-    let Some(mut command) = command(&scene, "hang", &["--timeout", "20s"]) else { return };
+    let Some(mut command) = command(&scene, "hang", &["--timeout", "1h"]) else { return };
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let first = worker_of(&child);
     kill_process(first, Signal::KILL).unwrap();
@@ -142,20 +138,16 @@ fn a_supervisor_that_is_killed_takes_its_worker_with_it() {
     let worker = worker_of(&child);
     child.kill().unwrap();
     child.wait().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(10);
     let alive = || {
         fs::read_to_string(format!("/proc/{}/status", worker.as_raw_nonzero())).is_ok_and(|s| !s.contains("State:\tZ"))
     };
-    while alive() {
-        assert!(Instant::now() < deadline, "the worker lives on");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(comes(|| !alive()), "the worker lives on");
 }
 
 /// Changes entry 1 while the kernel hangs on entry 0, whose worker is then killed.
 fn entry_changed_during_the_run(change: impl FnOnce(&Scene)) -> Option<Record> {
     let scene = Scene::new(2);
-    let mut command = command(&scene, "hang", &["--timeout", "20s"])?;
+    let mut command = command(&scene, "hang", &["--timeout", "1h"])?;
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let worker = worker_of(&child);
     change(&scene);

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use crate::support::{Scene, plimsoll, run, torch_python};
+use crate::support::{Scene, comes, plimsoll, run, torch_python};
 
 fn generate(dir: &Path, flags: &[&str]) -> Command {
     let mut command = plimsoll();
@@ -94,7 +93,9 @@ fn an_interrupted_generate_leaves_nothing_behind() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(150));
+    // There is the capture of the scene, and soon what is being written.
+    let parent = dir.parent().unwrap();
+    assert!(comes(|| fs::read_dir(parent).unwrap().count() > 1 || child.try_wait().unwrap().is_some()));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use plimsoll::record::{Record, Semantics, VerdictStatus};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{plimsoll, run};
+use crate::support::{comes, plimsoll, run};
 
 /// Functions by which a shell tells of its body.
 const SPEAK: &str = r#"
@@ -117,11 +116,7 @@ fn a_test_is_given_up_with_all_its_processes() {
     let pid = dir.path().join("pid");
     let script = format!("ready; sleep 3600 & echo $! > {0}.new; mv {0}.new {0}; wait", pid.display());
     let mut child = isolate(dir.path(), &[], &script).stdin(Stdio::null()).spawn().unwrap();
-    let limit = Instant::now() + Duration::from_secs(60);
-    while !pid.exists() {
-        assert!(Instant::now() < limit, "the test has not begun");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert!(comes(|| pid.exists()), "the test has not begun");
     let sleeps = std::fs::read_to_string(&pid).unwrap();
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(1));

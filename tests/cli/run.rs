@@ -2,14 +2,14 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll::ByteSize;
 use plimsoll::command::EndCause;
 use plimsoll::meter::{CpuSource, Metric, Source};
 use plimsoll::record::{Record, Semantics};
 
-use crate::support::{plimsoll, run};
+use crate::support::{comes, plimsoll, run};
 
 /// `plimsoll run FLAGS -- sh -c SCRIPT`.
 fn shell(flags: &[&str], script: &str) -> Command {
@@ -24,17 +24,6 @@ pub fn sleeps(seconds: &str) -> bool {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         line.starts_with(b"sleep\0") && line.split(|&byte| byte == 0).any(|argument| argument == seconds.as_bytes())
     })
-}
-
-pub fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let began = Instant::now();
-    while began.elapsed() < limit {
-        if holds() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    false
 }
 
 #[test]
@@ -104,10 +93,13 @@ fn what_cannot_be_measured_is_exit_code_3() {
 #[test]
 fn daemons_count_and_are_ended() {
     let mark = format!("81{}", std::process::id());
+    let dir = tempfile::tempdir().unwrap();
+    // The first byte comes once the block is whole, which is held until the rest of it is read.
     let script = format!(
-        "(setsid sh -c 'dd if=/dev/zero of=/dev/null bs=96M count=1000000 2>/dev/null' & setsid sleep {mark} &); sleep 1"
+        "mkfifo pipe; (setsid sh -c 'dd if=/dev/zero of=pipe bs=96M 2>/dev/null' & setsid sleep {mark} &); \
+         exec 3< pipe; head -c 1 <&3 >/dev/null; sleep 1"
     );
-    let (code, _, report) = run(&mut shell(&["--peak-rss", "64MiB"], &script));
+    let (code, _, report) = run(shell(&["--peak-rss", "64MiB"], &script).current_dir(dir.path()));
     assert_eq!(code, 1, "{report}");
     assert!(report.contains("left running were killed"), "{report}");
     assert!(!sleeps(&mark));
@@ -174,7 +166,8 @@ fn processor_time_is_exact_with_that_of_orphans_and_to_the_tick_by_phases() {
     let activity = metered(&[], &script).remove(0).activity;
     assert_eq!(activity.cpu_source, CpuSource::Reaped);
     let taken = Duration::from_nanos(activity.cpu_user_ns.unwrap() + activity.cpu_system_ns.unwrap());
-    assert!((Duration::from_millis(300)..Duration::from_millis(450)).contains(&taken), "{taken:?}");
+    // Less than two of the three, or than one of them twice; switches between processes cost a little on a loaded machine.
+    assert!((Duration::from_millis(300)..Duration::from_millis(600)).contains(&taken), "{taken:?}");
     let phases = metered(&[], concat!("'", env!("CARGO_BIN_EXE_plimsoll"), "' mark next"));
     assert!(phases.len() == 2 && phases.iter().all(|phase| phase.activity.cpu_source == CpuSource::Tick));
 }
@@ -184,7 +177,7 @@ fn termination_is_handed_on() {
     let mark = format!("79{}", std::process::id());
     let mut child =
         shell(&[], &format!("trap 'exit 5' TERM; sleep {mark} & wait")).stderr(Stdio::null()).spawn().unwrap();
-    assert!(within(Duration::from_secs(20), || sleeps(&mark)));
+    assert!(comes(|| sleeps(&mark)));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
@@ -195,8 +188,8 @@ fn termination_is_handed_on() {
 fn a_killed_meter_leaves_no_command() {
     let mark = format!("78{}", std::process::id());
     let mut child = shell(&[], &format!("exec sleep {mark}")).stderr(Stdio::null()).spawn().unwrap();
-    assert!(within(Duration::from_secs(20), || sleeps(&mark)));
+    assert!(comes(|| sleeps(&mark)));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(within(Duration::from_secs(20), || !sleeps(&mark)));
+    assert!(comes(|| !sleeps(&mark)));
 }

@@ -13,11 +13,8 @@ use plimsoll::record::{Record, RunState, VerdictStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::OpenptFlags;
 
-use crate::run::{sleeps, within};
-use crate::support::{plimsoll, run};
-
-/// How long something may take that takes no time on a machine at rest.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::run::sleeps;
+use crate::support::{comes, plimsoll, run};
 
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
@@ -57,7 +54,7 @@ impl Scene {
     fn start(&self, script: &str) -> Child {
         // A group of its own with a parent outside: in one without, the kernel passes over SIGTSTP.
         let child = self.command(script).process_group(0).spawn().unwrap();
-        assert!(within(PATIENCE, || self.path("ready").exists()), "{}", self.text("report"));
+        assert!(comes(|| self.path("ready").exists()), "{}", self.text("report"));
         child
     }
 
@@ -77,7 +74,7 @@ impl Scene {
         session.current_dir(self.dir.path()).env("NO_COLOR", "1");
         session.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap());
         let child = session.stderr(File::create(self.path("report")).unwrap()).spawn().unwrap();
-        assert!(within(PATIENCE, || self.path("ready").exists()), "{}", self.text("report"));
+        assert!(comes(|| self.path("ready").exists()), "{}", self.text("report"));
         (child, ours)
     }
 
@@ -91,7 +88,7 @@ impl Scene {
 fn scatters(mark: &str) -> String {
     format!(
         "(setsid sh -c 'sleep {mark} & sleep {mark}' &); (sh -c 'trap \"\" TERM; sleep {mark}; :' &) ; sleep {mark} & \
-         sleep 1.3; touch ready; wait"
+         until test -e record.json.partial; do sleep 0.05; done; touch ready; wait"
     )
 }
 
@@ -99,12 +96,12 @@ fn scatters(mark: &str) -> String {
 fn a_kill_of_plimsoll_leaves_no_process_and_a_partial_record() {
     let (scene, mark) = (Scene::new(), format!("77{}", std::process::id()));
     let mut child = scene.start(&scatters(&mark));
-    assert!(sleeps(&mark));
+    assert!(comes(|| sleeps(&mark)));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(within(PATIENCE, || !sleeps(&mark)), "a process is left");
+    assert!(comes(|| !sleeps(&mark)), "a process is left");
     let told = "plimsoll was killed, and ended the command with it. What was read is in record.json.partial";
-    assert!(within(PATIENCE, || scene.text("report").contains(told)), "{}", scene.text("report"));
+    assert!(comes(|| scene.text("report").contains(told)), "{}", scene.text("report"));
     let record = scene.partial();
     assert_eq!(record.state, RunState::Interrupted);
     assert!(record.phases[0].readings.contains_key(&Metric::PeakRss) && record.end.is_some(), "{record:?}");
@@ -115,7 +112,7 @@ fn a_kill_of_plimsoll_leaves_no_process_and_a_partial_record() {
 fn a_kill_of_the_meter_leaves_no_process_and_a_partial_record() {
     let (scene, mark) = (Scene::new(), format!("76{}", std::process::id()));
     let mut child = scene.start(&scatters(&mark));
-    assert!(within(PATIENCE, || scene.path("record.json.partial").exists()));
+    assert!(comes(|| scene.path("record.json.partial").exists()));
     let meter = process_tree(child.id()).unwrap()[1].pid;
     send(meter, Signal::KILL);
     assert_eq!(child.wait().unwrap().code(), Some(137));
@@ -154,7 +151,7 @@ fn the_keys_of_a_terminal_reach_the_command_once() {
     let (mut child, ours) = scene.on_a_terminal(script);
     let mut keys = File::from(ours);
     keys.write_all(b"\x03").unwrap();
-    assert!(within(PATIENCE, || scene.text("got") == "tty\nint\n"), "{}", scene.text("got"));
+    assert!(comes(|| scene.text("got") == "tty\nint\n"), "{}", scene.text("got"));
     // Ctrl-Z is for a job of a shell: this one has no shell to continue it, and the kernel passes it over.
     keys.write_all(b"\x1a").unwrap();
     std::thread::sleep(Duration::from_millis(200));
@@ -169,9 +166,9 @@ fn a_stop_and_a_continuation_reach_the_command() {
     let mut child = scene.start("echo $$ > pid; touch ready; while ! test -e go; do sleep 0.02; done; exit 8");
     let command: u32 = scene.text("pid").trim().parse().unwrap();
     send(child.id(), Signal::TSTP);
-    assert!(within(PATIENCE, || state(command) == Some('T')), "{:?}", state(command));
+    assert!(comes(|| state(command) == Some('T')), "{:?}", state(command));
     send(child.id(), Signal::CONT);
-    assert!(within(PATIENCE, || state(command) != Some('T')), "{:?}", state(command));
+    assert!(comes(|| state(command) != Some('T')), "{:?}", state(command));
     fs::write(scene.path("go"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(8));
 }
@@ -187,10 +184,10 @@ fn a_signal_that_is_ignored_stays_ignored_and_others_are_handed_on() {
     ignoring.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(run.get_program()).args(run.get_args());
     ignoring.current_dir(scene.dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = ignoring.spawn().unwrap();
-    assert!(within(PATIENCE, || scene.path("ready").exists()));
+    assert!(comes(|| scene.path("ready").exists()));
     send(child.id(), Signal::HUP);
     send(child.id(), Signal::USR1);
-    assert!(within(PATIENCE, || scene.text("got") == "usr\n"), "{}", scene.text("got"));
+    assert!(comes(|| scene.text("got") == "usr\n"), "{}", scene.text("got"));
     send(child.id(), Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(3));
     assert_eq!(scene.text("got"), "usr\nend\n");

@@ -32,9 +32,10 @@ fn peak(phase: &PhaseReadings) -> ByteSize {
     phase.readings[&Metric::PeakRss].bytes
 }
 
-/// Holds so many MiB until its reader has slept, however long it took to have them.
+/// Holds so many MiB until its reader has slept, however long it took to have them: the first byte comes after the last was
+/// read.
 fn takes(mib: u64) -> String {
-    format!("head -c {mib}M /dev/zero | tail -c {mib}M | (sleep 0.7; wc -c >/dev/null)")
+    format!("head -c {mib}M /dev/zero | tail -c {mib}M | (head -c 1 >/dev/null; sleep 0.7; wc -c >/dev/null)")
 }
 
 #[test]

@@ -7,8 +7,7 @@ use plimsoll::ByteSize;
 use plimsoll::meter::Metric;
 use plimsoll::record::{Policy, Record, RunState, VerdictStatus};
 
-use crate::run::within;
-use crate::support::{plimsoll, run};
+use crate::support::{comes, plimsoll, run};
 
 /// A folder in which a script counts its runs: `run N` is the N-th, from 1.
 struct Counted {
@@ -107,13 +106,9 @@ fn each_run_reads_the_same_file_and_none_the_pipe_of_another() {
 #[test]
 fn a_signal_ends_the_runs_and_the_record_says_so() {
     let counted = Counted::new();
-    let mut child = counted.command(&["--repeat", "50"], "trap 'exit 0' TERM; sleep 60 & wait");
+    let mut child = counted.command(&["--repeat", "50"], "trap 'exit 0' TERM; sleep 3600 & touch waits; wait");
     let mut child = child.stderr(Stdio::null()).spawn().unwrap();
-    let deadline = std::time::Duration::from_secs(20);
-    let waits =
-        || fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).is_ok_and(|ids| !ids.is_empty());
-    assert!(within(deadline, || counted.runs() > 0 && waits()));
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(comes(|| counted.dir.path().join("waits").exists()));
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let record = counted.record();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use plimsoll::record::Record;
 use tempfile::TempDir;
@@ -71,10 +72,30 @@ impl Scene {
     }
 }
 
+/// How long a test waits for an event before it is said to hang: no test that works comes near, however loaded the machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Waits until `holds`; `false` if the event did not come.
+pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    loop {
+        if holds() {
+            return true;
+        }
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A Python with torch; `None` where the tests were started without one, which is said, and in CI is a failure.
 pub fn torch_python() -> Option<PathBuf> {
     match std::env::var_os("PLIMSOLL_TORCH_PYTHON") {
         Some(python) => Some(python.into()),
+        None if std::env::var_os("PLIMSOLL_TESTS_OF_TORCH").is_some_and(|which| which == "elsewhere") => {
+            panic!("this test needs torch: name it in `of_torch` of harness/test.sh, so that it runs in that part")
+        }
         None if std::env::var_os("CI").is_some() => panic!("PLIMSOLL_TORCH_PYTHON is not set: run harness/test.sh"),
         None => {
             eprintln!("not run: it needs a Python with torch in PLIMSOLL_TORCH_PYTHON (harness/test.sh sets one up)");

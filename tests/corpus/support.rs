@@ -1,6 +1,7 @@
-//! Building the corpus, once a run.
+//! Building the corpus, once for all processes of a run.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -9,6 +10,9 @@ use std::sync::OnceLock;
 fn torch_python() -> Option<PathBuf> {
     match std::env::var_os("PLIMSOLL_TORCH_PYTHON") {
         Some(python) => Some(python.into()),
+        None if std::env::var_os("PLIMSOLL_TESTS_OF_TORCH").is_some_and(|which| which == "elsewhere") => {
+            panic!("this test needs torch: name it in `of_torch` of harness/test.sh, so that it runs in that part")
+        }
         None if std::env::var_os("CI").is_some() => panic!("PLIMSOLL_TORCH_PYTHON is not set: run harness/test.sh"),
         None => {
             eprintln!("not run: it needs a Python with torch in PLIMSOLL_TORCH_PYTHON (harness/test.sh sets one up)");
@@ -17,13 +21,23 @@ fn torch_python() -> Option<PathBuf> {
     }
 }
 
-/// Runs `tests/python/SCRIPT FOLDER` into an empty folder of this name.
+/// Runs `tests/python/SCRIPT FOLDER` into an empty folder of this name, unless this very script and Python have filled it. A
+/// runner may give each test a process of its own: the first one makes it, and the others wait.
 fn make(python: &OsStr, script: &str, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
+    let lock = File::create(folder.with_extension("lock")).expect("cargo has made its folder");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+    let made = folder.with_extension("made");
+    let mark = [python.as_encoded_bytes(), &std::fs::read(&script).expect("the script is there")].join(&b'\n');
+    if std::fs::read(&made).is_ok_and(|found| found == mark) && folder.is_dir() {
+        return folder;
+    }
+    let _ = std::fs::remove_file(&made);
+    let _ = std::fs::remove_dir_all(&folder);
     let status = Command::new(python).arg(&script).arg(&folder).status().expect("Python starts");
     assert!(status.success(), "{} failed", script.display());
+    std::fs::write(&made, mark).expect("the mark is written");
     folder
 }
 

@@ -1,5 +1,7 @@
 //! What the tests share: readings taken apart, and held against the truth.
 
+use std::time::{Duration, Instant};
+
 use plimsoll::ByteSize;
 use plimsoll::bytes::MIB;
 use plimsoll::meter::{Metric, PhaseReadings, ProcessPeak};
@@ -42,4 +44,16 @@ pub fn of(phase: &PhaseReadings, pid: u32) -> &ProcessPeak {
 
 pub fn base(memory: Option<ByteSize>) -> u64 {
     memory.unwrap().bytes()
+}
+
+/// Waits until `holds`; `false` if the event did not come in ten minutes, which no loaded machine needs.
+pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > Duration::from_secs(600) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
 }

@@ -50,7 +50,7 @@ class Browser:
         os.close(self.commands)
         os.close(self.answers)
         # Its helpers write to the profile until they are gone, too.
-        for _ in range(200):
+        for _ in range(12_000):
             try:
                 os.killpg(self.process.pid, 0)
             except ProcessLookupError:

@@ -73,15 +73,18 @@ mod tests {
     fn tells_the_time_between_each_mark_and_the_next() {
         let mut clock = CpuClock::default();
         for _ in 0..2 {
+            let began = Instant::now();
             clock.start(3).unwrap();
             clock.mark();
             std::thread::sleep(Duration::from_millis(20));
             clock.mark();
             clock.mark();
+            let whole = began.elapsed().as_nanos() as f64;
             let durations = clock.resolve().unwrap();
             assert_eq!(durations.len(), 2, "marks of an earlier measurement are forgotten");
             assert!(durations[0] >= 20e6 && durations[1] >= 0.0, "{durations:?}");
-            assert!(durations[1] < durations[0], "{durations:?}");
+            // However long this thread had to wait for the processor between two marks.
+            assert!(durations.iter().sum::<f64>() <= whole, "{durations:?} of {whole} ns");
         }
     }
 

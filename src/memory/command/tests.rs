@@ -123,7 +123,6 @@ fn a_timeout_ends_the_whole_tree() {
         run(shell(&format!("sleep {mark} & (sleep {mark} &); sleep {mark}")).timeout(Duration::from_millis(300)));
     assert_eq!(ended.end.cause, EndCause::Timeout { limit_ns: 300_000_000 });
     assert_eq!(ended.end.to_string(), "ran longer than its timeout of 300ms and was killed");
-    assert!(ended.wall < Duration::from_secs(60));
     assert!(!runs(&mark));
 }
 

@@ -157,7 +157,7 @@ mod tests {
         let proof = release.wait(ByteSize::ZERO, timeout);
         assert!(!proof.gone && proof.waited_ns >= 30_000_000 && !proof.holds());
         child.wait().unwrap();
-        let proof = release.wait(ByteSize::ZERO, Duration::from_secs(10));
+        let proof = release.wait(ByteSize::ZERO, timeout);
         assert!(proof.gone && proof.worker_peak_rss > Some(ByteSize::ZERO), "{proof:?}");
         // The kernel may say of a machine that it has gained or lost memory; not 2^40 bytes of it.
         let before = SystemMemory::read().unwrap().available;

@@ -69,7 +69,12 @@ fn what_was_verified_is_remembered_and_believed_only_of_the_same_file() {
     verifier.verify(&entry).unwrap();
     verifier.remember();
     let file = store.places.verified();
-    assert!(!file.exists(), "the objects were written a moment ago, and may change within the tick of a clock");
+    // Unless this took seconds on a loaded machine, which the object's own time of change tells.
+    let settled = table.stamp().unwrap().changed_before(SystemTime::now(), Duration::from_secs(2));
+    assert!(
+        settled || !file.exists(),
+        "the objects were written a moment ago, and may change within the tick of a clock"
+    );
 
     // Whoever says that a damaged object was verified is believed: the file is trusted as the objects are.
     flip(&table.path, 1000);

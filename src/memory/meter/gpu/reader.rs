@@ -182,6 +182,7 @@ mod tests {
         let taken = GpuPass::Taken(GpuUse::Tree { bytes: GIB(1), unified: false });
         assert_eq!(reader.pass(now, tree.nodes(), false), taken);
         assert_eq!(reader.pass(now + Duration::from_millis(30), tree.nodes(), false), GpuPass::NotTaken);
-        assert_eq!(reader.pass(now + Duration::from_secs(5), tree.nodes(), false), taken);
+        // However long the read took on a loaded machine, its share of a day is over.
+        assert_eq!(reader.pass(now + Duration::from_secs(86_400), tree.nodes(), false), taken);
     }
 }
