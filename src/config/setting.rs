@@ -140,10 +140,7 @@ const OTHERS: &[Setting] = &[
 
 /// Every setting that has a name of its own, in the order of a report.
 pub fn settings() -> impl Iterator<Item = Setting> {
-    let ceiling = |metric: Metric| {
-        let about = if metric.is_floor() { "The least that has to remain" } else { "The most that may be used" };
-        setting("ceilings", metric.name(), Kind::Bytes, about, None)
-    };
+    let ceiling = |metric: Metric| setting("ceilings", metric.name(), Kind::Bytes, metric.facts().help, None);
     Metric::ALL.into_iter().map(ceiling).chain(OTHERS.iter().copied())
 }
 

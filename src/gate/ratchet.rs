@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::{Policy, Record, RunState, Semantics, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Allowance;
-use plimsoll_memory::ceiling::{MACHINE, limit_above};
+use plimsoll_memory::ceiling::limit_above;
 use plimsoll_memory::meter::Metric;
 
 /// The ceilings that records show to be too high.
@@ -87,7 +87,7 @@ pub fn ratchet(records: &[Record], headroom: Allowance) -> Ratchet {
         }
         let readings = record.verdicts.iter().filter_map(|verdict| verdict.ceiling.as_ref());
         for (metric, reading) in readings.filter_map(|verdict| Some((verdict.metric, verdict.reading.as_ref()?))) {
-            let Some(limit) = policy.ceilings.get(metric).filter(|_| !MACHINE.contains(&metric)) else { continue };
+            let Some(limit) = policy.ceilings.get(metric).filter(|_| !metric.is_of_machine()) else { continue };
             let limit = (limit, record.started.clone());
             let usage = usages.entry((suite, subject, is_test, metric)).or_insert_with(|| Usage {
                 limit: limit.clone(),

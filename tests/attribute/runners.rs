@@ -2,40 +2,6 @@
 
 use std::process::Command;
 
-use plimsoll::ByteSize;
-use proptest::prelude::*;
-
-#[path = "../../harness/attribute/src/bytes.rs"]
-mod bytes;
-#[path = "../../harness/attribute/src/names.rs"]
-mod names;
-
-proptest! {
-    #[test]
-    fn amounts_are_read_as_the_library_reads_them(text in "[ ]?[0-9_.]{0,6}[ ]?(|B|k|KiB|MiB|mb|Gi|GB|TiB|x|bytes)[ ]?|.{0,8}") {
-        prop_assert_eq!(bytes::parse(&text), text.parse::<ByteSize>().ok().map(ByteSize::bytes));
-    }
-}
-
-#[test]
-fn every_metric_and_counter_is_an_argument() {
-    use plimsoll::assert::HeapCounter;
-    use plimsoll::meter::Metric;
-    let of = |wanted: &[names::Kind]| -> Vec<(&str, String)> {
-        let some = names::NAMES.into_iter().filter(|(.., kind)| wanted.contains(kind));
-        some.map(|(name, variant, _)| (name, variant.to_owned())).collect()
-    };
-    let mut metrics: Vec<_> = Metric::ALL.map(|metric| (metric.name(), format!("{metric:?}"))).into();
-    let mut listed = of(&[names::Kind::Metric]);
-    metrics.sort();
-    listed.sort();
-    assert_eq!(listed, metrics);
-    let counters = HeapCounter::ALL.map(|counter| (counter.name(), format!("{counter:?}")));
-    assert_eq!(of(&[names::Kind::HeapBytes, names::Kind::HeapCalls]), counters);
-    assert!(names::find("peak_rss").is_some() && names::find("peak_rs").is_none());
-    assert_eq!((names::nearest("peak_rs"), names::nearest("weather")), (Some("peak_rss"), None));
-}
-
 #[test]
 fn nextest_runs_them_too() {
     let found = Command::new("cargo-nextest").args(["nextest", "--version"]).output();

@@ -3,14 +3,12 @@
 //! It is thin: it checks its arguments and calls `plimsoll::assert::isolated`, where the work is done.
 
 mod arguments;
-mod bytes;
 mod expand;
-mod names;
 
 use proc_macro::TokenStream;
 use syn::parse_macro_input;
 
-/// A test whose body runs in a process of its own, under the meter, and fails where a ceiling is broken.
+/// A test whose body runs in a process of its own, under the meter, and fails if a ceiling is broken.
 ///
 /// ```ignore
 /// #[plimsoll::test(peak_rss = "256 MiB", retained_rss = "1 MiB", swap_growth = "0 B", timeout = "60 s")]
@@ -25,17 +23,13 @@ use syn::parse_macro_input;
 /// # Arguments
 /// | argument | what it says |
 /// |---|---|
-/// | `peak_rss` `peak_anon` `peak_file` `peak_shmem` `peak_pss` `peak_swap` | the most that all processes of the test may hold at one instant, absolute |
-/// | `peak_rss_growth` `peak_anon_growth` | the same less what they held when the body began |
-/// | `retained_rss` `retained_anon` | what they may hold when the body is over, less what they held when it began |
-/// | `swap_growth` | the most by which their swap may grow; of the test's own processes, so that no neighbour counts |
+/// | a metric, such as `peak_rss`, `retained_anon` or `swap_growth` | its ceiling: every constant of `plimsoll::assert::metrics` is an argument; swap is that of the test's own processes |
 /// | `available_floor` | the least memory that has to stay available on the whole machine |
-/// | `gpu_peak` `unified_peak` `peak_cgroup` | the most on GPUs; on a machine with one memory for both; of the control group |
 /// | `peak_heap` `retained_heap` `allocated` | bytes by the count of `plimsoll::alloc::Tracking`, which has to be the global allocator |
-/// | `allocations` `reallocations` | the same in calls |
+/// | `allocations` `reallocations` | calls by the same count |
 /// | `enforce = true` | the processes are killed at a ceiling, not only judged when they are done |
 /// | `timeout = "60 s"` | they are killed when they run for longer |
-/// | `sample_interval = "1 ms"` | the time between two samples; 10 ms where it is not given |
+/// | `sample_interval = "1 ms"` | the time between two samples; 10 ms if it is not given |
 ///
 /// An amount is a text such as `"256 MiB"`, `"1.5 GB"` or `"0 B"`, which is checked when the test is compiled, or any
 /// expression that is a `plimsoll::ByteSize` or a `u64` of bytes. A time is a text such as `"60 s"` or `"10 ms"`, or an

@@ -84,22 +84,8 @@ fn is_judged(figure: &Figure, limits: &Limits) -> bool {
 
 /// Whether a figure is judged and shown where nothing says which are: the memory of what was run, over all phases.
 pub fn is_default(figure: &Figure) -> bool {
-    DEFAULT_FIGURES.iter().any(|metric| metric.name() == figure.name)
+    Metric::ALL.iter().any(|metric| metric.facts().judged && metric.name() == figure.name)
 }
-
-/// What is judged where no limit says what: the memory of what was run, each kind once, and nothing of the machine.
-const DEFAULT_FIGURES: [Metric; 10] = [
-    Metric::PeakRss,
-    Metric::RetainedRss,
-    Metric::PeakAnon,
-    Metric::RetainedAnon,
-    Metric::PeakShmem,
-    Metric::PeakPss,
-    Metric::PeakSwap,
-    Metric::GpuPeak,
-    Metric::PeakHeap,
-    Metric::RetainedHeap,
-];
 
 /// Verdicts on figures that a limit names and the runs lack: what was not measured never holds.
 fn unmeasured(now: &[Figure], limits: &Limits) -> Vec<Verdict> {

@@ -9,7 +9,6 @@ use super::counted::{HeapCounter, HeapLimit};
 use crate::alloc::HeapScope;
 use crate::bytes::{ByteSize, ParseByteSizeError};
 use crate::ceiling::{Ceiling, CeilingError, Ceilings};
-use crate::meter::Metric;
 
 /// All that a block or a test may take: ceilings on memory, and limits on what its allocator counts.
 ///
@@ -92,18 +91,13 @@ impl Limits {
 
     /// Whether anything is limited that only the counting allocator tells.
     pub fn need_heap(&self) -> bool {
-        !self.heap.is_empty() || self.ceilings.iter().any(|ceiling| is_heap(ceiling.metric))
+        !self.heap.is_empty() || self.ceilings.iter().any(|ceiling| ceiling.metric.is_of_heap())
     }
 
     /// Whether anything is limited that only the meter tells.
     pub fn need_meter(&self) -> bool {
-        self.ceilings.iter().any(|ceiling| !is_heap(ceiling.metric))
+        self.ceilings.iter().any(|ceiling| !ceiling.metric.is_of_heap())
     }
-}
-
-/// Whether the counting allocator tells it, where the meter tells the others.
-const fn is_heap(metric: Metric) -> bool {
-    matches!(metric, Metric::PeakHeap | Metric::RetainedHeap)
 }
 
 impl Default for Limits {

@@ -6,7 +6,7 @@ use super::counted::{HeapCounter, HeapLimit};
 use super::limits::{Amount, Limit, LimitError};
 use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, CeilingError};
-use crate::meter::Metric;
+use crate::meter::{Metric, with_metrics};
 
 /// A metric that has a most.
 #[derive(Clone, Copy, Debug)]
@@ -24,61 +24,22 @@ pub struct Calls(HeapCounter);
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(HeapCounter);
 
-macro_rules! metrics {
-    ($($(#[$doc:meta])* $name:ident: $kind:ident = $kind_of:ident::$which:ident),* $(,)?) => {
-        $($(#[$doc])* pub const $name: $kind = $kind($kind_of::$which);)*
-
-        #[test]
-        fn every_metric_has_its_name() {
-            let known = [$((stringify!($name), $kind_of::$which.name())),*];
-            assert!(known.iter().all(|(constant, name)| constant == name), "{known:?}");
-            assert_eq!(known.len(), Metric::ALL.len() + HeapCounter::ALL.len());
-        }
+macro_rules! of_memory {
+    ($($(#[doc = $doc:literal])+ $variant:ident $name:ident $bound:ident $facts:tt)+) => {
+        $(
+            #[doc = concat!("[`Metric::", stringify!($variant), "`].")]
+            pub const $name: $bound = $bound(Metric::$variant);
+        )+
     };
 }
+with_metrics!(of_memory);
 
-metrics! {
-    /// [`Metric::PeakRss`].
-    peak_rss: Most = Metric::PeakRss,
-    /// [`Metric::PeakRssGrowth`].
-    peak_rss_growth: Most = Metric::PeakRssGrowth,
-    /// [`Metric::RetainedRss`].
-    retained_rss: Most = Metric::RetainedRss,
-    /// [`Metric::PeakAnon`].
-    peak_anon: Most = Metric::PeakAnon,
-    /// [`Metric::PeakAnonGrowth`].
-    peak_anon_growth: Most = Metric::PeakAnonGrowth,
-    /// [`Metric::RetainedAnon`].
-    retained_anon: Most = Metric::RetainedAnon,
-    /// [`Metric::PeakFile`].
-    peak_file: Most = Metric::PeakFile,
-    /// [`Metric::PeakShmem`].
-    peak_shmem: Most = Metric::PeakShmem,
-    /// [`Metric::PeakPss`].
-    peak_pss: Most = Metric::PeakPss,
-    /// [`Metric::PeakSwap`].
-    peak_swap: Most = Metric::PeakSwap,
-    /// [`Metric::SwapGrowth`], of this process and its children.
-    swap_growth: Most = Metric::SwapGrowth,
-    /// [`Metric::PeakCgroup`].
-    peak_cgroup: Most = Metric::PeakCgroup,
-    /// [`Metric::GpuPeak`].
-    gpu_peak: Most = Metric::GpuPeak,
-    /// [`Metric::UnifiedPeak`].
-    unified_peak: Most = Metric::UnifiedPeak,
-    /// [`Metric::PeakHeap`]: [`HeapReadings::peak`](crate::alloc::HeapReadings::peak).
-    peak_heap: Most = Metric::PeakHeap,
-    /// [`Metric::RetainedHeap`]: [`HeapReadings::retained`](crate::alloc::HeapReadings::retained).
-    retained_heap: Most = Metric::RetainedHeap,
-    /// [`Metric::AvailableFloor`].
-    available_floor: Least = Metric::AvailableFloor,
-    /// [`HeapCounter::Allocations`].
-    allocations: Calls = HeapCounter::Allocations,
-    /// [`HeapCounter::Reallocations`].
-    reallocations: Calls = HeapCounter::Reallocations,
-    /// [`HeapCounter::Allocated`].
-    allocated: Bytes = HeapCounter::Allocated,
-}
+/// [`HeapCounter::Allocations`].
+pub const allocations: Calls = Calls(HeapCounter::Allocations);
+/// [`HeapCounter::Reallocations`].
+pub const reallocations: Calls = Calls(HeapCounter::Reallocations);
+/// [`HeapCounter::Allocated`].
+pub const allocated: Bytes = Bytes(HeapCounter::Allocated);
 
 /// What `metric <= limit` makes.
 #[diagnostic::on_unimplemented(
@@ -105,6 +66,43 @@ pub trait AtLeast<Limit> {
     /// # Errors
     /// [`LimitError`] where it is no amount.
     fn at_least(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
+}
+
+/// What `metric = limit` makes, of a most and of a floor: an argument of `#[plimsoll::test]`.
+#[diagnostic::on_unimplemented(
+    message = "this metric is not limited to `{Limit}`",
+    label = "a metric of bytes takes a text such as \"64 MiB\", a `ByteSize` or a `u64`; a number of calls takes a `u64`"
+)]
+pub trait LimitedTo<Limit> {
+    /// The limit.
+    ///
+    /// # Errors
+    /// [`LimitError`] where it is no amount.
+    fn limited_to(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
+}
+
+impl<A: Amount> LimitedTo<A> for Most {
+    fn limited_to(self, limit: A) -> Result<Limit, LimitError> {
+        self.at_most(limit)
+    }
+}
+
+impl<A: Amount> LimitedTo<A> for Least {
+    fn limited_to(self, limit: A) -> Result<Limit, LimitError> {
+        self.at_least(limit)
+    }
+}
+
+impl LimitedTo<u64> for Calls {
+    fn limited_to(self, limit: u64) -> Result<Limit, LimitError> {
+        self.at_most(limit)
+    }
+}
+
+impl<A: Amount> LimitedTo<A> for Bytes {
+    fn limited_to(self, limit: A) -> Result<Limit, LimitError> {
+        self.at_most(limit)
+    }
 }
 
 fn memory(metric: Metric, limit: impl Amount) -> Result<Limit, LimitError> {

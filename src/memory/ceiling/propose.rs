@@ -124,9 +124,6 @@ pub fn limit_above(metric: Metric, largest: ByteSize, headroom: Allowance) -> By
     ByteSize::new(round_up(largest.bytes().saturating_add(margin)))
 }
 
-/// What says something of the machine and of others on it, not of what was run.
-pub const MACHINE: [Metric; 3] = [Metric::AvailableFloor, Metric::UnifiedPeak, Metric::PeakCgroup];
-
 /// A step that is at most 1 part in 32 of `bytes`, a power of two, and at least a KiB, in which large amounts are whole
 /// numbers of a large unit. Amounts below 32 KiB stay as they are.
 fn step(bytes: u64) -> u64 {
@@ -151,7 +148,7 @@ impl Proposal {
 
     /// The ceilings that say something of what was run, and not of the machine that it ran on.
     fn of_the_run(&self) -> impl Iterator<Item = &ProposedCeiling> {
-        self.ceilings.iter().filter(|ceiling| !MACHINE.contains(&ceiling.metric))
+        self.ceilings.iter().filter(|ceiling| !ceiling.metric.is_of_machine())
     }
 
     /// The ceilings that are of the run and not of the machine.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limit::{Ceiling, Ceilings};
 use crate::bytes::ByteSize;
-use crate::meter::{Metric, PhaseReadings, ProcessPeak, Reading, Source, worst_reading};
+use crate::meter::{Metric, Part, PhaseReadings, ProcessPeak, Reading, Source, worst_reading};
 
 /// What became of a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,10 +140,8 @@ fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
 /// What a metric cannot be more than: a part of the resident memory, which was never sampled, as its process was gone
 /// before, is no more than the whole, whose mark the kernel keeps to the end.
 fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
-    let is_part = matches!(
-        metric,
-        Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::PeakFile | Metric::PeakShmem | Metric::PeakPss
-    );
+    let is_part =
+        !metric.is_retained() && matches!(metric.facts().part, Part::Anon | Part::File | Part::Shmem | Part::Pss);
     let whole = phase.readings.get(&Metric::PeakRss).filter(|whole| whole.source == Source::Exact);
     // What was sampled and refused has a reason of its own.
     whole.filter(|_| is_part && phase.timeline.is_empty())

@@ -1,4 +1,8 @@
 //! [`Metric`]: the figures of a phase that a ceiling may limit, by name.
+//!
+//! A metric is declared once, in [`with_metrics`](super::with_metrics): its name, its help, its source, what it is of. Flags
+//! of the command, settings, arguments of `#[plimsoll::test]`, names in `assert_memory!`, schemas and the table of
+//! `docs/metrics.md` follow from that; how it is read stands in `pass.rs`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,101 +11,246 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteSize;
 
-/// The figures that are read of a phase, and that a ceiling may limit.
+/// Hands every metric to a macro, in the order of a report: documentation, variant, name, whether a limit on it is the
+/// most that may be used or the least that must remain, and its [`Facts`].
 ///
-/// A *peak* is absolute: all that the whole process tree held at one instant. A *growth* is that peak less what the tree
-/// held when the first phase began. What is *retained* is what the tree held when the phase ended less what it held when
-/// the first phase began; nothing where it fell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// The largest resident set of the whole process tree at one instant (shared pages count in each process).
-    PeakRss,
-    /// `peak_rss` less the tree's resident set when the first phase began.
-    PeakRssGrowth,
-    /// The tree's resident set at the end of the phase less that when the first phase began.
-    RetainedRss,
-    /// The largest anonymous resident memory of the tree.
-    PeakAnon,
-    /// `peak_anon` less the tree's anonymous resident memory when the first phase began.
-    PeakAnonGrowth,
-    /// The tree's anonymous resident memory at the end of the phase less that when the first phase began.
-    RetainedAnon,
-    /// The largest file-backed resident memory of the tree.
-    PeakFile,
-    /// The largest resident shared memory (memfd, tmpfs, System V) of the tree.
-    PeakShmem,
-    /// The largest proportional set of the tree (shared pages divided among their users).
-    PeakPss,
-    /// The largest swap use of the tree's own processes.
-    PeakSwap,
-    /// The growth of swap in use since the phase began: of the system, or of the tree where that was chosen
-    /// ([`SwapScope`](super::SwapScope)).
-    SwapGrowth,
-    /// The largest memory of the control group, page cache included, whoever in the group holds it.
-    PeakCgroup,
-    /// The largest memory that the tree's processes hold on GPUs.
-    GpuPeak,
-    /// On a machine whose GPU has no memory of its own: the largest growth of the memory in use on the whole system
-    /// (`MemTotal - MemAvailable`) since the first phase began, host and device together.
-    UnifiedPeak,
-    /// The largest amount of heap memory that was allocated and not freed, by the allocator's own count.
-    PeakHeap,
-    /// The heap memory that was allocated and not freed at the end, by the allocator's own count.
-    RetainedHeap,
-    /// The smallest memory available on the system.
-    AvailableFloor,
+/// - `help`: what it is, as a flag or a setting tells it. `source`: what it is read from, of a tree of processes.
+/// - `of`: whose memory it is. `when`: at which time of a phase. `part`: which part of a process's memory.
+/// - `flag`: whether `plimsoll run` and `plimsoll check` have a flag for it.
+/// - `judged`: whether a gate judges it if no limit says what.
+macro_rules! with_metrics {
+    ($callback:ident) => {
+        $callback! {
+            /// The largest resident set of the whole process tree at one instant (shared pages count in each process).
+            PeakRss peak_rss Most {
+                help: "Resident memory at one instant",
+                source: "sum of VmRSS over the tree",
+                of: Processes, when: Peak, part: Rss, flag: true, judged: true,
+            }
+            /// `peak_rss` less the tree's resident set when the first phase began.
+            PeakRssGrowth peak_rss_growth Most {
+                help: "Growth of resident memory since the first phase began",
+                source: "sum of VmRSS over the tree, less that when the first phase began",
+                of: Processes, when: Growth, part: Rss, flag: false, judged: false,
+            }
+            /// The tree's resident set at the end of the phase less that when the first phase began.
+            RetainedRss retained_rss Most {
+                help: "Resident memory at the end, less that when the first phase began",
+                source: "sum of VmRSS over the tree at the end, less that when the first phase began",
+                of: Processes, when: Retained, part: Rss, flag: false, judged: true,
+            }
+            /// The largest anonymous resident memory of the tree.
+            PeakAnon peak_anon Most {
+                help: "Anonymous resident memory at one instant",
+                source: "sum of RssAnon over the tree",
+                of: Processes, when: Peak, part: Anon, flag: true, judged: true,
+            }
+            /// `peak_anon` less the tree's anonymous resident memory when the first phase began.
+            PeakAnonGrowth peak_anon_growth Most {
+                help: "Growth of anonymous resident memory since the first phase began",
+                source: "sum of RssAnon over the tree, less that when the first phase began",
+                of: Processes, when: Growth, part: Anon, flag: false, judged: false,
+            }
+            /// The tree's anonymous resident memory at the end of the phase less that when the first phase began.
+            RetainedAnon retained_anon Most {
+                help: "Anonymous resident memory at the end, less that when the first phase began",
+                source: "sum of RssAnon over the tree at the end, less that when the first phase began",
+                of: Processes, when: Retained, part: Anon, flag: false, judged: true,
+            }
+            /// The largest file-backed resident memory of the tree.
+            PeakFile peak_file Most {
+                help: "Resident pages of mapped files at one instant",
+                source: "sum of RssFile over the tree",
+                of: Processes, when: Peak, part: File, flag: false, judged: false,
+            }
+            /// The largest resident shared memory (memfd, tmpfs, System V) of the tree.
+            PeakShmem peak_shmem Most {
+                help: "Shared memory (memfd, tmpfs, System V) at one instant",
+                source: "sum of RssShmem over the tree",
+                of: Processes, when: Peak, part: Shmem, flag: true, judged: true,
+            }
+            /// The largest proportional set of the tree (shared pages divided among their users).
+            PeakPss peak_pss Most {
+                help: "Proportional set at one instant: shared pages divided among their users",
+                source: "sum of Pss over the tree",
+                of: Processes, when: Peak, part: Pss, flag: true, judged: true,
+            }
+            /// The largest swap use of the tree's own processes.
+            PeakSwap peak_swap Most {
+                help: "Swap of the processes at one instant",
+                source: "sum of VmSwap over the tree",
+                of: Processes, when: Peak, part: Swap, flag: true, judged: true,
+            }
+            /// The growth of swap in use since the phase began: of the system, or of the tree where that was chosen
+            /// ([`SwapScope`](super::SwapScope)).
+            SwapGrowth swap_growth Most {
+                help: "Growth of the system's swap in use",
+                source: "SwapTotal - SwapFree",
+                of: Processes, when: Growth, part: Swap, flag: true, judged: false,
+            }
+            /// The largest memory of the control group, page cache included, whoever in the group holds it.
+            PeakCgroup peak_cgroup Most {
+                help: "Memory of the control group, page cache included",
+                source: "memory of the control group",
+                of: Machine, when: Peak, part: Whole, flag: true, judged: false,
+            }
+            /// The largest memory that the tree's processes hold on GPUs.
+            GpuPeak gpu_peak Most {
+                help: "Memory on GPUs at one instant",
+                source: "NVML: memory of the tree's processes on all devices",
+                of: Processes, when: Peak, part: Whole, flag: true, judged: true,
+            }
+            /// On a machine whose GPU has no memory of its own: the largest growth of the memory in use on the whole system
+            /// (`MemTotal - MemAvailable`) since the first phase began, host and device together.
+            UnifiedPeak unified_peak Most {
+                help: "Growth of the memory in use on a machine with one memory for host and GPU",
+                source: "MemTotal - MemAvailable, less that when the first phase began",
+                of: Machine, when: Growth, part: Whole, flag: true, judged: false,
+            }
+            /// The largest amount of heap memory that was allocated and not freed, by the allocator's own count.
+            PeakHeap peak_heap Most {
+                help: "Heap memory at one instant, by the allocator's own count",
+                source: "the allocator's count",
+                of: Heap, when: Peak, part: Whole, flag: false, judged: true,
+            }
+            /// The heap memory that was allocated and not freed at the end, by the allocator's own count.
+            RetainedHeap retained_heap Most {
+                help: "Heap memory that was not freed at the end, by the allocator's own count",
+                source: "the allocator's count",
+                of: Heap, when: Retained, part: Whole, flag: false, judged: true,
+            }
+            /// The smallest memory available on the system.
+            AvailableFloor available_floor Least {
+                help: "Floor: memory that has to stay available on the system",
+                source: "MemAvailable",
+                of: Machine, when: Peak, part: Whole, flag: true, judged: false,
+            }
+        }
+    };
+}
+pub(crate) use with_metrics;
+
+/// Whose memory a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// That of the processes that are measured.
+    Processes,
+    /// That which an allocator of the program counts.
+    Heap,
+    /// That of the machine or a group on it, other programs included.
+    Machine,
 }
 
-impl Metric {
-    /// Every metric, in the order of a report.
-    pub const ALL: [Self; 17] = [
-        Self::PeakRss,
-        Self::PeakRssGrowth,
-        Self::RetainedRss,
-        Self::PeakAnon,
-        Self::PeakAnonGrowth,
-        Self::RetainedAnon,
-        Self::PeakFile,
-        Self::PeakShmem,
-        Self::PeakPss,
-        Self::PeakSwap,
-        Self::SwapGrowth,
-        Self::PeakCgroup,
-        Self::GpuPeak,
-        Self::UnifiedPeak,
-        Self::PeakHeap,
-        Self::RetainedHeap,
-        Self::AvailableFloor,
-    ];
+/// The time of a phase that a metric is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The worst instant.
+    Peak,
+    /// The worst instant, less what there was at the start.
+    Growth,
+    /// The end, less what there was at the start.
+    Retained,
+}
 
-    /// Its name in records, on the command line and in messages, such as `peak_rss`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PeakRss => "peak_rss",
-            Self::PeakRssGrowth => "peak_rss_growth",
-            Self::RetainedRss => "retained_rss",
-            Self::PeakAnon => "peak_anon",
-            Self::PeakAnonGrowth => "peak_anon_growth",
-            Self::RetainedAnon => "retained_anon",
-            Self::PeakFile => "peak_file",
-            Self::PeakShmem => "peak_shmem",
-            Self::PeakPss => "peak_pss",
-            Self::PeakSwap => "peak_swap",
-            Self::SwapGrowth => "swap_growth",
-            Self::PeakCgroup => "peak_cgroup",
-            Self::GpuPeak => "gpu_peak",
-            Self::UnifiedPeak => "unified_peak",
-            Self::PeakHeap => "peak_heap",
-            Self::RetainedHeap => "retained_heap",
-            Self::AvailableFloor => "available_floor",
+/// The part of a process's memory that a metric is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All that is resident.
+    Rss,
+    /// Anonymous memory.
+    Anon,
+    /// Pages of mapped files.
+    File,
+    /// Shared memory.
+    Shmem,
+    /// All that is resident, shared pages divided among their users.
+    Pss,
+    /// What was swapped out.
+    Swap,
+    /// No part: the figure is not a sum over processes.
+    Whole,
+}
+
+/// What is known of a metric beside its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// What it is, in a line.
+    pub help: &'static str,
+    /// What it is read from, of a tree of processes.
+    pub source: &'static str,
+    /// Whose memory it is.
+    pub of: Subject,
+    /// At which time of a phase.
+    pub when: When,
+    /// Which part of a process's memory.
+    pub part: Part,
+    /// Whether commands have a flag for it.
+    pub flag: bool,
+    /// Whether a gate judges it if no limit says what.
+    pub judged: bool,
+}
+
+macro_rules! declare {
+    ($($(#[doc = $doc:literal])+ $variant:ident $name:ident $bound:ident {
+        help: $help:literal, source: $source:literal,
+        of: $of:ident, when: $when:ident, part: $part:ident, flag: $flag:literal, judged: $judged:literal $(,)?
+    })+) => {
+        /// The figures that are read of a phase, and that a ceiling may limit.
+        ///
+        /// A *peak* is absolute: all that the whole process tree held at one instant. A *growth* is that peak less what the
+        /// tree held when the first phase began. What is *retained* is what the tree held when the phase ended less what it
+        /// held when the first phase began; nothing where it fell.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "snake_case")]
+        pub enum Metric {
+            $($(#[doc = $doc])+ $variant,)+
         }
+
+        impl Metric {
+            /// Every metric, in the order of a report.
+            pub const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$variant),+];
+
+            /// Its name in records, on the command line and in messages, such as `peak_rss`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($name),)+ }
+            }
+
+            /// What is known of it beside its name.
+            pub const fn facts(self) -> Facts {
+                match self {
+                    $(Self::$variant => Facts {
+                        help: $help,
+                        source: $source,
+                        of: Subject::$of,
+                        when: When::$when,
+                        part: Part::$part,
+                        flag: $flag,
+                        judged: $judged,
+                    },)+
+                }
+            }
+
+            /// Whether a limit on it is the least that must remain, where others are the most that may be used.
+            pub const fn is_floor(self) -> bool {
+                match self { $(Self::$variant => declare!(@floor $bound),)+ }
+            }
+        }
+    };
+    (@floor Most) => { false };
+    (@floor Least) => { true };
+}
+with_metrics!(declare);
+
+impl Metric {
+    /// Whether an allocator of the program counts it, and no meter.
+    pub const fn is_of_heap(self) -> bool {
+        matches!(self.facts().of, Subject::Heap)
     }
 
-    /// Whether a limit on it is the least that must remain, where others are the most that may be used.
-    pub const fn is_floor(self) -> bool {
-        matches!(self, Self::AvailableFloor)
+    /// Whether it tells of the machine and of others on it, not only of what was run.
+    pub const fn is_of_machine(self) -> bool {
+        matches!(self.facts().of, Subject::Machine)
     }
 
     /// How a reading that holds stands to its limit, as it is typed: `<=`, and `>=` of a floor.
@@ -122,7 +271,7 @@ impl Metric {
     /// Whether it is what is left when a phase is over, where others are the worst of the phase. A limit on it is held
     /// against the last phase alone.
     pub const fn is_retained(self) -> bool {
-        matches!(self, Self::RetainedRss | Self::RetainedAnon | Self::RetainedHeap)
+        matches!(self.facts().when, When::Retained)
     }
 
     /// Whether `reading` is past `limit`: above it, or below it where the metric is a floor.
@@ -145,6 +294,11 @@ pub struct ParseMetricError {
 
 impl fmt::Display for ParseMetricError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.name.trim().replace('-', "_");
+        let known = Metric::ALL.map(Metric::name);
+        if let Some(meant) = crate::text::nearest(&plain, &known) {
+            return write!(f, "`{}` is no metric of memory: did you mean `{meant}`?", self.name);
+        }
         write!(f, "`{}` is no metric of memory: write ", self.name)?;
         for (at, metric) in Metric::ALL.into_iter().enumerate() {
             let before = match at {
@@ -182,7 +336,9 @@ mod tests {
         }
         assert!(Metric::ALL.is_sorted(), "records hold them in the order of a report");
         let error = "peak_rs".parse::<Metric>().unwrap_err().to_string();
-        assert!(error.starts_with("`peak_rs` is no metric of memory: write peak_rss, peak_rss_growth, "), "{error}");
+        assert_eq!(error, "`peak_rs` is no metric of memory: did you mean `peak_rss`?");
+        let error = "weight".parse::<Metric>().unwrap_err().to_string();
+        assert!(error.starts_with("`weight` is no metric of memory: write peak_rss, peak_rss_growth, "), "{error}");
         assert!(error.ends_with(", retained_heap or available_floor"), "{error}");
     }
 

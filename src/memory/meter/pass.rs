@@ -178,26 +178,9 @@ const NO_ALLOCATOR: &str = "only an allocator that counts tells it: set `plimsol
 
 /// What each metric is read from, where the tree is more than one process.
 pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
-    match metric {
-        Metric::PeakRss => "sum of VmRSS over the tree",
-        Metric::PeakRssGrowth => "sum of VmRSS over the tree, less that when the first phase began",
-        Metric::RetainedRss => "sum of VmRSS over the tree at the end, less that when the first phase began",
-        Metric::PeakAnon => "sum of RssAnon over the tree",
-        Metric::PeakAnonGrowth => "sum of RssAnon over the tree, less that when the first phase began",
-        Metric::RetainedAnon => "sum of RssAnon over the tree at the end, less that when the first phase began",
-        Metric::PeakFile => "sum of RssFile over the tree",
-        Metric::PeakShmem => "sum of RssShmem over the tree",
-        Metric::PeakPss => "sum of Pss over the tree",
-        Metric::PeakSwap => "sum of VmSwap over the tree",
-        Metric::SwapGrowth => match swap {
-            SwapScope::System => "SwapTotal - SwapFree",
-            SwapScope::Tree => "sum of VmSwap over the tree, less that when the phase began",
-        },
-        Metric::PeakCgroup => "memory of the control group",
-        Metric::GpuPeak => "NVML: memory of the tree's processes on all devices",
-        Metric::UnifiedPeak => "MemTotal - MemAvailable, less that when the first phase began",
-        Metric::PeakHeap | Metric::RetainedHeap => "the allocator's count",
-        Metric::AvailableFloor => "MemAvailable",
+    match (metric, swap) {
+        (Metric::SwapGrowth, SwapScope::Tree) => "sum of VmSwap over the tree, less that when the phase began",
+        _ => metric.facts().source,
     }
 }
 

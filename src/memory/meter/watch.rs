@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 
 use super::error::MeterError;
-use super::metric::Metric;
+use super::metric::{Metric, Part};
 use super::options::SwapScope;
 use super::pass::counter;
 use super::process::ProcessMemory;
@@ -142,11 +142,11 @@ impl Watches {
 }
 
 fn measure(metric: Metric) -> Measure {
-    match metric {
-        Metric::PeakAnon | Metric::PeakAnonGrowth | Metric::RetainedAnon => |memory| memory.anon,
-        Metric::PeakFile => |memory| memory.file,
-        Metric::PeakShmem => |memory| memory.shmem,
-        Metric::PeakSwap | Metric::SwapGrowth => |memory| memory.swap,
-        _ => |memory| Some(memory.rss),
+    match metric.facts().part {
+        Part::Anon => |memory| memory.anon,
+        Part::File => |memory| memory.file,
+        Part::Shmem => |memory| memory.shmem,
+        Part::Swap => |memory| memory.swap,
+        Part::Rss | Part::Pss | Part::Whole => |memory| Some(memory.rss),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::record::Record;
 use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
-use plimsoll_memory::meter::Metric;
+use plimsoll_memory::meter::{Part, When};
 
 /// What a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +31,12 @@ pub(super) fn lines(record: &Record, sea: Sea) -> Vec<LoadLine<'_>> {
     let place = |verdict: &CeilingVerdict| {
         let limit = verdict.limit.bytes();
         let above = |base: Option<plimsoll_memory::ByteSize>| Some((Sea::Tree, base?.bytes().saturating_add(limit)));
-        match verdict.metric {
-            Metric::PeakRss | Metric::PeakAnon | Metric::PeakPss | Metric::PeakFile | Metric::PeakShmem => {
-                Some((Sea::Tree, limit))
-            }
-            Metric::PeakRssGrowth | Metric::RetainedRss => above(start.map(|split| split.rss)),
-            Metric::PeakAnonGrowth | Metric::RetainedAnon => above(start.and_then(|split| split.anon)),
-            Metric::AvailableFloor => Some((Sea::System, limit)),
+        let facts = verdict.metric.facts();
+        match (facts.part, facts.when) {
+            _ if verdict.metric.is_floor() => Some((Sea::System, limit)),
+            (Part::Rss | Part::Anon | Part::Pss | Part::File | Part::Shmem, When::Peak) => Some((Sea::Tree, limit)),
+            (Part::Rss, When::Growth | When::Retained) => above(start.map(|split| split.rss)),
+            (Part::Anon, When::Growth | When::Retained) => above(start.and_then(|split| split.anon)),
             // There is no timeline of the others.
             _ => None,
         }

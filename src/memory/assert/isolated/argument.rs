@@ -78,16 +78,16 @@ impl Isolated {
                     self.sample_interval = time;
                 }
             }
-            _ => self.limit(name, value)?,
+            _ => self.limit_by_name(name, value)?,
         }
         Ok(())
     }
 
-    fn limit(&mut self, name: &str, value: &str) -> Result<(), ArgumentError> {
+    fn limit_by_name(&mut self, name: &str, value: &str) -> Result<(), ArgumentError> {
         let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
         let counted = name.parse::<HeapCounter>().is_ok();
         match metric {
-            Some(Metric::PeakHeap | Metric::RetainedHeap) => Err(ArgumentError::Heap { name: name.to_owned() }),
+            Some(metric) if metric.is_of_heap() => Err(ArgumentError::Heap { name: name.to_owned() }),
             None if counted => Err(ArgumentError::Heap { name: name.to_owned() }),
             None => Err(ArgumentError::Unknown { name: name.to_owned() }),
             Some(metric) => {
@@ -101,8 +101,7 @@ impl Isolated {
 
 /// The argument that may have been meant, or all of them.
 fn meant(name: &str) -> String {
-    let heap = [Metric::PeakHeap, Metric::RetainedHeap];
-    let metrics = Metric::ALL.into_iter().filter(|metric| !heap.contains(metric)).map(Metric::name);
+    let metrics = Metric::ALL.into_iter().filter(|metric| !metric.is_of_heap()).map(Metric::name);
     let known: Vec<&str> = metrics.chain(OTHERS).collect();
     let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), known), *known));
     match alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)) {

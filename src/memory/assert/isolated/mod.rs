@@ -35,6 +35,7 @@ use std::process::{Command, Termination};
 use std::time::{Duration, SystemTime};
 
 use super::counted::{HeapCounter, HeapLimit};
+use super::limits::{Limit, LimitError};
 use super::test_run::Keeper;
 use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, Ceilings};
@@ -96,6 +97,20 @@ impl Isolated {
     pub fn heap(mut self, counter: HeapCounter, limit: u64) -> Self {
         self.heap.push(HeapLimit { counter, limit });
         self
+    }
+
+    /// Limits a metric or a counter: an argument of `#[plimsoll::test]`.
+    ///
+    /// # Panics
+    /// If the limit is not an amount, or the metric is limited already.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn limit(self, limit: Result<Limit, LimitError>) -> Self {
+        match limit {
+            Ok(Limit::Memory(Ceiling { metric, limit })) => self.ceiling(metric, limit),
+            Ok(Limit::Heap(HeapLimit { counter, limit })) => self.heap(counter, limit),
+            Err(error) => panic!("#[plimsoll::test]: {error}"),
+        }
     }
 
     /// Whether the processes are killed at a ceiling, not only judged when they are done.

@@ -14,9 +14,6 @@ use crate::ceiling::{self, CeilingStatus, CeilingVerdict, Ceilings};
 use crate::command::{EndCause, Ended};
 use crate::meter::{Metric, PhaseReadings, Reading, Source};
 
-/// The metrics that the process itself tells, of the whole test.
-const OF_HEAP: [Metric; 2] = [Metric::PeakHeap, Metric::RetainedHeap];
-
 /// What becomes of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
@@ -31,7 +28,7 @@ pub enum Judgement {
 impl Isolated {
     /// The ceilings on what the meter reads.
     pub(super) fn process_ceilings(&self) -> Ceilings {
-        self.some_ceilings(|metric| !OF_HEAP.contains(&metric))
+        self.some_ceilings(|metric| !metric.is_of_heap())
     }
 
     fn some_ceilings(&self, wanted: impl Fn(Metric) -> bool) -> Ceilings {
@@ -58,7 +55,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         Some(_) => None,
     };
     let mut verdicts = ended.verdicts.clone();
-    let of_heap = test.some_ceilings(|metric| OF_HEAP.contains(&metric));
+    let of_heap = test.some_ceilings(Metric::is_of_heap);
     verdicts.extend(ceiling::judge(&[heap_phase(&heap)], &of_heap));
     let heap_verdicts = judge_heap(heap.as_ref().map_err(String::as_str), &test.heap);
     let statuses = verdicts.iter().map(|verdict| verdict.status);
@@ -172,10 +169,10 @@ fn processes(count: usize) -> String {
 /// What the allocator counted, as the readings of one phase that is the whole test.
 pub(super) fn heap_phase(heap: &Result<HeapReadings, String>) -> PhaseReadings {
     let (mut readings, mut unavailable) = (BTreeMap::new(), BTreeMap::new());
-    for metric in OF_HEAP {
+    for metric in Metric::ALL.into_iter().filter(|metric| metric.is_of_heap()) {
         match heap {
             Ok(heap) => {
-                let bytes = if metric == Metric::PeakHeap { heap.peak } else { heap.retained };
+                let bytes = if metric.is_retained() { heap.retained } else { heap.peak };
                 let counter = "allocator, all threads".to_owned();
                 readings.insert(metric, Reading { bytes, source: Source::Exact, counter });
             }
