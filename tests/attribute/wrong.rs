@@ -25,7 +25,7 @@ fn complaint(file: &str, deps: &Path, library: &Path) -> Option<String> {
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out = tempfile::tempdir().unwrap();
     let mut command = Command::new(compiler);
-    command.args(["--edition=2024", "--crate-type=bin", "--emit=metadata", "--color=never", "--cap-lints=allow", file]);
+    command.args(["--edition=2024", "--test", "--emit=obj", "--color=never", "--cap-lints=allow", file]);
     command.arg("--out-dir").arg(out.path()).arg("-L").arg(format!("dependency={}", deps.display()));
     command.arg("--extern").arg(format!("plimsoll={}", library.display()));
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("rustc starts");

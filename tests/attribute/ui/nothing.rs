@@ -1,0 +1,7 @@
+#[plimsoll::test(peak_rss)]
+fn nothing() {}
+
+#[plimsoll::test(allocations)]
+fn calls() {}
+
+fn main() {}
