@@ -9,4 +9,4 @@ mod verdict;
 
 pub use limit::{Ceiling, CeilingError, Ceilings};
 pub(crate) use verdict::trust;
-pub use verdict::{CeilingStatus, CeilingVerdict, judge};
+pub use verdict::{CeilingStatus, CeilingVerdict, judge, judge_watches};

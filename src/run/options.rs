@@ -1,13 +1,11 @@
 //! [`Options`]: what a run does and how it manages memory.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use crate::bytes::ByteSize;
 use crate::capture::Digest;
 use crate::capture::batch::OverCap;
 use crate::capture::store::VerifyObjects;
-use crate::ceiling::Ceilings;
 use crate::compare::Comparison;
 use crate::timing::Protocol;
 
@@ -45,12 +43,6 @@ pub struct Options {
     pub digest: Digest,
     /// How often the objects of a store are verified before kernels are given their bytes.
     pub verify: VerifyObjects,
-    /// Limits on memory, judged at the end; the launcher's supervisor stops a worker that breaks one.
-    pub ceilings: Ceilings,
-    /// The longest that a launch may take, for the record; the launcher enforces it.
-    pub timeout: Option<Duration>,
-    /// The interval at which memory was sampled, for the record.
-    pub sampling_interval: Duration,
     /// The command line, for the record.
     pub command: Vec<String>,
 }
@@ -72,9 +64,6 @@ impl Default for Options {
             fail_fast: false,
             digest: Digest::Skeleton,
             verify: VerifyObjects::default(),
-            ceilings: Ceilings::default(),
-            timeout: None,
-            sampling_interval: Duration::from_millis(10),
             command: Vec::new(),
         }
     }

@@ -67,7 +67,7 @@ fn recycle_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteS
     } else {
         return given;
     };
-    launcher.recycle(reason);
+    launcher.end_worker(reason);
     ByteSize::ZERO
 }
 

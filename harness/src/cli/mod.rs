@@ -40,6 +40,7 @@ use std::process::ExitCode;
 
 use args::Command;
 use plimsoll::report::terminal::{Palette, Screen};
+use plimsoll::run::RunError;
 
 use crate::supervisor::NoLauncher;
 
@@ -104,7 +105,11 @@ pub fn main() -> ExitCode {
 
 /// What an error that ends a command is to whoever started it.
 fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
-    match error.downcast_ref::<NoLauncher>() {
+    let refused = match error.downcast_ref::<RunError>() {
+        Some(RunError::Launch(refused)) => refused.downcast_ref::<NoLauncher>(),
+        _ => error.downcast_ref::<NoLauncher>(),
+    };
+    match refused {
         Some(NoLauncher::NotInstalled(_) | NoLauncher::Absent(_)) => NOT_MEASURABLE,
         _ => USAGE,
     }
