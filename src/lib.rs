@@ -10,7 +10,7 @@
 //! - [`meter`]: memory of processes and the system. [`ceiling`]: limits on it and their verdicts.
 //! - [`command`]: a command's process tree under the meter, its ceilings enforced, its end typed.
 //! - [`record`]: the document of a run, and what changed between two.
-//! - [`gate`]: figures against a baseline. [`config`]: a project's settings.
+//! - [`gate`]: figures against a baseline. [`defaults`]: what settings are if they are not given. [`config`]: a project's settings.
 //! - [`estimate`]: what training a model should cost. [`diagnose`]: what went wrong.
 //! - [`matrix`]: configurations of a command beside each other, by figures and logs.
 //! - [`run`]: validate, release, profile, over a launcher. [`report`]: records as documents.
@@ -39,6 +39,7 @@ pub mod compare;
 pub mod config;
 #[cfg(feature = "criterion")]
 pub mod criterion;
+pub mod defaults;
 pub mod diagnose;
 mod error;
 pub mod estimate;

@@ -138,10 +138,10 @@ fn a_record_says_what_ran() {
         check.kernel(builtin::embedding()).run().unwrap().into_record().policy.capture().unwrap().clone()
     };
     let policy = sampled(Duration::from_millis(3));
-    assert_eq!(policy.sampling_interval_ns, 3_000_000);
+    assert_eq!(policy.sample_interval_ns, 3_000_000);
     assert_eq!(policy.timeout_ns, None, "nothing limits a launch in this process");
     // No meter samples so often.
-    assert_eq!(sampled(Duration::from_nanos(1)).sampling_interval_ns, 100_000);
+    assert_eq!(sampled(Duration::from_nanos(1)).sample_interval_ns, 100_000);
 }
 
 /// Stops a run after its first entry.

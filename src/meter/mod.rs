@@ -71,7 +71,7 @@ pub use glance::{Glance, ProcessGlance, Viewer};
 pub use meminfo::SystemMemory;
 pub use metric::{Metric, ParseMetricError};
 pub use oom::OomKills;
-pub use options::{MeterOptions, SwapScope};
+pub use options::{DEFAULT_SAMPLE_INTERVAL, MeterOptions, SwapScope};
 pub use own::OwnProcess;
 pub(crate) use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;

@@ -70,7 +70,7 @@ impl Meter {
     /// # Errors
     /// [`MeterError`] where there is no process `options.root`, /proc cannot be read, or no thread can be had.
     pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
-        let interval = options.interval.max(Duration::from_micros(100));
+        let interval = options.sample_interval.max(Duration::from_micros(100));
         let gatherer = Gatherer::new(&options, interval)?;
         let refused = |what| move |source| MeterError::Start { what, source };
         let signal = gatherer.signal().try_clone_to_owned().map_err(refused("descriptor"))?;

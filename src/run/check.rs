@@ -10,6 +10,7 @@ use crate::capture::store::VerifyObjects;
 use crate::capture::{Capture, Digest};
 use crate::ceiling::Ceilings;
 use crate::compare::Comparison;
+use crate::defaults;
 use crate::gpu::PlaceKind;
 use crate::kernel::Kernel;
 use crate::meter::{Meter, MeterOptions, Metric};
@@ -138,7 +139,7 @@ impl<'a> Check<'a> {
             versus: None,
             options: Options::default(),
             ceilings: Ceilings::new(),
-            sample_interval: MeterOptions::default().interval,
+            sample_interval: defaults::SAMPLE_INTERVAL,
         }
     }
 
@@ -286,7 +287,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         let on_gpu = |launch: &dyn Launch| launch.place() != PlaceKind::Cpu;
         let limits_gpu = [Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| ceilings.get(*metric).is_some());
         let context = RunContext::new(Meter::start_with(MeterOptions {
-            interval: sample_interval,
+            sample_interval,
             watches: ceilings.watches(),
             gpu: limits_gpu || on_gpu(&*kernel) || versus.as_deref().is_some_and(on_gpu),
             ..MeterOptions::default()

@@ -98,15 +98,15 @@ impl Run<'_> {
         CapturePolicy {
             source: self.source(),
             batching: (self.timing() != Timing::Never).then(|| Batching {
-                cap: Some(options.batch_bytes),
+                batch_bytes: Some(options.batch_bytes),
                 over_cap: options.over_cap,
                 batches: batches.into_iter().map(Into::into).collect(),
             }),
-            recycling: Recycling { after: options.recycle_after, rss_mark: options.recycle_rss },
+            recycling: Recycling { recycle_after: options.recycle_after, recycle_rss: options.recycle_rss },
             cache_release: CacheRelease::BetweenBatches,
             threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u32,
             timeout_ns: self.sides[0].launcher.timeout().map(nanoseconds),
-            sampling_interval_ns: nanoseconds(self.meter.sample_interval()),
+            sample_interval_ns: nanoseconds(self.meter.sample_interval()),
             digest: options.digest,
         }
     }

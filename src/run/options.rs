@@ -7,10 +7,10 @@ use crate::capture::Digest;
 use crate::capture::batch::OverCap;
 use crate::capture::store::VerifyObjects;
 use crate::compare::Comparison;
+use crate::defaults;
 use crate::timing::Protocol;
 
-/// Two more than an interval of 99 % takes.
-pub const DEFAULT_PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();
+pub use crate::defaults::PAIRS as DEFAULT_PAIRS;
 
 /// What a run does and how it manages memory. The defaults validate and profile as the command line does without flags.
 #[derive(Clone, Debug)]
@@ -55,11 +55,11 @@ impl Default for Options {
             comparison: None,
             mutates: Vec::new(),
             protocol: Protocol::default(),
-            pairs: DEFAULT_PAIRS,
+            pairs: defaults::PAIRS,
             min_speedup: None,
-            batch_bytes: ByteSize::gib(1),
+            batch_bytes: defaults::BATCH_BYTES,
             over_cap: OverCap::Alone,
-            recycle_after: Some(ByteSize::gib(16)),
+            recycle_after: Some(defaults::RECYCLE_AFTER),
             recycle_rss: None,
             fail_fast: false,
             digest: Digest::Skeleton,

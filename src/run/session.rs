@@ -28,14 +28,16 @@ use super::versus::{Turns, all_entries};
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An entry exceeds the byte cap and was to be refused.
-    #[error("{name} alone keeps {bytes} resident, over the cap of {cap}: raise the cap, or let such entries run alone")]
+    #[error(
+        "{name} alone keeps {bytes} resident, over the cap of {batch_bytes}: raise the cap, or let such entries run alone"
+    )]
     OverCap {
         /// The entry.
         name: String,
         /// What it keeps resident.
         bytes: ByteSize,
         /// The cap.
-        cap: ByteSize,
+        batch_bytes: ByteSize,
     },
     /// A kernel cannot be launched at all.
     #[error(transparent)]

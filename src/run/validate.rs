@@ -63,7 +63,7 @@ fn recycle_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteS
     let reason = if over_bytes {
         ReleaseReason::RecycleAfter
     } else if over_rss() {
-        ReleaseReason::RssMark
+        ReleaseReason::RecycleRss
     } else {
         return given;
     };

@@ -72,7 +72,7 @@ fn under_the_meter(arguments: &Calibrate, cancel: &Cancel) -> Result<Ended, Fail
     command.args(rest).stdin(Stdio::null()).stdout(Stdio::null());
     let asked = |metric: &Metric| arguments.metrics.contains(metric);
     let mut metered = Metered::new(command)
-        .interval(arguments.sample_interval)
+        .sample_interval(arguments.sample_interval)
         .pss(asked(&Metric::PeakPss))
         .gpu(asked(&Metric::GpuPeak) || asked(&Metric::UnifiedPeak))
         .subreaper(true)

@@ -7,6 +7,7 @@ use plimsoll::capture::store::VerifyObjects;
 use plimsoll::capture::{Capture, Digest};
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::Comparison;
+use plimsoll::defaults;
 use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Metric;
@@ -22,9 +23,6 @@ use super::{Failed, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
 use crate::supervisor::Workers;
-
-/// The record's name where none is given.
-const DEFAULT_RECORD: &str = "plimsoll-record.json";
 
 /// Which halves to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,7 +112,7 @@ fn record_path(check: &Check) -> Option<PathBuf> {
     match &check.output.record {
         Some(path) => Some(path.clone()),
         None if check.output.no_record || check.output.json => None,
-        None => Some(PathBuf::from(DEFAULT_RECORD)),
+        None => Some(PathBuf::from(defaults::RECORD)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::env;
 
 use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _};
-use plimsoll::config::{Config, ConfigError, Kind, LIMITED, Resolved, find, settings};
+use plimsoll::config::{Config, ConfigError, LIMITED, Resolved, find, settings};
 use plimsoll::report::terminal;
 
 use super::args::{Ab, Arguments, Calibrate, Check, Command, ConfigCommand, ConfigFlags, ConfigShow, Gate, Run};
@@ -158,8 +158,7 @@ fn show(arguments: &ConfigShow, configured: Option<&Settings>) -> Result<u8, Fai
         } else if let Some(set) = set.get(&key) {
             rows.push([key, set.value.text(), set.origin.to_string()]);
         } else if let Some(default) = setting.default {
-            let default = if setting.kind == Kind::Bytes { default.replace(' ', "") } else { default.to_owned() };
-            rows.push([key, default, "default".to_owned()]);
+            rows.push([key, default.flag(), "default".to_owned()]);
         }
     }
     for section in LIMITED {
@@ -208,6 +207,26 @@ mod tests {
             assert!(known, "{} is no flag of {}", setting.name, subcommand.get_name());
         }
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_has_the_default_of_its_setting() {
+        let mut command = Arguments::command();
+        command.build();
+        let mut checked = 0;
+        for setting in settings().filter(|setting| ["run", "check"].contains(&setting.section)) {
+            let Some(default) = setting.default else { continue };
+            let subcommand = command.find_subcommand(setting.section).unwrap();
+            let flag = subcommand.get_arguments().find(|argument| argument.get_id() == setting.name).unwrap();
+            // A switch is off, and the record's place depends on --json.
+            let Some(value) = flag.get_default_values().first().filter(|value| *value != "false") else { continue };
+            assert_eq!(value.to_string_lossy(), default.flag(), "{}", setting.key());
+            checked += 1;
+        }
+        assert_eq!(checked, 8);
+        let calibrate = command.find_subcommand("calibrate").unwrap();
+        let interval = calibrate.get_arguments().find(|argument| argument.get_id() == "sample_interval").unwrap();
+        assert_eq!(interval.get_default_values(), ["10ms"]);
     }
 
     #[test]

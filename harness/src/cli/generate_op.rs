@@ -1,7 +1,5 @@
 //! `generate --op`: a synthetic capture of an operator of PyTorch, which computes the outputs.
 
-use std::time::Duration;
-
 use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall};
 use plimsoll::capture::write::Options;
 use plimsoll::capture::{Entry, ParameterOrder};
@@ -18,8 +16,6 @@ use crate::supervisor::{WorkerLauncher, Workers};
 
 /// Entries where none are asked for.
 const ENTRIES: u64 = 4;
-/// The longest that one call may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes the capture; the signal's code where it was interrupted.
 pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
@@ -37,7 +33,7 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     let spec: KernelSpec = format!("torch:{name}").parse()?;
     let cancel = Cancel::install()?;
     // What a worker leaves behind stays below this process, and is ended.
-    let workers = Workers::of(std::env::current_exe()?)?.timeout(PATIENCE).cancelled_by(&cancel).subreaper()?;
+    let workers = Workers::of(std::env::current_exe()?)?.cancelled_by(&cancel).subreaper()?;
     let context = RunContext::new(Meter::start()?);
     let mut launcher = workers.launcher(spec, "worker", &context)?;
     launcher.prepare().map_err(RunError::Launch)?;

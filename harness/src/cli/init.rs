@@ -1,9 +1,9 @@
 //! `init`: a `plimsoll.toml` with comments.
 
 use std::path::Path;
-use std::time::Duration;
 
-use plimsoll::config::{Config, FILE_NAME, SECTIONS, settings};
+use plimsoll::config::{Config, FILE_NAME, Preset, SECTIONS, settings};
+use plimsoll::defaults::SAMPLE_INTERVAL;
 use plimsoll::gate::Proposal;
 
 use super::args::{Calibrate, ConfigFlags, Init};
@@ -25,7 +25,7 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
             label: arguments.label.clone(),
             write: None,
             timeout: arguments.timeout,
-            sample_interval: Duration::from_millis(10),
+            sample_interval: SAMPLE_INTERVAL,
             config: ConfigFlags::default(),
             json: false,
             command: arguments.command.clone(),
@@ -60,10 +60,9 @@ fn text(measured: Option<&(String, Proposal)>) -> String {
             _ => text += &format!("[{section}]\n"),
         }
         for setting in settings().filter(|setting| setting.section == section) {
-            let value = setting.default.map_or_else(String::new, |default| match default.parse::<f64>() {
-                Ok(_) => default.to_owned(),
-                Err(_) if matches!(default, "true" | "false") => default.to_owned(),
-                Err(_) => format!("\"{default}\""),
+            let value = setting.default.map_or_else(String::new, |default| match default {
+                Preset::Count(_) | Preset::Confidence(_) | Preset::Switch(_) => default.to_string(),
+                Preset::Bytes(_) | Preset::Time(_) | Preset::Text(_) => format!("\"{default}\""),
             });
             text += &format!("# {} = {value}", setting.name);
             text.truncate(text.trim_end().len());

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{Ended, Metered, Step};
+use plimsoll::defaults::SAMPLE_INTERVAL;
 use plimsoll::matrix::{Plan, Run, Turn};
 use plimsoll::record::{CommandSemantics, ProcessPolicy, ProcessRun, RecordFile, RunState, Semantics};
 use plimsoll::timing::nanoseconds;
@@ -14,9 +15,6 @@ use plimsoll::timing::nanoseconds;
 use super::matrix::take_log;
 use super::{Failed, own_command, run};
 use crate::signals::Cancel;
-
-/// The time between two samples of memory.
-const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Times of files are coarser than those of the clock.
 const COARSE: Duration = Duration::from_millis(100);
@@ -65,7 +63,8 @@ pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Place, cancel: &Cancel) -> Res
 }
 
 fn metered(command: Command, timeout: Option<Duration>, cancel: &Cancel) -> Result<Option<Ended>, Failed> {
-    let mut metered = Metered::new(command).interval(INTERVAL).gpu(true).subreaper(true).dies_with_thread(true);
+    let mut metered =
+        Metered::new(command).sample_interval(SAMPLE_INTERVAL).gpu(true).subreaper(true).dies_with_thread(true);
     if let Some(timeout) = timeout {
         metered = metered.timeout(timeout);
     }
@@ -100,7 +99,7 @@ fn process_run(plan: &Plan, name: &str, words: Vec<String>, started: SystemTime,
             ceilings: Ceilings::default(),
             enforce: false,
             timeout_ns: plan.timeout.map(nanoseconds),
-            sampling_interval_ns: nanoseconds(INTERVAL),
+            sample_interval_ns: nanoseconds(SAMPLE_INTERVAL),
             own_cgroup: false,
             repetition: None,
         },

@@ -27,4 +27,4 @@ mod workers;
 
 pub use command::NoTorchWorker;
 pub use launcher::{NoLauncher, WorkerLauncher};
-pub use workers::{DEFAULT_TIMEOUT, Isolated, NoProgram, Workers, isolated};
+pub use workers::{Isolated, NoProgram, Workers, isolated};

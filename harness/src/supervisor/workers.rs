@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll::defaults;
 use plimsoll::gpu::{DeviceFacts, Devices, GpuError, Place, PlaceKind};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::run::{Launch, LaunchError, Launcher, Role, RunContext};
@@ -19,8 +20,6 @@ use crate::signals::Cancel;
 const PROGRAM: &str = "plimsoll";
 /// Names that program's file in the environment.
 pub(crate) const PROGRAM_VARIABLE: &str = "PLIMSOLL_WORKER";
-/// The longest that one launch may take if nothing else is asked for.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// There is no program that serves workers.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +81,7 @@ impl Workers {
         Ok(Self {
             program: program.into(),
             python: None,
-            timeout: DEFAULT_TIMEOUT,
+            timeout: defaults::LAUNCH_TIMEOUT,
             gpu: None,
             cancel: Cancel::new()?,
             crew: None,
@@ -157,7 +156,7 @@ impl Workers {
     }
 
     pub(super) fn python_or_default(&self) -> PathBuf {
-        self.python.clone().unwrap_or_else(|| PathBuf::from("python3"))
+        self.python.clone().unwrap_or_else(|| PathBuf::from(defaults::PYTHON))
     }
 
     pub(super) fn longest_launch(&self) -> Duration {

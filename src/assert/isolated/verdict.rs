@@ -161,7 +161,7 @@ impl Isolated {
                 ceilings: self.ceilings.clone(),
                 enforce: self.enforce,
                 timeout_ns: self.timeout.map(nanoseconds),
-                sampling_interval_ns: nanoseconds(self.sample_interval),
+                sample_interval_ns: nanoseconds(self.sample_interval),
                 own_cgroup: false,
                 repetition: None,
             },

@@ -10,7 +10,10 @@ use plimsoll::gate::{Allowance, BaselineSource, Conditions, Limit};
 use plimsoll::meter::Metric;
 
 use super::run::{CeilingFlags, Run};
-use super::{HistoryFlags, ReportFlags, duration};
+use super::{HistoryFlags, ReportFlags, default, duration};
+
+/// What a ceiling that is proposed leaves free.
+const HEADROOM: &str = "10% | 4 MiB";
 
 #[derive(Args)]
 #[command(
@@ -131,7 +134,7 @@ pub struct Init {
     pub runs: NonZeroU32,
 
     /// What is left free beyond the worst reading: the larger of the two parts
-    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
     /// The name of the command in the file [default: the program's file name]
@@ -194,7 +197,7 @@ pub struct Calibrate {
     pub runs: NonZeroU32,
 
     /// What is left free beyond the worst reading: the larger of the two parts
-    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
     /// Propose for this metric alone, such as peak_rss; may be given several times. peak_pss, gpu_peak and unified_peak are
@@ -215,7 +218,7 @@ pub struct Calibrate {
     pub timeout: Option<Duration>,
 
     /// The time between two samples of memory
-    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
     #[command(flatten)]
@@ -245,7 +248,7 @@ pub struct Ratchet {
     pub sources: Vec<PathBuf>,
 
     /// What is left free above the largest reading: the larger of the two parts. A ceiling moves only by more than that
-    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = "10% | 4 MiB")]
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
     /// Change nothing; exit 1 where a ceiling could be lowered

@@ -119,6 +119,11 @@ pub enum Command {
     Worker,
 }
 
+/// What a flag is if neither it nor anything else sets it: the default of the setting of `plimsoll.toml` with this key.
+fn default(key: &str) -> String {
+    plimsoll::config::default_of(key).expect("a key of a setting that has a default")
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if !time.is_zero() => Ok(time),

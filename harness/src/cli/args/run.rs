@@ -12,7 +12,7 @@ use plimsoll::meter::Metric;
 use regex::bytes::Regex;
 
 use super::report::ReportFlags;
-use super::{ConfigFlags, duration};
+use super::{ConfigFlags, default, duration};
 
 #[derive(Args, Clone)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
@@ -33,11 +33,11 @@ pub struct Run {
     pub timeout: Option<Duration>,
 
     /// Run it so many times: the record keeps every run, and the run that did worst by a ceiling is judged
-    #[arg(long, value_name = "N", env = "PLIMSOLL_REPEAT", default_value = "1")]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_REPEAT", default_value = default("run.repeat"))]
     pub repeat: NonZeroU32,
 
     /// Run it so many times before, which counts for nothing
-    #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value_t = 0)]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value = default("run.warmup"))]
     pub warmup: u32,
 
     /// Go on with the next run where one fails
@@ -66,7 +66,7 @@ pub struct Run {
     pub phase_fd: Option<u8>,
 
     /// The time between two samples of memory
-    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
     /// The name under which runs of the command are compared [default: the program's file name]

@@ -103,7 +103,7 @@ fn start(
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
         .enforce(arguments.enforce)
-        .interval(arguments.sample_interval)
+        .sample_interval(arguments.sample_interval)
         .pss(arguments.pss || asked(Metric::PeakPss))
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
