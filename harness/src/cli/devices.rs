@@ -1,13 +1,23 @@
 //! `devices`: the GPUs of this machine. `check` asks it whether there is one.
 
+use clap::Args;
 use plimsoll::gpu::{Devices, Place};
 use plimsoll::report::terminal;
 
-use super::args::Devices as Arguments;
 use super::{Failed, NOT_MEASURABLE, output};
 
+#[derive(Args)]
+pub struct DevicesArguments {
+    /// Only this one
+    #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE")]
+    pub device: Option<Place>,
+    /// Print the list as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
 /// Lists the GPUs; 3 where there is none.
-pub fn run(arguments: &Arguments) -> Result<u8, Failed> {
+pub fn run(arguments: &DevicesArguments) -> Result<u8, Failed> {
     let only = match arguments.device {
         Some(Place::Cuda(index)) => Some(index),
         Some(Place::Cpu) => return Err("--device cpu names no GPU: write cuda or cuda:N".into()),

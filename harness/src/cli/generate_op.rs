@@ -1,5 +1,6 @@
 //! `generate --op`: a synthetic capture of an operator of PyTorch, which computes the outputs.
 
+use super::generate::Generate;
 use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall};
 use plimsoll::capture::write::Options;
 use plimsoll::capture::{Entry, ParameterOrder};
@@ -9,7 +10,6 @@ use plimsoll::record::ReleaseReason;
 use plimsoll::run::{Job, Launched, Launcher, OutputValue, RunContext, RunError};
 use serde_json::json;
 
-use super::args::Generate;
 use super::{Failed, output};
 use crate::signals::Cancel;
 use crate::supervisor::{WorkerLauncher, Workers};

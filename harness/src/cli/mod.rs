@@ -2,6 +2,7 @@
 
 mod ab;
 mod args;
+mod arguments;
 mod bench_gate;
 mod calibrate;
 mod ceilings_toml;
@@ -30,6 +31,7 @@ mod records;
 mod report;
 mod run;
 mod schema;
+mod settings;
 mod snapshot;
 mod store;
 mod turn;
@@ -38,7 +40,8 @@ mod verify;
 
 use std::process::ExitCode;
 
-use args::Command;
+use arguments::{Arguments, Command};
+use clap::CommandFactory as _;
 use plimsoll::report::terminal::{Palette, Screen};
 use plimsoll::run::RunError;
 
@@ -54,7 +57,7 @@ type Failed = Box<dyn std::error::Error>;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let (arguments, settings) = match config::arguments() {
+    let (arguments, settings) = match arguments::arguments() {
         Ok(both) => both,
         Err(error) => {
             report(error.as_ref());
@@ -67,7 +70,10 @@ pub fn main() -> ExitCode {
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Run(arguments) => run::run(&arguments),
         Command::Mark(mark) => mark::run(&mark),
-        Command::Generate(generate) => generate::run(&generate),
+        Command::Generate(generate) => match &generate.op {
+            Some(operator) => generate_op::run(&generate, operator),
+            None => generate::run(&generate),
+        },
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
@@ -83,14 +89,18 @@ pub fn main() -> ExitCode {
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate, settings.as_ref()),
         Command::Gate(gate) => gate::run(&gate, settings.as_ref()),
         Command::Ab(ab) => ab::run(&ab, settings.as_ref()),
-        Command::Config(which) => config::run(&which, settings.as_ref()),
+        Command::Config(which) => {
+            let mut program = Arguments::command();
+            program.build();
+            config::run(&which, settings.as_ref(), &program)
+        }
         Command::History(history) => history::run(&history, settings.as_ref()),
         Command::Init(init) => init::run(&init),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
-        Command::Completions { shell } => schema::completions(shell),
+        Command::Completions { shell } => schema::completions(shell, &mut Arguments::command()),
         Command::Isolate(isolate) => isolate::run(&isolate),
         Command::Worker => crate::worker::serve(&crate::worker::Host::builtin()).map(|()| 0).map_err(Failed::from),
     };

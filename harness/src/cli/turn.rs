@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{Ended, Metered, Step};
 use plimsoll::defaults::SAMPLE_INTERVAL;
-use plimsoll::matrix::{Plan, Run, Turn};
+use plimsoll::diagnose::Input;
+use plimsoll::matrix::{self, LogReadings, MatrixError, Plan, Run, Turn};
 use plimsoll::record::{CommandSemantics, ProcessPolicy, ProcessRun, RecordFile, RunState, Semantics};
 use plimsoll::timing::nanoseconds;
 
-use super::matrix::take_log;
 use super::{Failed, own_command, run};
 use crate::signals::Cancel;
 
@@ -60,6 +60,20 @@ pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Place, cancel: &Cancel) -> Res
         record.commit(&process_run(plan, name, words, started, ended).into())?;
     }
     Ok(Some(made))
+}
+
+/// Reads `path` into `run`, with a note where it tells nothing.
+pub fn take_log(run: &mut matrix::Run, plan: &Plan, path: &Path) -> Result<(), MatrixError> {
+    let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the log", source };
+    let label = plan.label.as_deref();
+    if let Input::Text(text) = Input::recognise(File::open(path).map_err(failed)?).map_err(failed)? {
+        run.log = LogReadings::read(text, label).map_err(failed)?;
+    }
+    run.log_file = Some(path.display().to_string());
+    if let (None, Some(label)) = (&run.log, label) {
+        run.note = Some(format!("{} has no telemetry at the label `{label}`", path.display()));
+    }
+    Ok(())
 }
 
 fn metered(command: Command, timeout: Option<Duration>, cancel: &Cancel) -> Result<Option<Ended>, Failed> {

@@ -12,8 +12,8 @@ use plimsoll::record::{
 };
 use plimsoll::timing::nanoseconds;
 
-use super::super::args::Run;
 use super::super::own_command;
+use super::flags::Run;
 use super::repeat::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {

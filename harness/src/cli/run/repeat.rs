@@ -11,9 +11,9 @@ use plimsoll::diagnose::cause_by_text;
 use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
-use super::super::args::Run;
 use super::super::output;
 use super::document;
+use super::flags::Run;
 use super::keep::Keeper;
 use super::phases::Phases;
 use crate::guardian;

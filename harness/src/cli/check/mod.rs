@@ -1,5 +1,7 @@
 //! `check`, `validate`, `profile`: the main job and its halves.
 
+mod flags;
+
 use std::path::{Path, PathBuf};
 
 use plimsoll::capture::batch::OverCap;
@@ -16,13 +18,13 @@ use plimsoll::report::terminal;
 use plimsoll::run::{self, Options};
 use plimsoll::timing::{Protocol, nanoseconds};
 
-use super::args::{
-    Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode,
-};
 use super::{Failed, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
 use crate::supervisor::Workers;
+
+pub use flags::Check;
+use flags::{ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 
 /// Which halves to run.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,8 +13,7 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
-use super::report::ReportFlags;
-use super::{ConfigFlags, default, duration};
+use super::super::args::{ConfigFlags, ReportFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
