@@ -342,8 +342,8 @@ impl Launcher for WorkerLauncher<'_> {
     fn drop_caches(&mut self) {
         let watch = self.watch(self.timeout);
         if let Some(running) = &mut self.worker {
-            match running.process.ask(&Request::Release, &watch) {
-                Ok(Reply::Released) => {}
+            match running.process.ask(&Request::DropCaches, &watch) {
+                Ok(Reply::CachesDropped) => {}
                 Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to release")))),
                 Err(cause) => drop(self.lost(cause)),
             }
