@@ -6,7 +6,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::batch::{self, ByteBudget, OverCap};
 use plimsoll::capture::{Capture, synthesize};
 use plimsoll::compare::Comparison;
-use plimsoll::kernel::{Call, Kernel, KernelError, KernelIdentity, OutputBuffer, builtin};
+use plimsoll::kernel::{Call, Kernel, KernelError, KernelIdentity, KernelSpec, OutputBuffer, builtin};
 use plimsoll::record::{ProfileStatus, RunState, ValidationStatus, VerdictStatus};
 use plimsoll::run::{Check, Observer, Phase, Validation};
 use plimsoll::timing::Protocol;
@@ -83,6 +83,15 @@ fn a_check_validates_times_and_judges() {
     assert_eq!(subjects, ["validation", "profile", "ceiling peak_rss", "ceiling available_floor"]);
     assert!(record.results.entries.iter().all(|r| r.profile.as_ref().unwrap().samples_ns.len() == 3));
     assert!(record.policy.capture().unwrap().batching.as_ref().unwrap().batches.len() > 1);
+}
+
+#[test]
+fn a_kernel_is_checked_by_its_name() {
+    let (_dir, capture) = capture(2);
+    let spec: KernelSpec = "builtin:embedding".parse().unwrap();
+    let report = Check::of(&capture).protocol(short()).kernel(spec.load().unwrap()).run().unwrap();
+    assert!(report.passed(), "{}", report.summary());
+    assert_eq!(report.record().semantics.capture().unwrap().kernel.name, "builtin:embedding");
 }
 
 #[test]

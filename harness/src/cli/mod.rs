@@ -168,3 +168,54 @@ fn report_message(text: &str) {
     let error = style.get_error();
     output::note(&format_args!("{error}error:{error:#} {text}"));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// The files of a command: its own, or those of its folder.
+    fn files(of: &Path) -> Vec<PathBuf> {
+        if of.is_file() {
+            return vec![of.to_owned()];
+        }
+        let entries = fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+    }
+
+    #[test]
+    fn commands_use_one_another_in_no_circle() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+        let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let rooms: BTreeMap<String, PathBuf> = names.map(|path| (name(&path), path)).collect();
+        let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (room, path) in rooms.iter().filter(|(room, _)| *room != "mod") {
+            let used = uses.entry(room).or_default();
+            for file in files(path) {
+                let text = fs::read_to_string(&file).unwrap();
+                let text = text.split("#[cfg(test)]").next().unwrap().replace("super::super::", "above::");
+                // What a file within a folder calls `super` is its own room.
+                let above = if path.is_dir() && name(&file) != "mod" { "above::" } else { "super::" };
+                for after in text.split(above).skip(1) {
+                    let group = after.strip_prefix('{').map_or(after, |group| group.split('}').next().unwrap());
+                    let many = after.starts_with('{');
+                    let words = group.split(',').take(if many { usize::MAX } else { 1 });
+                    let first = |word: &str| {
+                        word.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+                    };
+                    used.extend(words.filter_map(|word| rooms.get_key_value(&first(word)).map(|(name, _)| &**name)));
+                }
+            }
+            used.remove(&**room);
+        }
+        assert!(uses["arguments"].len() > 20 && uses["check"].contains("args"), "{uses:?}");
+        // Whatever uses nothing that is left is no part of a circle.
+        while let Some(done) = uses.iter().find(|(_, used)| used.iter().all(|name| !uses.contains_key(name))) {
+            let done = *done.0;
+            uses.remove(done);
+        }
+        assert!(uses.is_empty(), "a circle: {uses:?}");
+    }
+}
