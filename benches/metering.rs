@@ -64,7 +64,7 @@ fn by_turns() {
         ("metered, every 10 ms, with PSS and mappings", Some(MeterOptions { mappings: true, ..options() })),
         (
             "metered, every 1 ms, without PSS",
-            Some(MeterOptions { pss: false, interval: Duration::from_millis(1), ..options() }),
+            Some(MeterOptions { pss: false, sample_interval: Duration::from_millis(1), ..options() }),
         ),
         ("bare again: the noise of this machine", None),
     ];

@@ -12,7 +12,7 @@
 //! | `history` | `gate::history` | records by commit in an SQLite file |
 //! | `phase-lines` | `command::PhaseLines`, `command::OutputTap` | phases by lines of a command's output |
 //! | `proptest` | `capture::strategies` | proptest strategies for entries and captures |
-//! | `record` | `record`, `run`, `gate`, `config` | checks of captures, records of tests, their judgement |
+//! | `record` | `record`, `run`, `gate`, `config`, `defaults` | checks of captures, records of tests, their judgement |
 //! | `report` | `report`, `matrix` | records and findings as documents |
 //!
 #![cfg_attr(
@@ -34,6 +34,8 @@ assert!(report.passed(), "{}", report.summary());
 pub mod config;
 #[cfg(feature = "criterion")]
 pub mod criterion;
+#[cfg(feature = "record")]
+pub mod defaults;
 #[cfg(all(feature = "diagnose", feature = "record"))]
 mod diagnosis;
 mod error;

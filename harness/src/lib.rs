@@ -2,6 +2,11 @@
 //!
 //! The `plimsoll` command is its own worker for built-in kernels and shared libraries; `plimsoll-torch-worker`
 //! (`harness/torch`) is one that libtorch is linked into.
+//!
+//! [`supervisor`] is the other side: a test gives a [`Check`](plimsoll::run::Check) a kernel that runs in workers, and does
+//! without the command line what `plimsoll check` does.
 
 pub mod protocol;
+pub mod signals;
+pub mod supervisor;
 pub mod worker;

@@ -10,12 +10,10 @@ mod live;
 mod progress;
 mod replace;
 mod scaffold;
-mod signals;
-mod supervisor;
 
 use std::process::ExitCode;
 
-use plimsoll_harness::{protocol, worker};
+use plimsoll_harness::{signals, supervisor, worker};
 
 fn main() -> ExitCode {
     // Commands that run others, which are to end with this one whatever ends it.

@@ -1,6 +1,6 @@
 //! Ctrl-C and termination as a flag to look at and a descriptor to wait on.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -8,31 +8,58 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Whether the user asked to stop.
+/// Whether the user asked to stop. Clones are asked together.
+#[derive(Clone, Debug)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
     /// Readable, and never read, once a signal came.
-    pipe: UnixStream,
+    pipe: Arc<UnixStream>,
+    /// The other end, without which the pipe would be at its end.
+    writer: Arc<UnixStream>,
 }
 
 impl Cancel {
-    /// Takes over SIGINT, SIGTERM and SIGHUP. A second SIGINT ends the process at once.
-    pub fn install() -> io::Result<Self> {
-        let flag = Arc::new(AtomicBool::new(false));
-        let signal = Arc::new(AtomicUsize::new(0));
+    /// One that [`Cancel::request`] alone asks.
+    ///
+    /// # Errors
+    /// No descriptors can be had.
+    pub fn new() -> io::Result<Self> {
         let (pipe, writer) = UnixStream::pair()?;
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            // The order matters: only a signal that finds the flag set already ends the process.
-            signal_hook::flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&flag))?;
-            signal_hook::flag::register(number, Arc::clone(&flag))?;
-            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)?;
-            signal_hook::low_level::pipe::register(number, writer.try_clone()?)?;
-        }
-        Ok(Self { flag, signal, pipe })
+        writer.set_nonblocking(true)?;
+        Ok(Self {
+            flag: Arc::new(AtomicBool::new(false)),
+            signal: Arc::new(AtomicUsize::new(0)),
+            pipe: Arc::new(pipe),
+            writer: Arc::new(writer),
+        })
     }
 
-    /// Whether a signal came.
+    /// Takes over SIGINT, SIGTERM and SIGHUP. A second SIGINT ends the process at once.
+    ///
+    /// # Errors
+    /// No descriptors can be had, or a signal cannot be taken over.
+    pub fn install() -> io::Result<Self> {
+        let cancel = Self::new()?;
+        let Self { flag, signal, writer, .. } = &cancel;
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            // The order matters: only a signal that finds the flag set already ends the process.
+            signal_hook::flag::register_conditional_shutdown(number, 128 + number, Arc::clone(flag))?;
+            signal_hook::flag::register(number, Arc::clone(flag))?;
+            signal_hook::flag::register_usize(number, Arc::clone(signal), number as usize)?;
+            signal_hook::low_level::pipe::register(number, writer.try_clone()?)?;
+        }
+        Ok(cancel)
+    }
+
+    /// Asks to stop.
+    pub fn request(&self) {
+        self.flag.store(true, Ordering::SeqCst);
+        // A pipe that is full is readable already.
+        let _ = (&*self.writer).write(&[0]);
+    }
+
+    /// Whether a signal came, or somebody asked.
     pub fn requested(&self) -> bool {
         self.flag.load(Ordering::SeqCst)
     }
@@ -50,7 +77,7 @@ impl Cancel {
         }
     }
 
-    /// Becomes readable when a signal comes.
+    /// Becomes readable when a signal comes, or somebody asks.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }

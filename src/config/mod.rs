@@ -34,5 +34,5 @@ mod value;
 pub use error::{ConfigError, Position};
 pub use find::{FILE_NAME, MAX_CONFIG, find};
 pub use resolve::{Config, Origin, Resolved, Set};
-pub use setting::{Kind, LIMITED, SECTIONS, Setting, settings};
+pub use setting::{Kind, LIMITED, Preset, SECTIONS, Setting, default_of, settings};
 pub use value::Value;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::setting::{Kind, LIMITED, SECTIONS, Setting, settings};
+use super::setting::{Kind, LIMITED, Preset, SECTIONS, Setting, settings};
 use crate::gate::Condition;
 
 /// The JSON Schema (draft 2020-12) of `plimsoll.toml`.
@@ -76,11 +76,12 @@ fn value(setting: &Setting) -> Value {
     };
     schema["description"] = setting.about.into();
     if let Some(default) = setting.default {
-        let typed = match setting.kind {
-            Kind::Count | Kind::Confidence | Kind::Switch => serde_json::from_str(default).ok(),
-            _ => None,
+        schema["default"] = match default {
+            Preset::Count(count) => count.into(),
+            Preset::Confidence(confidence) => confidence.into(),
+            Preset::Switch(on) => on.into(),
+            Preset::Bytes(_) | Preset::Time(_) | Preset::Text(_) => default.to_string().into(),
         };
-        schema["default"] = typed.unwrap_or_else(|| default.into());
     }
     schema
 }

@@ -1,5 +1,12 @@
 //! The settings that `plimsoll.toml` may hold: one table, from which it is read, shown, explained and described to editors.
 
+use std::fmt;
+use std::time::Duration;
+
+use crate::defaults;
+use crate::gate::bench::DEFAULT_BASELINE;
+use crate::gate::{DEFAULT_CONFIDENCE, DEFAULT_FOLDER};
+use plimsoll_memory::bytes::{ByteSize, GIB, KIB, MIB};
 use plimsoll_memory::meter::Metric;
 
 /// What a setting is.
@@ -42,8 +49,56 @@ impl Kind {
     }
 }
 
+/// What a setting is if nothing sets it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Preset {
+    /// An amount.
+    Bytes(ByteSize),
+    /// A time.
+    Time(Duration),
+    /// A whole number.
+    Count(u32),
+    /// A number from 0.5 to below 1.
+    Confidence(f64),
+    /// `true` or `false`.
+    Switch(bool),
+    /// A text.
+    Text(&'static str),
+}
+
+impl Preset {
+    /// As a flag takes it, in one word: `16GiB`.
+    pub fn flag(&self) -> String {
+        match self {
+            Self::Bytes(_) => self.to_string().replace(' ', ""),
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    /// As `plimsoll.toml` has it: `16 GiB`, `10ms`, `60s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(amount) => {
+                let bytes = amount.bytes();
+                let units = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
+                let whole = units.into_iter().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit));
+                let (name, unit) = whole.unwrap_or(("B", 1));
+                write!(f, "{} {name}", bytes / unit)
+            }
+            Self::Time(time) if time.subsec_nanos() == 0 => write!(f, "{}s", time.as_secs()),
+            Self::Time(time) => write!(f, "{}", humantime::format_duration(*time)),
+            Self::Count(count) => count.fmt(f),
+            Self::Confidence(confidence) => confidence.fmt(f),
+            Self::Switch(on) => on.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
 /// A setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// The table that it stands in.
     pub section: &'static str,
@@ -53,8 +108,8 @@ pub struct Setting {
     pub kind: Kind,
     /// What it does, in a sentence without its full stop.
     pub about: &'static str,
-    /// What holds where nothing sets it; `None` where nothing does then.
-    pub default: Option<&'static str>,
+    /// What holds if nothing sets it; `None` if nothing does then.
+    pub default: Option<Preset>,
 }
 
 impl Setting {
@@ -83,7 +138,7 @@ const fn setting(
     name: &'static str,
     kind: Kind,
     about: &'static str,
-    default: Option<&'static str>,
+    default: Option<Preset>,
 ) -> Setting {
     Setting { section, name, kind, about, default }
 }
@@ -96,36 +151,108 @@ const OTHERS: &[Setting] = &[
         "folder",
         Kind::Text,
         "The folder of baselines that git:REVISION reads and --update-baseline writes",
-        Some("plimsoll-baselines"),
+        Some(Preset::Text(DEFAULT_FOLDER)),
     ),
-    setting("gate", "confidence", Kind::Confidence, "The confidence of intervals", Some("0.99")),
+    setting(
+        "gate",
+        "confidence",
+        Kind::Confidence,
+        "The confidence of intervals",
+        Some(Preset::Confidence(DEFAULT_CONFIDENCE)),
+    ),
     setting("gate", "allow", Kind::Conditions, "Conditions that may differ from the baseline's", None),
-    setting("bench_gate", "baseline", Kind::Text, "The baseline as criterion saved it", Some("base")),
-    setting("bench_gate", "confidence", Kind::Confidence, "The confidence of intervals", Some("0.99")),
-    setting("run", "repeat", Kind::Count, "How often a command is run; a comparison takes five", Some("1")),
-    setting("run", "warmup", Kind::Count, "How often it is run before, which counts for nothing", Some("0")),
+    setting(
+        "bench_gate",
+        "baseline",
+        Kind::Text,
+        "The baseline as criterion saved it",
+        Some(Preset::Text(DEFAULT_BASELINE)),
+    ),
+    setting(
+        "bench_gate",
+        "confidence",
+        Kind::Confidence,
+        "The confidence of intervals",
+        Some(Preset::Confidence(DEFAULT_CONFIDENCE)),
+    ),
+    setting(
+        "run",
+        "repeat",
+        Kind::Count,
+        "How often a command is run; a comparison takes five",
+        Some(Preset::Count(1)),
+    ),
+    setting(
+        "run",
+        "warmup",
+        Kind::Count,
+        "How often it is run before, which counts for nothing",
+        Some(Preset::Count(0)),
+    ),
     setting("run", "timeout", Kind::Time, "How long a run may take", None),
-    setting("run", "enforce", Kind::Switch, "Whether a command is stopped at its ceilings", Some("false")),
-    setting("run", "keep_going", Kind::Switch, "Whether the next run follows one that failed", Some("false")),
-    setting("run", "pss", Kind::Switch, "Whether the proportional set is read", Some("false")),
-    setting("run", "gpu", Kind::Switch, "Whether memory on GPUs is read", Some("false")),
-    setting("run", "cgroup", Kind::Switch, "Whether a control group is made for the command", Some("false")),
-    setting("run", "sample_interval", Kind::Time, "The time between two samples", Some("10ms")),
+    setting(
+        "run",
+        "enforce",
+        Kind::Switch,
+        "Whether a command is stopped at its ceilings",
+        Some(Preset::Switch(false)),
+    ),
+    setting(
+        "run",
+        "keep_going",
+        Kind::Switch,
+        "Whether the next run follows one that failed",
+        Some(Preset::Switch(false)),
+    ),
+    setting("run", "pss", Kind::Switch, "Whether the proportional set is read", Some(Preset::Switch(false))),
+    setting("run", "gpu", Kind::Switch, "Whether memory on GPUs is read", Some(Preset::Switch(false))),
+    setting(
+        "run",
+        "cgroup",
+        Kind::Switch,
+        "Whether a control group is made for the command",
+        Some(Preset::Switch(false)),
+    ),
+    setting(
+        "run",
+        "sample_interval",
+        Kind::Time,
+        "The time between two samples",
+        Some(Preset::Time(defaults::SAMPLE_INTERVAL)),
+    ),
     setting("run", "record", Kind::Text, "Where the record goes", None),
-    setting("check", "timeout", Kind::Time, "How long a launch may take", Some("60s")),
-    setting("check", "python", Kind::Text, "The Python with torch for `py:` kernels", Some("python3")),
-    setting("check", "batch_bytes", Kind::Bytes, "The most bytes resident together while profiling", Some("1 GiB")),
+    setting("check", "timeout", Kind::Time, "How long a launch may take", Some(Preset::Time(defaults::LAUNCH_TIMEOUT))),
+    setting(
+        "check",
+        "python",
+        Kind::Text,
+        "The Python with torch for `py:` kernels",
+        Some(Preset::Text(defaults::PYTHON)),
+    ),
+    setting(
+        "check",
+        "batch_bytes",
+        Kind::Bytes,
+        "The most bytes resident together while profiling",
+        Some(Preset::Bytes(defaults::BATCH_BYTES)),
+    ),
     setting(
         "check",
         "recycle_after",
         Kind::Bytes,
         "Bytes of entries after which a validation worker is replaced",
-        Some("16 GiB"),
+        Some(Preset::Bytes(defaults::RECYCLE_AFTER)),
     ),
     setting("check", "recycle_rss", Kind::Bytes, "Resident memory at which a validation worker is replaced", None),
-    setting("check", "sample_interval", Kind::Time, "The time between two samples", Some("10ms")),
-    setting("check", "record", Kind::Text, "Where the record goes", Some("plimsoll-record.json")),
-    setting("history", "file", Kind::Text, "The SQLite file", Some(".plimsoll/history.sqlite")),
+    setting(
+        "check",
+        "sample_interval",
+        Kind::Time,
+        "The time between two samples",
+        Some(Preset::Time(defaults::SAMPLE_INTERVAL)),
+    ),
+    setting("check", "record", Kind::Text, "Where the record goes", Some(Preset::Text(defaults::RECORD))),
+    setting("history", "file", Kind::Text, "The SQLite file", Some(Preset::Text(defaults::HISTORY))),
     setting("history", "branch", Kind::Text, "The branch that is shown, and of a baseline `history`", None),
     setting("report", "html", Kind::Text, "A page with timelines", None),
     setting("report", "markdown", Kind::Text, "A summary such as $GITHUB_STEP_SUMMARY takes", None),
@@ -142,6 +269,12 @@ const OTHERS: &[Setting] = &[
 pub fn settings() -> impl Iterator<Item = Setting> {
     let ceiling = |metric: Metric| setting("ceilings", metric.name(), Kind::Bytes, metric.facts().help, None);
     Metric::ALL.into_iter().map(ceiling).chain(OTHERS.iter().copied())
+}
+
+/// What the setting of this key (`check.batch_bytes`) is if nothing sets it, as a flag takes it; `None` if nothing holds
+/// then, or there is no such setting.
+pub fn default_of(key: &str) -> Option<String> {
+    Some(settings().find(|setting| setting.key() == key)?.default?.flag())
 }
 
 /// The setting `name` of `section`, with `_` or `-` between its words.

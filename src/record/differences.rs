@@ -262,7 +262,8 @@ mod tests {
 
     #[test]
     fn policy_and_environment_leave_the_semantics_digest_as_it_is() {
-        let batching = |record: &mut Record, cap| sample::capture_policy(record).batching.as_mut().unwrap().cap = cap;
+        let batching =
+            |record: &mut Record, cap| sample::capture_policy(record).batching.as_mut().unwrap().batch_bytes = cap;
         let text = [
             line("nothing", &with(|_| {})),
             line("byte cap", &with(|r| batching(r, Some(ByteSize::mib(512))))),
@@ -272,11 +273,11 @@ mod tests {
                 "over-cap rule",
                 &with(|r| sample::capture_policy(r).batching.as_mut().unwrap().over_cap = OverCap::Refuse),
             ),
-            line("recycling", &with(|r| sample::capture_policy(r).recycling.after = None)),
+            line("recycling", &with(|r| sample::capture_policy(r).recycling.recycle_after = None)),
             line("threads", &with(|r| sample::capture_policy(r).threads = 16)),
             line("source", &with(|r| sample::capture_policy(r).source.kind = SourceKind::Store)),
             line("timeout", &with(|r| sample::capture_policy(r).timeout_ns = None)),
-            line("sampling interval", &with(|r| sample::capture_policy(r).sampling_interval_ns = 1_000_000)),
+            line("sampling interval", &with(|r| sample::capture_policy(r).sample_interval_ns = 1_000_000)),
             line("RAM", &with(|r| r.environment.system.as_mut().unwrap().memory = ByteSize::gib(128))),
             line("torch", &with(|r| drop(r.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned())))),
             line("version of plimsoll", &with(|r| r.plimsoll = "0.2.0".to_owned())),

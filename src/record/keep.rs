@@ -65,7 +65,7 @@ impl From<TestRun> for ProcessRun {
                 ceilings: run.ceilings,
                 enforce: run.enforce,
                 timeout_ns: run.timeout.map(nanoseconds),
-                sampling_interval_ns: nanoseconds(run.sample_interval),
+                sample_interval_ns: nanoseconds(run.sample_interval),
                 own_cgroup: false,
                 repetition: None,
             },

@@ -40,7 +40,8 @@ pub struct ProcessPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<u64>,
     /// Nanoseconds between two samples of memory.
-    pub sampling_interval_ns: u64,
+    #[serde(rename = "sampling_interval_ns")]
+    pub sample_interval_ns: u64,
     /// Whether a control group was to be made for it, so that `peak_cgroup` is of its processes alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_cgroup: bool,
@@ -78,7 +79,8 @@ pub struct CapturePolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<u64>,
     /// Nanoseconds between two samples of memory.
-    pub sampling_interval_ns: u64,
+    #[serde(rename = "sampling_interval_ns")]
+    pub sample_interval_ns: u64,
     /// What the digests of the entries were asked to cover.
     pub digest: Digest,
 }
@@ -109,8 +111,8 @@ pub enum SourceKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Batching {
     /// The most bytes that may be resident together; absent where none was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cap: Option<ByteSize>,
+    #[serde(rename = "cap", default, skip_serializing_if = "Option::is_none")]
+    pub batch_bytes: Option<ByteSize>,
     /// What was done with an entry that exceeds the cap by itself.
     pub over_cap: OverCap,
     /// The batches, in order.
@@ -149,11 +151,11 @@ impl From<batch::Batch> for Batch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recycling {
     /// After it was given this many bytes of entries; absent where none was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<ByteSize>,
+    #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
+    pub recycle_after: Option<ByteSize>,
     /// When its resident set reached this; absent where none was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rss_mark: Option<ByteSize>,
+    #[serde(rename = "rss_mark", default, skip_serializing_if = "Option::is_none")]
+    pub recycle_rss: Option<ByteSize>,
 }
 
 /// When a worker dropped mapped inputs, outputs and caches.

@@ -26,7 +26,8 @@ pub enum ReleaseReason {
     /// It was given as many bytes as one worker may be.
     RecycleAfter,
     /// Its resident set reached the mark.
-    RssMark,
+    #[serde(rename = "rss_mark")]
+    RecycleRss,
     /// Validation was over.
     BeforeProfiling,
     /// Each pair of measurements of two kernels has workers of its own.

@@ -91,18 +91,18 @@ pub(crate) fn policy() -> Policy {
     Policy::Capture(CapturePolicy {
         source: CaptureSource { kind: SourceKind::Folder, path: "captures/gemma4-e2b-gb10".to_owned(), verify: None },
         batching: Some(Batching {
-            cap: Some(ByteSize::gib(1)),
+            batch_bytes: Some(ByteSize::gib(1)),
             over_cap: OverCap::Alone,
             batches: vec![
                 Batch { first: 0, count: 2, bytes: ByteSize::mib(657), workspace: None, over_cap: false },
                 Batch { first: 2, count: 2, bytes: ByteSize::mib(657), workspace: None, over_cap: false },
             ],
         }),
-        recycling: Recycling { after: Some(ByteSize::gib(4)), rss_mark: None },
+        recycling: Recycling { recycle_after: Some(ByteSize::gib(4)), recycle_rss: None },
         cache_release: CacheRelease::BetweenBatches,
         threads: 2,
         timeout_ns: Some(60_000_000_000),
-        sampling_interval_ns: 10_000_000,
+        sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
     })
 }

@@ -1,17 +1,14 @@
 //! [`Validation`]: a validation in a line or two of a test.
 
-use crate::record::{Record, VerdictStatus};
 use plimsoll_capture::Capture;
 use plimsoll_capture::compare::Comparison;
-use plimsoll_capture::kernel::Kernel;
 use plimsoll_capture::store::VerifyObjects;
-use plimsoll_memory::meter::Meter;
 
-use super::in_process::InProcess;
+use super::check::{Check, Launch, Report};
 use super::options::Options;
-use super::session::{RunError, run};
+use super::session::RunError;
 
-/// A validation of a capture with a kernel in this process.
+/// A validation of a capture: a [`Check`] that times nothing, and is given its kernel last.
 ///
 /// ```no_run
 /// use plimsoll::capture::Capture;
@@ -56,30 +53,8 @@ impl<'a> Validation<'a> {
     /// Launches `kernel` on every entry, one resident at a time.
     ///
     /// # Errors
-    /// [`RunError`] where memory cannot be metered. An entry that fails is a result, not an error.
-    pub fn run(self, kernel: impl Kernel) -> Result<Report, RunError> {
-        let meter = Meter::start()?;
-        run(self.capture, &mut InProcess::new(kernel), &meter, &self.options, &mut ()).map(Report)
-    }
-}
-
-/// What a validation found.
-#[derive(Clone, Debug)]
-pub struct Report(Record);
-
-impl Report {
-    /// Whether every entry passed and every verdict holds.
-    pub fn passed(&self) -> bool {
-        self.0.verdicts.iter().all(|verdict| verdict.status == VerdictStatus::Pass)
-    }
-
-    /// The verdicts, a line each.
-    pub fn summary(&self) -> String {
-        self.0.verdicts.iter().map(|v| format!("{}: {}\n", v.subject, v.message)).collect()
-    }
-
-    /// The record of the run.
-    pub fn record(&self) -> &Record {
-        &self.0
+    /// As [`Check::run`]. An entry that fails is a result, not an error.
+    pub fn run(self, kernel: impl Launch + 'a) -> Result<Report, RunError> {
+        Check::of(self.capture).options(self.options).kernel(kernel).run()
     }
 }

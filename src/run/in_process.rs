@@ -89,11 +89,11 @@ impl<K: Kernel> Launcher for InProcess<K> {
         }
     }
 
-    fn release(&mut self) {}
+    fn drop_caches(&mut self) {}
 
-    fn recycle(&mut self, _reason: ReleaseReason) {}
+    fn end_worker(&mut self, _reason: ReleaseReason) {}
 
-    fn releases(&mut self) -> Vec<Release> {
+    fn proofs(&mut self) -> Vec<Release> {
         Vec::new()
     }
 

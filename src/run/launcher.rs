@@ -11,6 +11,9 @@ use plimsoll_capture::timing::{Protocol, Samples};
 use plimsoll_capture::{Argument, Bound, Entry, TensorSpec};
 use plimsoll_memory::bytes::ByteSize;
 
+/// Why a kernel cannot be launched at all, as whoever launches kernels says it.
+pub type LaunchError = Box<dyn std::error::Error + Send + Sync>;
+
 /// An entry with its arguments bound, ready to be launched.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
@@ -101,13 +104,44 @@ pub trait Launcher {
     fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>));
 
     /// Drops inputs, outputs and caches that the last jobs left.
-    fn release(&mut self);
+    fn drop_caches(&mut self);
 
-    /// Ends the process that kernels ran in, where there is one, and waits until its memory is back with the system.
-    fn recycle(&mut self, reason: ReleaseReason);
+    /// Ends the process that kernels ran in, if there is one, and waits until its memory is back with the system.
+    fn end_worker(&mut self, reason: ReleaseReason);
 
-    /// The proofs of every process that ended since the last call, in order.
-    fn releases(&mut self) -> Vec<Release>;
+    /// The proofs that the memory came back of every process that ended since the last call, in order.
+    fn proofs(&mut self) -> Vec<Release>;
+
+    /// The longest that one launch may take; `None` if the launcher does not limit it.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Readies the launcher before a run begins, so that a run that could measure nothing does not begin.
+    ///
+    /// # Errors
+    /// What the kernel needs is not there.
+    fn prepare(&mut self) -> Result<(), LaunchError> {
+        Ok(())
+    }
+
+    /// Drops caches.
+    #[deprecated(note = "call `drop_caches`")]
+    fn release(&mut self) {
+        self.drop_caches();
+    }
+
+    /// Ends the worker.
+    #[deprecated(note = "call `end_worker`")]
+    fn recycle(&mut self, reason: ReleaseReason) {
+        self.end_worker(reason);
+    }
+
+    /// Gives the proofs.
+    #[deprecated(note = "call `proofs`")]
+    fn releases(&mut self) -> Vec<Release> {
+        self.proofs()
+    }
 
     /// The number of the worker that the last launch ran in, from 1; `None` where kernels run in this process.
     fn worker(&self) -> Option<u32>;

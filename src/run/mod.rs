@@ -5,11 +5,14 @@
 //!                         -> profile: batches under the byte cap, each entry timed by itself -> verdicts -> record
 //! ```
 //!
-//! [`versus()`] does so for two kernels, and times them in turns instead of batches.
+//! [`versus()`] does so for two kernels, and times them in turns instead of batches. [`Check`] is all of it for a test: it
+//! starts the meter, has the kernels launched in this process or in workers, and gives a [`Report`].
 //!
 //! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
 //! entry: there is a result for every entry of the capture in every record.
 
+mod check;
+mod document;
 mod entries;
 mod facade;
 mod honesty;
@@ -27,11 +30,11 @@ mod validate;
 mod verdicts;
 mod versus;
 
-pub use facade::{Report, Validation};
+pub use check::{Check, Launch, NoKernel, Report, Role, RunContext};
+pub use facade::Validation;
 pub use in_process::InProcess;
-pub use launcher::{Job, Launched, Launcher, Launchers, OutputValue, Timed};
+pub use launcher::{Job, LaunchError, Launched, Launcher, Launchers, OutputValue, Timed};
 pub use observer::{Observer, Phase};
 pub use options::{DEFAULT_PAIRS, Options};
 pub use placement::{OUTPUT_ALIGNMENT, Placed, Placement};
-pub use session::{RunError, run, run_against};
-pub use versus::versus;
+pub use session::{RunError, run, run_against, versus};

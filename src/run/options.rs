@@ -1,18 +1,16 @@
 //! [`Options`]: what a run does and how it manages memory.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
+use crate::defaults;
 use plimsoll_capture::Digest;
 use plimsoll_capture::batch::OverCap;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::store::VerifyObjects;
 use plimsoll_capture::timing::Protocol;
 use plimsoll_memory::bytes::ByteSize;
-use plimsoll_memory::ceiling::Ceilings;
 
-/// Two more than an interval of 99 % takes.
-pub const DEFAULT_PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();
+pub use crate::defaults::PAIRS as DEFAULT_PAIRS;
 
 /// What a run does and how it manages memory. The defaults validate and profile as the command line does without flags.
 #[derive(Clone, Debug)]
@@ -45,12 +43,6 @@ pub struct Options {
     pub digest: Digest,
     /// How often the objects of a store are verified before kernels are given their bytes.
     pub verify: VerifyObjects,
-    /// Limits on memory, judged at the end; the launcher's supervisor stops a worker that breaks one.
-    pub ceilings: Ceilings,
-    /// The longest that a launch may take, for the record; the launcher enforces it.
-    pub timeout: Option<Duration>,
-    /// The interval at which memory was sampled, for the record.
-    pub sampling_interval: Duration,
     /// The command line, for the record.
     pub command: Vec<String>,
 }
@@ -63,18 +55,15 @@ impl Default for Options {
             comparison: None,
             mutates: Vec::new(),
             protocol: Protocol::default(),
-            pairs: DEFAULT_PAIRS,
+            pairs: defaults::PAIRS,
             min_speedup: None,
-            batch_bytes: ByteSize::gib(1),
+            batch_bytes: defaults::BATCH_BYTES,
             over_cap: OverCap::Alone,
-            recycle_after: Some(ByteSize::gib(16)),
+            recycle_after: Some(defaults::RECYCLE_AFTER),
             recycle_rss: None,
             fail_fast: false,
             digest: Digest::Skeleton,
             verify: VerifyObjects::default(),
-            ceilings: Ceilings::default(),
-            timeout: None,
-            sampling_interval: Duration::from_millis(10),
             command: Vec::new(),
         }
     }

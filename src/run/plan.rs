@@ -61,7 +61,7 @@ impl<'a> Plan<'a> {
             let residencies = planned.iter().map(|p| Ok::<_, Infallible>(p.residency.clone().unwrap_or_default()));
             let found = batch::plan(residencies, budget, over_cap).map_err(|error| match error {
                 BatchError::OverCap { entry, bytes, cap } => {
-                    RunError::OverCap { name: planned[entry].semantics.name.clone(), bytes, cap }
+                    RunError::OverCap { name: planned[entry].semantics.name.clone(), bytes, batch_bytes: cap }
                 }
                 BatchError::Entry(never) => match never {},
             })?;

@@ -63,7 +63,7 @@ pub(super) fn profile(
             }));
             observer.entry(Phase::Profile, &results[index]);
         });
-        launcher.release();
+        launcher.drop_caches();
         for (index, ..) in &loaded {
             let failure = results[*index].profile.as_ref().and_then(|p| p.error.as_ref());
             match failure.map(|f| f.kind) {

@@ -1,44 +1,47 @@
-//! The whole way of a run: manifest, validation, release, profiling, verdicts, record.
+//! [`run`], [`run_against`], [`versus`]: the whole way of a run, which [`Run`] goes phase by phase.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::time::{Instant, SystemTime};
 
 use crate::record::{
-    Aggregation, Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, EntryResult, Environment, Gpu,
-    Policy, Record, RecordError, Recycling, Release, ReleaseReason, Results, RunState, SCHEMA, Semantics, SourceKind,
-    Verdict, exit_code, timestamp,
+    Aggregation, CaptureSemantics, EntryResult, Pairs, Record, RecordError, ReleaseReason, Results, Verdict, Versus,
+    VersusSemantics,
 };
 use plimsoll_capture::Capture;
-use plimsoll_capture::batch::Batch;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::store::ObjectVerifier;
 use plimsoll_memory::bytes::ByteSize;
-use plimsoll_memory::meter::{Meter, MeterError, PhaseReadings, SystemInfo};
-use plimsoll_memory::nanoseconds;
+use plimsoll_memory::meter::{Meter, MeterError};
 
 use super::entries::Entries;
-use super::launcher::{Launcher, Launchers};
+use super::launcher::{LaunchError, Launcher, Launchers};
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::{Grouping, Plan};
-use super::{profile, validate, verdicts};
+use super::profile::profile;
+use super::validate::validate;
+use super::verdicts;
+use super::versus::{Turns, all_entries};
 
 /// Why a run could not begin, or its record not be built. Whatever happens to an entry is a result, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An entry exceeds the byte cap and was to be refused.
-    #[error("{name} alone keeps {bytes} resident, over the cap of {cap}: raise the cap, or let such entries run alone")]
+    #[error(
+        "{name} alone keeps {bytes} resident, over the cap of {batch_bytes}: raise the cap, or let such entries run alone"
+    )]
     OverCap {
         /// The entry.
         name: String,
         /// What it keeps resident.
         bytes: ByteSize,
         /// The cap.
-        cap: ByteSize,
+        batch_bytes: ByteSize,
     },
+    /// A kernel cannot be launched at all.
+    #[error(transparent)]
+    Launch(LaunchError),
     /// The record could not be built.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -49,11 +52,11 @@ pub enum RunError {
 
 /// Runs `options` on `capture` with the kernel of `launcher`, metered by `meter`, and gives the record.
 ///
-/// The meter is finished here; its phases are those of [`Phase`]. An interruption ([`Observer::cancelled`]) ends in a
-/// record too, whose state says so.
+/// The meter is finished here; its phases are those of [`Phase`], and the limits that it watches are judged. An interruption
+/// ([`Observer::cancelled`]) ends in a record too, whose state says so.
 ///
 /// # Errors
-/// [`RunError`]; nothing was launched where the batches could not be planned.
+/// [`RunError`]; nothing was launched if the batches could not be planned.
 pub fn run(
     capture: &Capture,
     launcher: &mut dyn Launcher,
@@ -61,179 +64,292 @@ pub fn run(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
-    run_against(capture, Launchers { kernel: launcher, reference: None }, meter, options, observer)
+    Run::of(capture, launcher, meter, options, observer).record()
 }
 
-/// As [`run`], the outputs of validated entries judged against what the reference gives for the same arguments, where there is
+/// As [`run`], the outputs of validated entries judged against what the reference gives for the same arguments, if there is
 /// one. What is timed is judged against what was captured.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_against(
     capture: &Capture,
-    mut launchers: Launchers<'_, '_>,
+    launchers: Launchers<'_, '_>,
     meter: &Meter,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Record, RunError> {
-    let session = Session::begin(capture, options);
-    let begin = if options.validate { Phase::Validate } else { Phase::Profile };
-    meter.phase(begin.name());
-    let planned = manifest(capture, options.digest);
-    let on_device = launchers.kernel.place() != PlaceKind::Cpu;
-    let grouping = if on_device && !options.validate { Grouping::FirstAlone } else { Grouping::Together };
-    let timed = if options.profile { &planned[..] } else { &[] };
-    let mut plan = Plan::new(timed, options, grouping)?;
-    let mut semantics = semantics(capture, launchers.kernel, &planned, options);
-    semantics.reference = launchers.reference.as_ref().map(|reference| reference.kernel());
-    let mut results = no_results(&planned);
-    let mut verifier = ObjectVerifier::new(options.verify);
+    let Launchers { kernel, reference } = launchers;
+    let mut run = Run::of(capture, kernel, meter, options, observer);
+    if let Some(reference) = reference {
+        run = run.against(reference);
+    }
+    run.record()
+}
 
-    if options.validate {
-        observer.phase(Phase::Validate, planned.len());
-        let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
-        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
-        validate::validate(&mut entries, &planned, rule, &mut launchers, options, observer, &mut results);
-        meter.phase(Phase::Release.name());
-        observer.phase(Phase::Release, 0);
-        if let Some(reference) = &mut launchers.reference {
-            reference.recycle(ReleaseReason::Finished);
+/// Runs `options` on `capture` with the kernels of two launchers, of which the first is the one that the record is of, and
+/// the second what it is held against.
+///
+/// Every entry is measured in pairs: the whole protocol with the one kernel, then with the other, each first in every other
+/// pair, so that what drifts moves both. Each measurement is judged as one of [`run`] is. Both workers are alive
+/// meanwhile, with that one entry. Every pair has fresh workers: where a process happens to lie in memory makes it faster or
+/// slower for as long as it lives, and pairs of the same two processes would take that for a difference of the kernels.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn versus(
+    capture: &Capture,
+    launchers: &mut [&mut dyn Launcher; 2],
+    meter: &Meter,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Record, RunError> {
+    let [kernel, other] = launchers;
+    Run::of(capture, &mut **kernel, meter, options, observer).in_turns_with(&mut **other).record()
+}
+
+/// How the entries of a run are timed: the one thing in which runs differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// Not at all: the run only validates.
+    Never,
+    /// One kernel, batch by batch.
+    Batched,
+    /// Two kernels in turns, entry by entry.
+    InTurns,
+}
+
+impl Timing {
+    /// The phase that entries are timed in.
+    pub fn phase(self) -> Option<Phase> {
+        match self {
+            Self::Never => None,
+            Self::Batched => Some(Phase::Profile),
+            Self::InTurns => Some(Phase::Versus),
         }
-        launchers.kernel.recycle(if options.profile {
-            ReleaseReason::BeforeProfiling
-        } else {
-            ReleaseReason::Finished
-        });
     }
-    if options.profile {
-        if options.validate {
-            meter.phase(Phase::Profile.name());
-        }
-        observer.phase(Phase::Profile, planned.len());
-        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
-        let rule = semantics.comparison.as_ref();
-        plan.learn(&results);
-        profile::profile(&mut entries, &mut plan, rule, launchers.kernel, options, observer, &mut results);
-        launchers.kernel.recycle(ReleaseReason::Finished);
-    }
-    let phases = meter.finish();
-    verifier.remember();
-    let mut releases = launchers.kernel.releases();
-    let mut versions = launchers.kernel.versions();
-    if let Some(reference) = &mut launchers.reference {
-        releases.extend(reference.releases());
-        releases.sort_by_key(|release| release.worker);
-        versions.extend(reference.versions());
-    }
-
-    let mut verdicts = Vec::new();
-    if options.validate {
-        verdicts.push(verdicts::validation("validation", &results));
-    }
-    if options.profile {
-        verdicts.push(verdicts::profile("profile", &results));
-    }
-    let timing = semantics.aggregation.and_then(|how| how.aggregate(&results));
-    session.record(Ended {
-        semantics,
-        batches: plan.into_batches(),
-        phases,
-        releases,
-        gpus: launchers.kernel.gpus(),
-        versions,
-        results: Results { entries: results, timing, versus: None },
-        verdicts,
-        interrupted: observer.cancelled(),
-    })
 }
 
-/// A run that has begun.
-pub(super) struct Session<'a> {
-    capture: &'a Capture,
-    options: &'a Options,
-    started: SystemTime,
-    clock: Instant,
+/// A kernel of a run, with what became of each entry under it.
+pub(super) struct Side<'a> {
+    pub launcher: &'a mut dyn Launcher,
+    pub results: Vec<EntryResult>,
 }
 
-/// What a run came to.
-pub(super) struct Ended {
-    pub semantics: CaptureSemantics,
-    pub batches: Vec<Batch>,
-    pub phases: Vec<PhaseReadings>,
-    pub releases: Vec<Release>,
-    pub gpus: Vec<Gpu>,
-    pub versions: BTreeMap<String, String>,
-    pub results: Results,
-    /// On the results; those on releases and ceilings come after them.
-    pub verdicts: Vec<Verdict>,
-    pub interrupted: bool,
+/// A run on a capture.
+pub(super) struct Run<'a> {
+    pub capture: &'a Capture,
+    pub options: &'a Options,
+    pub meter: &'a Meter,
+    pub observer: &'a mut dyn Observer,
+    /// The kernel that the record is of; in turns also the one that it is held against.
+    pub sides: Vec<Side<'a>>,
+    /// The kernel whose outputs are expected of validated entries; those that were captured if there is none.
+    pub reference: Option<&'a mut dyn Launcher>,
+    verifier: ObjectVerifier,
+    pub started: SystemTime,
+    pub clock: Instant,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Run<'a> {
     /// A run that begins now.
-    pub fn begin(capture: &'a Capture, options: &'a Options) -> Self {
-        Self { capture, options, started: SystemTime::now(), clock: Instant::now() }
+    pub fn of(
+        capture: &'a Capture,
+        launcher: &'a mut dyn Launcher,
+        meter: &'a Meter,
+        options: &'a Options,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            capture,
+            options,
+            meter,
+            observer,
+            sides: vec![Side { launcher, results: Vec::new() }],
+            reference: None,
+            verifier: ObjectVerifier::new(options.verify),
+            started: SystemTime::now(),
+            clock: Instant::now(),
+        }
     }
 
-    /// The record of the run, which is over.
+    /// Expects of validated entries what `reference` gives.
+    pub fn against(mut self, reference: &'a mut dyn Launcher) -> Self {
+        self.reference = Some(reference);
+        self
+    }
+
+    /// Times the kernel in turns with `other`.
+    pub fn in_turns_with(mut self, other: &'a mut dyn Launcher) -> Self {
+        self.sides.truncate(1);
+        self.sides.push(Side { launcher: other, results: Vec::new() });
+        self
+    }
+
+    /// Runs every phase, and gives the record.
     ///
     /// # Errors
-    /// The system cannot be read.
-    pub fn record(self, ended: Ended) -> Result<Record, RunError> {
-        let Ended { semantics, batches, phases, releases, gpus, versions, results, mut verdicts, interrupted } = ended;
-        if !releases.is_empty() {
-            verdicts.push(verdicts::release(&releases));
+    /// [`RunError`]; nothing was launched if the batches could not be planned.
+    pub fn record(mut self) -> Result<Record, RunError> {
+        let first = if self.options.validate { Some(Phase::Validate) } else { self.timing().phase() };
+        self.meter.phase(first.unwrap_or(Phase::Profile).name());
+        let planned = manifest(self.capture, self.options.digest);
+        let mut plan = self.plan(&planned)?;
+        let semantics = self.semantics(&planned);
+        for side in &mut self.sides {
+            side.results = no_results(&planned);
         }
-        verdicts.extend(ceiling_verdicts(&phases, self.options));
-        let semantics = Semantics::Capture(semantics);
-        Ok(Record {
-            schema: SCHEMA.to_owned(),
-            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
-            command: self.options.command.clone(),
-            state: if interrupted { RunState::Interrupted } else { RunState::Complete },
-            started: timestamp(self.started),
-            wall_ns: nanoseconds(self.clock.elapsed()),
-            semantics_digest: semantics.digest(),
-            semantics,
-            policy: Policy::Capture(policy(self.capture, self.options, batches)),
-            environment: Environment { gpus, ..Environment::of(SystemInfo::read()?, versions) },
-            phases,
-            end: None,
-            runs: Vec::new(),
-            releases,
-            results,
-            exit_code: exit_code(&verdicts),
-            verdicts,
-        })
+        let rule = semantics.comparison.as_ref();
+        if let Some(rule) = rule {
+            self.validate(&planned, rule);
+        }
+        let pairs = self.time(&mut plan, rule);
+        let phases = self.meter.finish();
+        self.verifier.remember();
+        let results = self.results(semantics.aggregation, pairs);
+        let verdicts = self.verdicts(&results);
+        self.document(semantics, plan.into_batches(), phases, results, verdicts)
     }
-}
 
-/// What a run of the kernel of `launcher` by itself measures.
-pub(super) fn semantics(
-    capture: &Capture,
-    launcher: &dyn Launcher,
-    planned: &[Planned],
-    options: &Options,
-) -> CaptureSemantics {
-    let operator = capture.function_name().to_owned();
-    let rule = || options.comparison.unwrap_or_else(|| Comparison::for_operator(&operator));
-    CaptureSemantics {
-        comparison: options.validate.then(rule),
-        operator,
-        entries: planned.iter().map(|p| p.semantics.clone()).collect(),
-        kernel: launcher.kernel(),
-        device: launcher.place(),
-        graph: options.profile && launcher.replays(),
-        reference: None,
-        mutates: options.mutates.clone(),
-        timing: options.profile.then_some(options.protocol),
-        aggregation: options.profile.then(|| Aggregation::of(options.protocol)),
-        versus: None,
+    /// How entries are timed.
+    pub fn timing(&self) -> Timing {
+        match (self.sides.len(), self.options.profile) {
+            (2.., _) => Timing::InTurns,
+            (_, true) => Timing::Batched,
+            (_, false) => Timing::Never,
+        }
+    }
+
+    /// The batches that entries are timed in.
+    fn plan<'p>(&self, planned: &'p [Planned]) -> Result<Plan<'p>, RunError>
+    where
+        'a: 'p,
+    {
+        let on_device = self.sides[0].launcher.place() != PlaceKind::Cpu;
+        let grouping = match self.timing() {
+            // Two workers with a batch each would hold it twice.
+            Timing::InTurns => Grouping::Alone,
+            // The launches of a validation show what the kernel takes on a device; else that of the first entry does.
+            _ if on_device && !self.options.validate => Grouping::FirstAlone,
+            _ => Grouping::Together,
+        };
+        let timed = if self.timing() == Timing::Never { &[] } else { planned };
+        Plan::new(timed, self.options, grouping)
+    }
+
+    /// What the run measures.
+    fn semantics(&self, planned: &[Planned]) -> CaptureSemantics {
+        let options = self.options;
+        let kernel = &self.sides[0].launcher;
+        let operator = self.capture.function_name().to_owned();
+        let rule = || options.comparison.unwrap_or_else(|| Comparison::for_operator(&operator));
+        let timed = self.timing() != Timing::Never;
+        let versus = self.sides.get(1);
+        CaptureSemantics {
+            comparison: options.validate.then(rule),
+            operator,
+            entries: planned.iter().map(|p| p.semantics.clone()).collect(),
+            kernel: kernel.kernel(),
+            device: kernel.place(),
+            graph: timed && kernel.replays(),
+            reference: self.reference.as_ref().map(|reference| reference.kernel()),
+            mutates: options.mutates.clone(),
+            timing: timed.then_some(options.protocol),
+            aggregation: timed.then(|| Aggregation::of(options.protocol)),
+            versus: versus.map(|side| VersusSemantics { kernel: side.launcher.kernel(), pairs: options.pairs }),
+        }
+    }
+
+    /// Launches and judges every entry with each kernel, one kernel after the other.
+    fn validate(&mut self, planned: &[Planned], rule: &Comparison) {
+        let timing = self.timing();
+        let reason = if timing == Timing::Never { ReleaseReason::Finished } else { ReleaseReason::BeforeProfiling };
+        for side in &mut self.sides {
+            self.observer.phase(Phase::Validate, planned.len());
+            let by_name = side.launcher.by_name();
+            let mut entries = Entries { capture: self.capture, verifier: &mut self.verifier, by_name };
+            let reference = self.reference.as_mut().map(|reference| &mut **reference as &mut dyn Launcher);
+            let mut launchers = Launchers { kernel: &mut *side.launcher, reference };
+            validate(&mut entries, planned, rule, &mut launchers, self.options, &mut *self.observer, &mut side.results);
+            // In turns a worker that ends is followed by another, and its memory is none that a phase could show.
+            if timing != Timing::InTurns {
+                self.meter.phase(Phase::Release.name());
+                self.observer.phase(Phase::Release, 0);
+            }
+            if let Some(reference) = &mut self.reference {
+                reference.end_worker(ReleaseReason::Finished);
+            }
+            side.launcher.end_worker(reason);
+        }
+    }
+
+    /// Times every entry, and gives the pairs of each if that is done in turns.
+    fn time(&mut self, plan: &mut Plan<'_>, rule: Option<&Comparison>) -> Vec<Pairs> {
+        let timing = self.timing();
+        let Some(phase) = timing.phase() else { return Vec::new() };
+        let options = self.options;
+        if options.validate {
+            self.meter.phase(phase.name());
+        }
+        let rounds = if timing == Timing::InTurns { options.pairs.get() as usize } else { 1 };
+        self.observer.phase(phase, self.capture.names().len() * rounds);
+        self.sides.iter().for_each(|side| plan.learn(&side.results));
+        let by_name = self.sides[0].launcher.by_name();
+        let mut entries = Entries { capture: self.capture, verifier: &mut self.verifier, by_name };
+        let observer = &mut *self.observer;
+        let pairs = match &mut self.sides[..] {
+            [own, other] => Turns::new(rule, options, plan).all(&mut entries, [own, other], observer),
+            sides => {
+                for Side { launcher, results } in sides {
+                    profile(&mut entries, plan, rule, &mut **launcher, options, observer, results);
+                }
+                Vec::new()
+            }
+        };
+        for side in &mut self.sides {
+            side.launcher.end_worker(ReleaseReason::Finished);
+        }
+        pairs
+    }
+
+    /// What became of the entries.
+    fn results(&mut self, aggregation: Option<Aggregation>, pairs: Vec<Pairs>) -> Results {
+        let mut sides = self.sides.iter_mut().map(|side| {
+            let entries = std::mem::take(&mut side.results);
+            let timing = aggregation.and_then(|how| how.aggregate(&entries));
+            (entries, timing)
+        });
+        let (entries, timing) = sides.next().unwrap_or_default();
+        let versus = sides.next().map(|(entries, timing)| {
+            let speedup = all_entries(&pairs);
+            Versus { timing, entries, pairs, speedup }
+        });
+        Results { entries, timing, versus }
+    }
+
+    /// The verdicts on results. Those on workers and ceilings come after them.
+    fn verdicts(&self, results: &Results) -> Vec<Verdict> {
+        let own = (&results.entries, "validation", "profile");
+        let other = results.versus.as_ref().map(|versus| (&versus.entries, "versus validation", "versus profile"));
+        let mut verdicts = Vec::new();
+        for (entries, validation, profile) in [own].into_iter().chain(other) {
+            if self.options.validate {
+                verdicts.push(verdicts::validation(validation, entries));
+            }
+            if self.timing() != Timing::Never {
+                verdicts.push(verdicts::profile(profile, entries));
+            }
+        }
+        if let (Some(least), Some(versus), Some(other)) = (self.options.min_speedup, &results.versus, self.sides.get(1))
+        {
+            verdicts.push(verdicts::speedup(versus.speedup.as_ref(), least, &other.launcher.kernel().name));
+        }
+        verdicts
     }
 }
 
 /// A place for the result of each entry.
-pub(super) fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
+fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
     let result = |(index, p): (usize, &Planned)| EntryResult {
         index,
         name: p.semantics.name.clone(),
@@ -241,33 +357,4 @@ pub(super) fn no_results(planned: &[Planned]) -> Vec<EntryResult> {
         profile: None,
     };
     planned.iter().enumerate().map(result).collect()
-}
-
-fn ceiling_verdicts(phases: &[PhaseReadings], options: &Options) -> Vec<Verdict> {
-    plimsoll_memory::ceiling::judge(phases, &options.ceilings).into_iter().map(Verdict::from).collect()
-}
-
-fn policy(capture: &Capture, options: &Options, batches: Vec<Batch>) -> CapturePolicy {
-    CapturePolicy {
-        source: source(capture, options),
-        batching: options.profile.then(|| Batching {
-            cap: Some(options.batch_bytes),
-            over_cap: options.over_cap,
-            batches: batches.into_iter().map(Into::into).collect(),
-        }),
-        recycling: Recycling { after: options.recycle_after, rss_mark: options.recycle_rss },
-        cache_release: CacheRelease::BetweenBatches,
-        threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u32,
-        timeout_ns: options.timeout.map(nanoseconds),
-        sampling_interval_ns: nanoseconds(options.sampling_interval),
-        digest: options.digest,
-    }
-}
-
-fn source(capture: &Capture, options: &Options) -> CaptureSource {
-    let path = capture.path().display().to_string();
-    match capture.is_in_store() {
-        true => CaptureSource { kind: SourceKind::Store, path, verify: Some(options.verify) },
-        false => CaptureSource { kind: SourceKind::Folder, path, verify: None },
-    }
 }

@@ -41,7 +41,7 @@ pub(super) fn validate(
             Some(reason) => Validation::not_run(reason),
             None => {
                 let size = planned[index].residency.as_ref().map_or(ByteSize::ZERO, Residency::bytes);
-                given = recycle_when_due(launchers.kernel, options, given, size) + size;
+                given = end_worker_when_due(launchers.kernel, options, given, size) + size;
                 validate_entry(entries, index, rule, launchers, &mut honesty, &mut previous)
             }
         };
@@ -57,17 +57,17 @@ pub(super) fn validate(
 }
 
 /// Ends the worker where the next entry would take it over a mark; gives the bytes that the worker then has seen.
-fn recycle_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteSize, next: ByteSize) -> ByteSize {
+fn end_worker_when_due(launcher: &mut dyn Launcher, options: &Options, given: ByteSize, next: ByteSize) -> ByteSize {
     let over_bytes = given > ByteSize::ZERO && options.recycle_after.is_some_and(|after| given + next > after);
     let over_rss = || options.recycle_rss.zip(launcher.worker_rss()).is_some_and(|(mark, rss)| rss >= mark);
     let reason = if over_bytes {
         ReleaseReason::RecycleAfter
     } else if over_rss() {
-        ReleaseReason::RssMark
+        ReleaseReason::RecycleRss
     } else {
         return given;
     };
-    launcher.recycle(reason);
+    launcher.end_worker(reason);
     ByteSize::ZERO
 }
 

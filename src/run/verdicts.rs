@@ -45,11 +45,11 @@ pub(super) fn profile(subject: &str, results: &[EntryResult]) -> Verdict {
 
 /// Whether every worker is gone. That MemAvailable came back is recorded with each release, but other programs move it
 /// too: it decides nothing.
-pub(super) fn release(releases: &[Release]) -> Verdict {
-    let left = releases.iter().filter(|release| !release.proof.gone).count();
-    let recovered = releases.iter().filter(|release| release.proof.recovered == Some(true)).count();
+pub(super) fn release(proofs: &[Release]) -> Verdict {
+    let left = proofs.iter().filter(|ended| !ended.proof.gone).count();
+    let recovered = proofs.iter().filter(|ended| ended.proof.recovered == Some(true)).count();
     let message =
-        format!("{} of {} workers gone, MemAvailable back after {recovered}", releases.len() - left, releases.len());
+        format!("{} of {} workers gone, MemAvailable back after {recovered}", proofs.len() - left, proofs.len());
     verdict("release", left, 0, message)
 }
 

@@ -171,3 +171,26 @@ fn a_reference_gives_the_outputs_that_a_validation_expects() {
     assert_eq!(code, 2);
     assert!(err.contains("--reference is validate's"), "{err}");
 }
+
+#[test]
+fn what_a_run_means_has_the_digest_that_it_always_had() {
+    let scene = Scene::new(2);
+    let digest = |part, flags: &[&str]| {
+        let (_, record) = scene.run(scene.command(part).args(["--kernel", "builtin:embedding"]).args(flags));
+        record.semantics_digest
+    };
+    let in_turns = ["--vs", "builtin:embedding", "--pairs", "2", "--launches", "3"];
+    // Records of before hold these: they are compared with those of today as long as the digests agree.
+    for (part, flags, before) in [
+        ("check", &[][..], "876956c8aed80f03cedba89beeaa9a9e2c609b340a2aef1e8306fc445a66f0ed"),
+        (
+            "validate",
+            &["--reference", "builtin:embedding"],
+            "6d4113815a6af980c70baeab60c0e85dd6ecc6f2d899ad3004fb511df39d3fac",
+        ),
+        ("check", &in_turns, "df91063dca1b47338f0428bb66b85ab62a2128f284d45924c933879fa4303fcd"),
+        ("profile", &[], "d2d429013de453209200a3fc1a35d48845e652dc47ce15c5fea15c54c3036c3e"),
+    ] {
+        assert_eq!(digest(part, flags), format!("blake3:{before}"), "{part} {flags:?}");
+    }
+}

@@ -35,6 +35,7 @@ mod run_repeat;
 mod run_truth;
 mod snapshot;
 mod store;
+mod supervised;
 mod support;
 mod usage;
 mod versus;

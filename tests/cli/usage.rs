@@ -92,7 +92,10 @@ fn every_flag_has_an_environment_variable() {
     );
     assert_eq!(code, 0);
     assert_eq!(record.semantics.capture().unwrap().timing.unwrap().launches().get(), 3);
-    assert_eq!(record.policy.capture().unwrap().batching.as_ref().unwrap().cap, Some(plimsoll::ByteSize::mib(5)));
+    assert_eq!(
+        record.policy.capture().unwrap().batching.as_ref().unwrap().batch_bytes,
+        Some(plimsoll::ByteSize::mib(5))
+    );
     for part in ["check", "validate", "profile", "generate", "compare"] {
         let (code, help, _) = run(plimsoll().args([part, "--help"]));
         assert_eq!(code, 0);

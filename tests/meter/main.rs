@@ -177,7 +177,8 @@ fn a_process_that_ends_is_exact_only_where_it_was_observed() {
         let mut program = Program::start();
         let pid = program.pid();
         let meter =
-            Meter::start_with(MeterOptions { interval: Duration::from_millis(2), ..MeterOptions::default() }).unwrap();
+            Meter::start_with(MeterOptions { sample_interval: Duration::from_millis(2), ..MeterOptions::default() })
+                .unwrap();
         meter.phase("worker");
         program.tell("allocate 40");
         program.tell("spike 40");

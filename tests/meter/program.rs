@@ -86,7 +86,7 @@ impl Program {
     }
 
     pub fn meter(&self, interval: Duration) -> Meter {
-        self.meter_with(MeterOptions { interval, ..MeterOptions::default() })
+        self.meter_with(MeterOptions { sample_interval: interval, ..MeterOptions::default() })
     }
 
     /// Meters it as `options` say.
@@ -253,7 +253,7 @@ fn program() {
                 }
             }
             "meter" => {
-                let options = MeterOptions { interval: Duration::from_secs(60), ..MeterOptions::default() };
+                let options = MeterOptions { sample_interval: Duration::from_secs(60), ..MeterOptions::default() };
                 let meter = Meter::start_with(options.clone()).unwrap();
                 let other = Meter::start_with(options).unwrap();
                 for phase in ["spike", "quiet"] {

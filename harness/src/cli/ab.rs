@@ -1,7 +1,10 @@
 //! `ab`: two commands in turns, so that a machine that drifts moves both.
 
+use clap::Args;
+use plimsoll::gate::Limit;
 use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,11 +14,43 @@ use plimsoll::random::SplitMix64;
 use plimsoll::record::{Record, Semantics, write_record};
 use plimsoll::report::terminal;
 
-use super::args::{Ab, Run};
-use super::config::Settings;
-use super::run::{Made, once, record};
+use super::args::confidence;
+use super::run::{Made, Run, once, record};
+use super::settings::Settings;
 use super::{Failed, output};
 use crate::guardian;
+
+#[derive(Args)]
+#[command(
+    after_help = "plimsoll ab --repeat 20 -- ./old --input x --vs ./new --input x: the two take turns, the first of each \
+    pair drawn by lot, and the differences within pairs are judged, so that a machine that drifts moves both. Their standard \
+    output is left away. Exit codes: 0 the second is no worse; 1 it is, broke a ceiling or failed; 2 bad usage; 3 it cannot \
+    be told."
+)]
+// One run of each of a pair tells nothing.
+#[command(mut_arg("repeat", |repeat| repeat.default_value("10")))]
+pub struct Ab {
+    /// What a figure of the second may be worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is
+    /// any text), which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was
+    /// run]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval [default: 0.99]
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
+    pub confidence: Option<f64>,
+
+    /// The seed of the lots that tell which of a pair is first
+    #[arg(long, value_name = "S", env = "PLIMSOLL_SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Keep the records of both in this folder, as a.json and b.json
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_RECORDS")]
+    pub records: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub run: Run,
+}
 
 /// The exit code where nothing can be told.
 const INCONCLUSIVE: u8 = 3;

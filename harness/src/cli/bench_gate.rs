@@ -1,5 +1,7 @@
 //! `bench-gate`: criterion's benchmarks against a baseline.
 
+use clap::Args;
+use plimsoll::gate::Limit;
 use std::path::PathBuf;
 
 use plimsoll::ByteSize;
@@ -8,9 +10,40 @@ use plimsoll::gate::bench::{DEFAULT_BASELINE, judge_folder};
 use plimsoll::gate::{Allowance, DEFAULT_CONFIDENCE, Limits};
 use plimsoll::report::terminal;
 
-use super::args::BenchGate;
-use super::config::Settings;
+use super::args::{ConfigFlags, confidence};
+use super::settings::Settings;
 use super::{Failed, output};
+
+#[derive(Args)]
+#[command(
+    after_help = "A regression exceeds every part of its limit, and the interval of its change excludes no change. \
+    Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
+)]
+pub struct BenchGate {
+    /// Criterion's folder [default: $CRITERION_HOME, $CARGO_TARGET_DIR/criterion or target/criterion]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+
+    /// The baseline, as saved by `cargo bench -- --save-baseline NAME` [default: base, the run before]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
+    pub baseline: Option<String>,
+
+    /// What a benchmark may grow by: `5% | 1 MiB`, or `PATTERN=..` for those whose name matches (`*` is any text); the last
+    /// that matches counts [default: 5% | 64 KiB]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval [default: 0.99]
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
+    pub confidence: Option<f64>,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
+
+    /// Print the judgement as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Judges every benchmark; 1 where one regressed, 3 where that cannot be told.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {

@@ -1,20 +1,68 @@
 //! `calibrate`: ceilings for a command, from several runs of it.
 
+use clap::Args;
+use plimsoll::gate::Allowance;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use clap::CommandFactory as _;
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{EndCause, Ended, Metered, Step};
 use plimsoll::gate::{Calibration, Proposal, propose};
 use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::report::terminal;
 
-use super::args::{Arguments, Calibrate};
+use super::args::{CeilingFlags, ConfigFlags, HEADROOM, default, duration};
 use super::{Failed, NOT_MEASURABLE, ceilings_toml, output};
 use crate::signals::Cancel;
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 ceilings are proposed; 2 bad usage, or FILE cannot be written; 3 a run failed.")]
+pub struct Calibrate {
+    /// How often the command is run
+    #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
+    pub runs: NonZeroU32,
+
+    /// What is left free beyond the worst reading: the larger of the two parts
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
+    pub headroom: Allowance,
+
+    /// Propose for this metric alone, such as peak_rss; may be given several times. peak_pss, gpu_peak and unified_peak are
+    /// read only where they are asked for
+    #[arg(long = "metric", value_name = "METRIC", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
+    pub metrics: Vec<Metric>,
+
+    /// The name of the command in FILE and in what is printed [default: the program's file name]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
+    pub label: Option<String>,
+
+    /// Put the ceilings into this TOML file, as table [ceilings.NAME]; what else is in it stays
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_WRITE")]
+    pub write: Option<PathBuf>,
+
+    /// Kill a run once it has taken so long
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// The time between two samples of memory
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
+    pub sample_interval: Duration,
+
+    #[command(flatten)]
+    pub config: ConfigFlags,
+
+    /// Print the proposal as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
 
 /// Runs the command several times and proposes ceilings; 3 where a run fails.
 pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
@@ -72,7 +120,7 @@ fn under_the_meter(arguments: &Calibrate, cancel: &Cancel) -> Result<Ended, Fail
     command.args(rest).stdin(Stdio::null()).stdout(Stdio::null());
     let asked = |metric: &Metric| arguments.metrics.contains(metric);
     let mut metered = Metered::new(command)
-        .interval(arguments.sample_interval)
+        .sample_interval(arguments.sample_interval)
         .pss(asked(&Metric::PeakPss))
         .gpu(asked(&Metric::GpuPeak) || asked(&Metric::UnifiedPeak))
         .subreaper(true)
@@ -115,9 +163,7 @@ fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option
 
 /// The ceilings as flags of `run`, those that it has, each with a blank behind it.
 fn flags(ceilings: &Ceilings) -> String {
-    let mut arguments = Arguments::command();
-    arguments.build();
-    let run = arguments.find_subcommand("run").expect("there is a command `run`");
+    let run = CeilingFlags::augment_args(clap::Command::new("run"));
     let known = |flag: &str| run.get_arguments().any(|argument| argument.get_long() == Some(flag));
     let flag = |metric: Metric| metric.name().replace('_', "-");
     let has = ceilings.iter().filter(|ceiling| known(&flag(ceiling.metric)));

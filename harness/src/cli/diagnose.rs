@@ -1,9 +1,12 @@
 //! `diagnose`: what went wrong.
 
+use clap::Args;
+use plimsoll::ByteSize;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
@@ -11,8 +14,34 @@ use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Ki
 use plimsoll::estimate::{self, Ladder, Limits};
 use plimsoll::report::terminal;
 
-use super::args::Diagnose;
+use super::model::ModelFlags;
+use super::snapshot::SnapshotFlags;
 use super::{Failed, USAGE, output, snapshot};
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 nothing found; 1 a memory event was found; 2 an input could not be read.")]
+pub struct Diagnose {
+    /// Logs of any kind, plain or gzipped, kernel logs, Plimsoll records, memory snapshots; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Watch the log as it grows, until interrupted; one file
+    #[arg(long)]
+    pub follow: bool,
+
+    #[command(flatten)]
+    pub snapshot: SnapshotFlags,
+
+    #[command(flatten)]
+    pub model: ModelFlags,
+    /// The memory of each GPU that the estimate has to fit into [default: what the text tells]
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_VRAM", help_heading = "Model")]
+    pub vram: Option<ByteSize>,
+
+    /// Print the findings as JSON; with --follow a line an event
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// The time between two looks at a log that is followed.
 const LOOK: Duration = Duration::from_millis(250);

@@ -1,5 +1,6 @@
 //! `gate`: records held against ceilings and a baseline.
 
+use clap::Args;
 use std::path::{Path, PathBuf};
 
 use plimsoll::ByteSize;
@@ -13,9 +14,57 @@ use plimsoll::gate::{
 use plimsoll::record::{Record, VerdictStatus};
 use plimsoll::report::terminal;
 
-use super::args::Gate;
-use super::config::Settings;
+use super::args::{CeilingFlags, HistoryFlags, ReportFlags, confidence};
+use super::settings::Settings;
 use super::{Failed, output, records};
+
+#[derive(Args)]
+#[command(
+    after_help = "A figure fails where it got worse by more than every part of its limit, and the interval of the change \
+    excludes no change; that takes five runs a side. Exit codes: 0 everything holds; 1 a ceiling is broken, a figure got \
+    worse or a run failed; 2 bad usage or unreadable; 3 it cannot be told: too few runs, no baseline, other conditions."
+)]
+pub struct Gate {
+    /// Records, or folders of them; those of the same label are runs of one
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    /// What figures are held against: a record, a folder of them, `git:REVISION[:PATH]` for those of a commit, or
+    /// `history[:BRANCH]` for the latest of a branch in the history
+    #[arg(long, value_name = "BASELINE", env = "PLIMSOLL_BASELINE")]
+    pub baseline: Option<BaselineSource>,
+
+    /// Make the records the baseline, after they were judged; not where one failed or broke a ceiling
+    #[arg(long, env = "PLIMSOLL_UPDATE_BASELINE")]
+    pub update_baseline: bool,
+
+    /// What a figure may get worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is any text),
+    /// which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was run]
+    #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
+    pub limits: Vec<Limit>,
+
+    /// The confidence of the interval [default: 0.99]
+    #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
+    pub confidence: Option<f64>,
+
+    /// Compare although this differs: semantics, kernel, transparent_huge_pages, allocator, cgroup ..; machine stands for
+    /// memory, cpus and cpu
+    #[arg(long, value_name = "CONDITION", env = "PLIMSOLL_ALLOW", value_delimiter = ',')]
+    pub allow: Vec<Conditions>,
+
+    #[command(flatten)]
+    pub ceilings: CeilingFlags,
+
+    #[command(flatten)]
+    pub history: HistoryFlags,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
+
+    /// Print the judgement as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Judges the records; 1 where one fails, 3 where that cannot be told.
 pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {

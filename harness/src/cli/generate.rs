@@ -1,25 +1,92 @@
 //! `generate`: a synthetic capture.
 
+use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
+use plimsoll::capture::Dtype;
 use plimsoll::capture::synthesize::{self, Plan, Preset};
 use plimsoll::capture::write::Options;
 use serde_json::json;
+use std::path::PathBuf;
 
-use super::args::{Generate, PresetName};
-use super::{Failed, generate_op, output};
+use super::{Failed, output};
 use crate::progress;
 use crate::signals::Cancel;
+
+#[derive(Args)]
+pub struct Generate {
+    /// The folder to make
+    pub dir: PathBuf,
+
+    /// What to make: `gemma4-e2b-gb10` (twenty calls of two embedding tables, 51.25 GiB) or `embedding` (one table)
+    #[arg(long, value_name = "PRESET", env = "PLIMSOLL_PRESET", required_unless_present = "op")]
+    pub preset: Option<PresetName>,
+
+    /// Or calls of a function of torch.nn.functional, by an example of it (`linear`, `conv2d`, `softmax` ...), or of any
+    /// operator with --arg; PyTorch computes the outputs
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_OP", conflicts_with_all = ["preset", "scale", "total"])]
+    pub op: Option<String>,
+
+    /// An argument of the operator, in place of the example's: `input=float32[8,64]`, `target=int64[8]<10`
+    /// (below 10), `stride=(2,1)`, `mode=bilinear`, `bias=none`
+    #[arg(long = "arg", value_name = "NAME=VALUE", env = "PLIMSOLL_ARG", requires = "op")]
+    pub args: Vec<String>,
+
+    /// Divide the width of the tables: `1/8`
+    #[arg(long, value_name = "N/D", env = "PLIMSOLL_SCALE", conflicts_with = "total", value_parser = scale)]
+    pub scale: Option<(u64, u64)>,
+
+    /// The largest scale whose files take no more than this
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_TOTAL")]
+    pub total: Option<ByteSize>,
+
+    /// How many entries
+    #[arg(long, value_name = "N", env = "PLIMSOLL_ENTRIES")]
+    pub entries: Option<u64>,
+
+    /// The seed of weights and indices
+    #[arg(long, value_name = "S", env = "PLIMSOLL_SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Threads [default: one a processor]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS")]
+    pub threads: Option<std::num::NonZeroUsize>,
+
+    /// Rows of the table (preset embedding)
+    #[arg(long, value_name = "V", env = "PLIMSOLL_VOCAB", default_value_t = 32768)]
+    pub vocab: u64,
+
+    /// Width of the table (preset embedding)
+    #[arg(long, value_name = "D", env = "PLIMSOLL_DIM", default_value_t = 1024)]
+    pub dim: u64,
+
+    /// Indices of an entry (preset embedding)
+    #[arg(long, value_name = "S", env = "PLIMSOLL_SEQ", default_value_t = 128)]
+    pub seq: u64,
+
+    /// Dtype of the table (preset embedding)
+    #[arg(long, value_name = "T", env = "PLIMSOLL_DTYPE", default_value = "bfloat16")]
+    pub dtype: Dtype,
+
+    /// Print what was made as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PresetName {
+    /// KernelForge #76: ten calls, each of the token table and the per-layer table
+    #[value(name = "gemma4-e2b-gb10")]
+    Gemma4E2bGb10,
+    /// One table of --vocab rows and --dim columns
+    Embedding,
+}
 
 /// Entries of the preset `embedding` where none are asked for.
 const EMBEDDING_ENTRIES: u64 = 8;
 
 /// Writes the capture; the signal's code where it was interrupted.
 pub fn run(generate: &Generate) -> Result<u8, Failed> {
-    let name = match (&generate.op, generate.preset) {
-        (None, Some(name)) => name,
-        (Some(operator), _) => return generate_op::run(generate, operator),
-        (None, None) => return Err("name what to make: --preset or --op".into()),
-    };
+    let name = generate.preset.ok_or("name what to make: --preset or --op")?;
     let cancel = Cancel::install()?;
     let plan = preset(name, generate).plan()?;
     let bar = progress::bytes("generate", plan.total());
@@ -78,4 +145,12 @@ fn show(generate: &Generate, plan: &Plan, took: std::time::Duration) -> Result<(
         }
     }
     output::text(&format!("{dir}: {} entries, {}, tables {tables:?}, {rate}/s\n", plan.entries().len(), plan.total()))
+}
+
+fn scale(text: &str) -> Result<(u64, u64), String> {
+    let (n, d) = text.split_once('/').unwrap_or((text, "1"));
+    match (n.trim().parse(), d.trim().parse()) {
+        (Ok(n), Ok(d)) if n > 0 && d > 0 => Ok((n, d)),
+        _ => Err("a scale is a fraction such as 1/8, or 1".to_owned()),
+    }
 }

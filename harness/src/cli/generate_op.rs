@@ -1,25 +1,21 @@
 //! `generate --op`: a synthetic capture of an operator of PyTorch, which computes the outputs.
 
-use std::time::Duration;
-
+use super::generate::Generate;
 use plimsoll::capture::synthesize::{Computed, ComputedValue, OperatorCall};
 use plimsoll::capture::write::Options;
 use plimsoll::capture::{Entry, ParameterOrder};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Meter;
 use plimsoll::record::ReleaseReason;
-use plimsoll::run::{Job, Launched, Launcher, OutputValue};
+use plimsoll::run::{Job, Launched, Launcher, OutputValue, RunContext, RunError};
 use serde_json::json;
 
-use super::args::Generate;
 use super::{Failed, output};
 use crate::signals::Cancel;
-use crate::supervisor::{Crew, WorkerLauncher};
+use crate::supervisor::{WorkerLauncher, Workers};
 
 /// Entries where none are asked for.
 const ENTRIES: u64 = 4;
-/// The longest that one call may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes the capture; the signal's code where it was interrupted.
 pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
@@ -37,16 +33,16 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     let spec: KernelSpec = format!("torch:{name}").parse()?;
     let cancel = Cancel::install()?;
     // What a worker leaves behind stays below this process, and is ended.
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
-    let (meter, crew) = (Meter::start()?, Crew::default());
-    let mut launcher = WorkerLauncher::new(spec, None, None, PATIENCE, &cancel, &meter, &crew)?;
-    launcher.prepare()?;
+    let workers = Workers::of(std::env::current_exe()?)?.cancelled_by(&cancel).subreaper()?;
+    let context = RunContext::new(Meter::start()?);
+    let mut launcher = workers.launcher(spec, "worker", &context)?;
+    launcher.prepare().map_err(RunError::Launch)?;
     let options = Options { threads: generate.threads, cancel: cancel.flag(), ..Options::default() };
     let entries = generate.entries.unwrap_or(ENTRIES);
     let written =
         call.write(&generate.dir, entries, generate.seed, &options, &mut |entry| compute(&mut launcher, entry));
-    launcher.recycle(ReleaseReason::Finished);
-    meter.finish();
+    launcher.end_worker(ReleaseReason::Finished);
+    context.meter().finish();
     match (written, cancel.signal()) {
         (Err(_), Some(signal)) => {
             output::note(&"interrupted: nothing was left behind");

@@ -1,14 +1,48 @@
 //! `init`: a `plimsoll.toml` with comments.
 
+use clap::Args;
+use plimsoll::gate::Allowance;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll::config::{Config, FILE_NAME, SECTIONS, settings};
+use plimsoll::config::{Config, FILE_NAME, Preset, SECTIONS, settings};
+use plimsoll::defaults::SAMPLE_INTERVAL;
 use plimsoll::gate::Proposal;
 
-use super::args::{Calibrate, ConfigFlags, Init};
+use super::args::{ConfigFlags, HEADROOM, duration};
+use super::calibrate::Calibrate;
 use super::{Failed, calibrate, ceilings_toml, output};
 use crate::replace::replace;
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 written; 2 bad usage, or there is such a file; 3 a run failed.")]
+pub struct Init {
+    /// How often the command is run, to propose ceilings
+    #[arg(long, value_name = "N", env = "PLIMSOLL_RUNS", default_value = "10")]
+    pub runs: NonZeroU32,
+
+    /// What is left free beyond the worst reading: the larger of the two parts
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
+    pub headroom: Allowance,
+
+    /// The name of the command in the file [default: the program's file name]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
+    pub label: Option<String>,
+
+    /// Kill a run once it has taken so long
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// Take the place of a file that is there
+    #[arg(long, env = "PLIMSOLL_FORCE")]
+    pub force: bool,
+
+    /// The command that is calibrated; without one the file has no ceilings
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
 
 /// Writes the file into the working directory; 3 where a run of the command fails.
 pub fn run(arguments: &Init) -> Result<u8, Failed> {
@@ -25,7 +59,7 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
             label: arguments.label.clone(),
             write: None,
             timeout: arguments.timeout,
-            sample_interval: Duration::from_millis(10),
+            sample_interval: SAMPLE_INTERVAL,
             config: ConfigFlags::default(),
             json: false,
             command: arguments.command.clone(),
@@ -60,10 +94,9 @@ fn text(measured: Option<&(String, Proposal)>) -> String {
             _ => text += &format!("[{section}]\n"),
         }
         for setting in settings().filter(|setting| setting.section == section) {
-            let value = setting.default.map_or_else(String::new, |default| match default.parse::<f64>() {
-                Ok(_) => default.to_owned(),
-                Err(_) if matches!(default, "true" | "false") => default.to_owned(),
-                Err(_) => format!("\"{default}\""),
+            let value = setting.default.map_or_else(String::new, |default| match default {
+                Preset::Count(_) | Preset::Confidence(_) | Preset::Switch(_) => default.to_string(),
+                Preset::Bytes(_) | Preset::Time(_) | Preset::Text(_) => format!("\"{default}\""),
             });
             text += &format!("# {} = {value}", setting.name);
             text.truncate(text.trim_end().len());

@@ -1,13 +1,48 @@
 //! `inspect`: what is inside files.
 
+use clap::{Args, ValueEnum};
 use std::path::Path;
+use std::path::PathBuf;
 
 use plimsoll::capture::TorchFile;
 use plimsoll::inspect::{self, DigestFunction, Extraction, Inspection, Options};
 use plimsoll::report::terminal;
 
-use super::args::{DigestFunctionName, Inspect};
 use super::{Failed, USAGE, output};
+
+#[derive(Args)]
+pub struct Inspect {
+    /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected; a store, or STORE/captures/NAME
+    pub path: PathBuf,
+
+    /// Compute the digest of each tensor's elements: row-major, little-endian, conj and neg resolved
+    #[arg(long, value_name = "FUNCTION", env = "PLIMSOLL_INSPECT_DIGEST")]
+    pub digest: Option<DigestFunctionName>,
+
+    /// Check the CRC-32 of every record
+    #[arg(long, env = "PLIMSOLL_VERIFY")]
+    pub verify: bool,
+
+    /// Take the tensor at this path out, such as `$["kwargs"]["weight"]`
+    #[arg(long, value_name = "PATH", requires = "out", conflicts_with_all = ["json", "digest", "verify"])]
+    pub tensor: Option<String>,
+
+    /// Where it goes; the extension tells the format: .npy, .safetensors, or .bin for the elements alone
+    #[arg(long, value_name = "FILE", requires = "tensor")]
+    pub out: Option<PathBuf>,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum DigestFunctionName {
+    /// SHA-256
+    Sha256,
+    /// BLAKE3, on all processors
+    Blake3,
+}
 
 /// Shows what was found, or takes a tensor out; 2 where something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {

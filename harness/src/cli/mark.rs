@@ -1,7 +1,19 @@
 //! `mark`: a phase of the run that this process is in.
 
+use clap::Args;
+
 use super::Failed;
-use super::args::Mark;
+
+#[derive(Args)]
+#[command(
+    after_help = "The run is found by the environment variable PLIMSOLL_MARKS, which `plimsoll run` sets. Exit codes: 0 \
+    the phase has begun; 2 there is no run, the name is none, or the run does not answer."
+)]
+pub struct Mark {
+    /// The name of the phase that begins
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
 
 /// Begins the phase.
 pub fn run(arguments: &Mark) -> Result<u8, Failed> {

@@ -1,15 +1,14 @@
 //! `matrix`: configurations of a command beside a baseline.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plimsoll::diagnose::Input;
-use plimsoll::matrix::{self, LogReadings, MatrixError, Plan, State, Turn};
+use plimsoll::matrix::{self, Plan, State, Turn};
 use plimsoll::report::{self, terminal};
 
-use super::turn::{Place, turn};
+use super::turn::{Place, take_log, turn};
 use super::{Failed, output};
 use crate::signals::Cancel;
 
@@ -158,20 +157,6 @@ fn read_log(plan: &Plan, turn: &Turn<'_>, place: &Place) -> Result<matrix::Run, 
     let log = plan.log(turn.configuration, turn.repeat).expect("a plan has a command or a log");
     take_log(&mut run, plan, &place.folder.join(log))?;
     Ok(run)
-}
-
-/// Reads `path` into `run`, with a note where it tells nothing.
-pub fn take_log(run: &mut matrix::Run, plan: &Plan, path: &Path) -> Result<(), MatrixError> {
-    let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the log", source };
-    let label = plan.label.as_deref();
-    if let Input::Text(text) = Input::recognise(File::open(path).map_err(failed)?).map_err(failed)? {
-        run.log = LogReadings::read(text, label).map_err(failed)?;
-    }
-    run.log_file = Some(path.display().to_string());
-    if let (None, Some(label)) = (&run.log, label) {
-        run.note = Some(format!("{} has no telemetry at the label `{label}`", path.display()));
-    }
-    Ok(())
 }
 
 /// Writes `text` beside `path` and puts it in its place.

@@ -2,6 +2,7 @@
 
 mod ab;
 mod args;
+mod arguments;
 mod bench_gate;
 mod calibrate;
 mod ceilings_toml;
@@ -30,6 +31,7 @@ mod records;
 mod report;
 mod run;
 mod schema;
+mod settings;
 mod snapshot;
 mod store;
 mod turn;
@@ -38,8 +40,10 @@ mod verify;
 
 use std::process::ExitCode;
 
-use args::Command;
+use arguments::{Arguments, Command};
+use clap::CommandFactory as _;
 use plimsoll::report::terminal::{Palette, Screen};
+use plimsoll::run::RunError;
 
 use crate::supervisor::NoLauncher;
 
@@ -53,7 +57,7 @@ type Failed = Box<dyn std::error::Error>;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let (arguments, settings) = match config::arguments() {
+    let (arguments, settings) = match arguments::arguments() {
         Ok(both) => both,
         Err(error) => {
             report(error.as_ref());
@@ -66,7 +70,10 @@ pub fn main() -> ExitCode {
         Command::Profile(check) => check::run(check::Parts::Profile, check),
         Command::Run(arguments) => run::run(&arguments),
         Command::Mark(mark) => mark::run(&mark),
-        Command::Generate(generate) => generate::run(&generate),
+        Command::Generate(generate) => match &generate.op {
+            Some(operator) => generate_op::run(&generate, operator),
+            None => generate::run(&generate),
+        },
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
@@ -82,14 +89,18 @@ pub fn main() -> ExitCode {
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate, settings.as_ref()),
         Command::Gate(gate) => gate::run(&gate, settings.as_ref()),
         Command::Ab(ab) => ab::run(&ab, settings.as_ref()),
-        Command::Config(which) => config::run(&which, settings.as_ref()),
+        Command::Config(which) => {
+            let mut program = Arguments::command();
+            program.build();
+            config::run(&which, settings.as_ref(), &program)
+        }
         Command::History(history) => history::run(&history, settings.as_ref()),
         Command::Init(init) => init::run(&init),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
-        Command::Completions { shell } => schema::completions(shell),
+        Command::Completions { shell } => schema::completions(shell, &mut Arguments::command()),
         Command::Isolate(isolate) => isolate::run(&isolate),
         Command::Worker => crate::worker::serve(&crate::worker::Host::builtin()).map(|()| 0).map_err(Failed::from),
     };
@@ -104,7 +115,11 @@ pub fn main() -> ExitCode {
 
 /// What an error that ends a command is to whoever started it.
 fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
-    match error.downcast_ref::<NoLauncher>() {
+    let refused = match error.downcast_ref::<RunError>() {
+        Some(RunError::Launch(refused)) => refused.downcast_ref::<NoLauncher>(),
+        _ => error.downcast_ref::<NoLauncher>(),
+    };
+    match refused {
         Some(NoLauncher::NotInstalled(_) | NoLauncher::Absent(_)) => NOT_MEASURABLE,
         _ => USAGE,
     }
@@ -152,4 +167,55 @@ fn report_message(text: &str) {
     let style = clap::builder::Styles::styled();
     let error = style.get_error();
     output::note(&format_args!("{error}error:{error:#} {text}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// The files of a command: its own, or those of its folder.
+    fn files(of: &Path) -> Vec<PathBuf> {
+        if of.is_file() {
+            return vec![of.to_owned()];
+        }
+        let entries = fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+    }
+
+    #[test]
+    fn commands_use_one_another_in_no_circle() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+        let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let rooms: BTreeMap<String, PathBuf> = names.map(|path| (name(&path), path)).collect();
+        let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (room, path) in rooms.iter().filter(|(room, _)| *room != "mod") {
+            let used = uses.entry(room).or_default();
+            for file in files(path) {
+                let text = fs::read_to_string(&file).unwrap();
+                let text = text.split("#[cfg(test)]").next().unwrap().replace("super::super::", "above::");
+                // What a file within a folder calls `super` is its own room.
+                let above = if path.is_dir() && name(&file) != "mod" { "above::" } else { "super::" };
+                for after in text.split(above).skip(1) {
+                    let group = after.strip_prefix('{').map_or(after, |group| group.split('}').next().unwrap());
+                    let many = after.starts_with('{');
+                    let words = group.split(',').take(if many { usize::MAX } else { 1 });
+                    let first = |word: &str| {
+                        word.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+                    };
+                    used.extend(words.filter_map(|word| rooms.get_key_value(&first(word)).map(|(name, _)| &**name)));
+                }
+            }
+            used.remove(&**room);
+        }
+        assert!(uses["arguments"].len() > 20 && uses["check"].contains("args"), "{uses:?}");
+        // Whatever uses nothing that is left is no part of a circle.
+        while let Some(done) = uses.iter().find(|(_, used)| used.iter().all(|name| !uses.contains_key(name))) {
+            let done = *done.0;
+            uses.remove(done);
+        }
+        assert!(uses.is_empty(), "a circle: {uses:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! `report`: documents from records; and the same documents from what other commands have just made.
 
+use clap::Args;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -9,9 +10,19 @@ use plimsoll::gate::GateReport;
 use plimsoll::record::Record;
 use plimsoll::report;
 
-use super::args::{Report, ReportFlags};
+use super::args::ReportFlags;
 use super::{Failed, output};
 use crate::replace::replace;
+
+#[derive(Args)]
+pub struct Report {
+    /// The records: of two a page says what changed between them
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
+}
 
 /// A format's documents.
 #[derive(Clone, Copy)]

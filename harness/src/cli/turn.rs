@@ -7,16 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll::ceiling::Ceilings;
 use plimsoll::command::{Ended, Metered, Step};
-use plimsoll::matrix::{Plan, Run, Turn};
+use plimsoll::defaults::SAMPLE_INTERVAL;
+use plimsoll::diagnose::Input;
+use plimsoll::matrix::{self, LogReadings, MatrixError, Plan, Run, Turn};
 use plimsoll::record::{CommandSemantics, ProcessPolicy, ProcessRun, RecordFile, RunState, Semantics};
 use plimsoll::timing::nanoseconds;
 
-use super::matrix::take_log;
 use super::{Failed, own_command, run};
 use crate::signals::Cancel;
-
-/// The time between two samples of memory.
-const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Times of files are coarser than those of the clock.
 const COARSE: Duration = Duration::from_millis(100);
@@ -64,8 +62,23 @@ pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Place, cancel: &Cancel) -> Res
     Ok(Some(made))
 }
 
+/// Reads `path` into `run`, with a note where it tells nothing.
+pub fn take_log(run: &mut matrix::Run, plan: &Plan, path: &Path) -> Result<(), MatrixError> {
+    let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the log", source };
+    let label = plan.label.as_deref();
+    if let Input::Text(text) = Input::recognise(File::open(path).map_err(failed)?).map_err(failed)? {
+        run.log = LogReadings::read(text, label).map_err(failed)?;
+    }
+    run.log_file = Some(path.display().to_string());
+    if let (None, Some(label)) = (&run.log, label) {
+        run.note = Some(format!("{} has no telemetry at the label `{label}`", path.display()));
+    }
+    Ok(())
+}
+
 fn metered(command: Command, timeout: Option<Duration>, cancel: &Cancel) -> Result<Option<Ended>, Failed> {
-    let mut metered = Metered::new(command).interval(INTERVAL).gpu(true).subreaper(true).dies_with_thread(true);
+    let mut metered =
+        Metered::new(command).sample_interval(SAMPLE_INTERVAL).gpu(true).subreaper(true).dies_with_thread(true);
     if let Some(timeout) = timeout {
         metered = metered.timeout(timeout);
     }
@@ -100,7 +113,7 @@ fn process_run(plan: &Plan, name: &str, words: Vec<String>, started: SystemTime,
             ceilings: Ceilings::default(),
             enforce: false,
             timeout_ns: plan.timeout.map(nanoseconds),
-            sampling_interval_ns: nanoseconds(INTERVAL),
+            sample_interval_ns: nanoseconds(SAMPLE_INTERVAL),
             own_cgroup: false,
             repetition: None,
         },

@@ -85,7 +85,8 @@ pub enum Request {
     /// The outputs of the call that was timed last are judged: go on.
     Next,
     /// Drop every mapped input, output and cache.
-    Release,
+    #[serde(rename = "release")]
+    DropCaches,
     /// End.
     Bye,
 }
@@ -214,7 +215,8 @@ pub enum Reply {
         id: u64,
     },
     /// Everything was dropped.
-    Released,
+    #[serde(rename = "released")]
+    CachesDropped,
     /// Something failed; without an id it concerns the worker as a whole.
     Error {
         /// Of the request.
@@ -250,6 +252,8 @@ mod tests {
         let hello = Request::Hello { protocol: VERSION, kernel, device: None, small_context: false };
         let text = r#"{"type":"hello","protocol":2,"kernel":{"builtin":"embedding"}}"#;
         assert_eq!(serde_json::to_string(&hello).unwrap(), text);
+        assert_eq!(serde_json::to_string(&Request::DropCaches).unwrap(), r#"{"type":"release"}"#);
+        assert_eq!(serde_json::to_string(&Reply::CachesDropped).unwrap(), r#"{"type":"released"}"#);
         let text = r#"{"type":"error","id":7,"index":null,"kind":"host-oom","message":"m","detail":null}"#;
         assert!(matches!(
             serde_json::from_str(text).unwrap(),

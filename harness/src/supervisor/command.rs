@@ -1,4 +1,4 @@
-//! The command of a worker: this program for built-in kernels and shared libraries, `plimsoll-torch-worker` for operators of
+//! The command of a worker: the program `plimsoll` for built-in kernels and shared libraries, `plimsoll-torch-worker` for operators of
 //! PyTorch, a Python for `py:` kernels.
 
 use std::io;
@@ -42,7 +42,7 @@ pub struct NoTorchWorker {
 pub struct WorkerCommand {
     kernel: KernelSpec,
     program: PathBuf,
-    /// Whether `program` is this one, which is other things as well.
+    /// Whether `program` is `plimsoll`, which is other things as well.
     own: bool,
     /// The folder of the Python worker's files.
     scripts: Option<TempDir>,
@@ -51,26 +51,25 @@ pub struct WorkerCommand {
 }
 
 impl WorkerCommand {
-    /// The command for `kernel`; `python` is the interpreter of `py:` kernels, `python3` from the path where none is named;
-    /// its package of tvm-ffi serves a library that needs it.
+    /// The command for `kernel`; `own` is the program `plimsoll`. `python` is the interpreter of `py:` kernels; its package of
+    /// tvm-ffi serves a library that needs it.
     ///
     /// # Errors
     /// The kernel's file is not there, the worker's file cannot be written, or there is no worker for the kernel.
-    pub fn new(kernel: KernelSpec, python: Option<PathBuf>) -> Result<Self, NoLauncher> {
-        let python = python.unwrap_or_else(|| PathBuf::from("python3"));
+    pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
         match kernel {
             KernelSpec::Builtin(_) => {
-                Ok(Self { kernel, program: std::env::current_exe()?, own: true, scripts: None, runtime: None })
+                Ok(Self { kernel, program: own.to_owned(), own: true, scripts: None, runtime: None })
             }
             KernelSpec::Library { file, symbol } => Ok(Self {
                 runtime: runtime(&file, &python),
                 kernel: KernelSpec::Library { file: std::path::absolute(file)?, symbol },
-                program: std::env::current_exe()?,
+                program: own.to_owned(),
                 own: true,
                 scripts: None,
             }),
             KernelSpec::Torch(_) => {
-                let program = torch_worker(&kernel)?;
+                let program = torch_worker(&kernel, own)?;
                 Ok(Self { kernel, program, own: false, scripts: None, runtime: None })
             }
             KernelSpec::Python { file, function } => {
@@ -137,14 +136,14 @@ impl WorkerCommand {
     }
 }
 
-/// The worker of `torch:` kernels: the file that the environment names, else one beside this program, else one in the path.
-fn torch_worker(kernel: &KernelSpec) -> Result<PathBuf, NoTorchWorker> {
+/// The worker of `torch:` kernels: the file that the environment names, else one beside `own`, else one in the path.
+fn torch_worker(kernel: &KernelSpec, own: &Path) -> Result<PathBuf, NoTorchWorker> {
     if let Some(named) = std::env::var_os(TORCH_WORKER_VARIABLE).map(PathBuf::from) {
         let looked = || format!("at {}, which {TORCH_WORKER_VARIABLE} names", named.display());
         let there = named.is_file();
         return if there { Ok(named) } else { Err(NoTorchWorker { kernel: kernel.clone(), looked: looked() }) };
     }
-    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let beside = own.parent().map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = beside.iter().cloned().chain(std::env::split_paths(&path));
     folders.find_map(|folder| Some(folder.join(TORCH_WORKER)).filter(|file| file.is_file())).ok_or_else(|| {

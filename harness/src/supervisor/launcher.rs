@@ -5,14 +5,15 @@ mod profile;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll::ByteSize;
 use plimsoll::gpu::{DeviceFacts, PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
-use plimsoll::meter::{self, Meter, OomKills, ProcessMemory};
+use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
-use plimsoll::run::{Job, Launched, Launcher, Timed};
+use plimsoll::run::{Job, LaunchError, Launched, Launcher, RunContext, Timed};
 use plimsoll::timing::Protocol;
 
 use super::call::CallBuilder;
@@ -21,6 +22,7 @@ use super::death;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
+use super::workers::{NoProgram, Workers};
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 use crate::signals::Cancel;
 
@@ -40,8 +42,6 @@ pub struct OnGpu {
     pub facts: DeviceFacts,
     /// Whether replays of a CUDA graph are timed.
     pub graph: bool,
-    /// Whether its memory is held to a ceiling, and a context is to take little of it.
-    pub small_context: bool,
 }
 
 /// Runs a kernel in one worker after the other.
@@ -53,14 +53,16 @@ pub struct WorkerLauncher<'a> {
     /// What its workers are called in readings of memory.
     name: &'static str,
     timeout: Duration,
-    cancel: &'a Cancel,
-    meter: &'a Meter,
-    crew: &'a Crew,
+    cancel: Cancel,
+    context: &'a RunContext,
+    /// The workers of this process, if it starts nothing else.
+    crew: Option<Arc<Crew>>,
     worker: Option<Running>,
     /// The number of the last worker.
     number: Option<u32>,
     requests: u64,
-    releases: Vec<Release>,
+    /// What was seen of the memory of every worker that ended.
+    proofs: Vec<Release>,
     versions: BTreeMap<String, String>,
     /// Why the kernel cannot be loaded: no fresh worker would fare better.
     unloadable: Option<Unloadable>,
@@ -85,6 +87,9 @@ pub enum NoLauncher {
     /// The worker is not installed.
     #[error(transparent)]
     NotInstalled(#[from] NoTorchWorker),
+    /// The program that serves workers is not installed.
+    #[error(transparent)]
+    NoProgram(#[from] NoProgram),
     /// What the worker or the kernel needs is not there.
     #[error("{0}")]
     Absent(String),
@@ -106,60 +111,38 @@ impl<'a> WorkerLauncher<'a> {
     ///
     /// # Errors
     /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
-    pub fn new(
+    pub(super) fn new(
         spec: KernelSpec,
-        python: Option<std::path::PathBuf>,
+        workers: &Workers,
+        name: &'static str,
         gpu: Option<OnGpu>,
-        timeout: Duration,
-        cancel: &'a Cancel,
-        meter: &'a Meter,
-        crew: &'a Crew,
+        context: &'a RunContext,
     ) -> Result<Self, NoLauncher> {
         Ok(Self {
             identity: spec.identity()?,
-            name: "worker",
-            command: WorkerCommand::new(spec, python)?,
+            name,
+            command: WorkerCommand::new(spec, workers.program(), workers.python_or_default())?,
             gpu,
-            timeout,
-            cancel,
-            meter,
-            crew,
+            timeout: workers.longest_launch(),
+            cancel: workers.cancel(),
+            context,
+            crew: workers.crew(),
             worker: None,
             number: None,
             requests: 0,
-            releases: Vec::new(),
+            proofs: Vec::new(),
             versions: BTreeMap::new(),
             unloadable: None,
         })
     }
 
-    /// The same, its workers called `name` in readings of memory.
-    pub fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
-    }
-
     fn watch(&self, limit: Duration) -> Watch<'a> {
-        Watch { limit, cancel: self.cancel, meter: self.meter }
+        Watch { limit, cancel: self.cancel.clone(), meter: self.context.meter() }
     }
 
     fn next_id(&mut self) -> u64 {
         self.requests += 1;
         self.requests
-    }
-
-    /// Starts the first worker where it may turn out that what it needs is not there, so that a run which could measure
-    /// nothing does not begin. Any other failure is one of the entries.
-    ///
-    /// # Errors
-    /// [`NoLauncher::Absent`].
-    pub fn prepare(&mut self) -> Result<(), NoLauncher> {
-        if self.gpu.is_some() || self.needs_torch() {
-            let _ = self.running();
-        }
-        match &self.unloadable {
-            Some(Unloadable { failure, absent: true }) => Err(NoLauncher::Absent(failure.message.clone())),
-            _ => Ok(()),
-        }
     }
 
     /// The running worker, or a fresh one with the kernel loaded.
@@ -179,13 +162,18 @@ impl<'a> WorkerLauncher<'a> {
         let process = WorkerProcess::start(self.command.build())
             .map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
         let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
-        let number = self.crew.enter(process.pid());
+        if let Some(crew) = &self.crew {
+            crew.enter(process.pid());
+        }
+        let number = self.context.next_worker();
         self.number = Some(number);
-        self.meter.name_process(process.pid(), &format!("{} {number}", self.name));
+        self.context.meter().name_process(process.pid(), &format!("{} {number}", self.name));
         let running = self.worker.insert(Running { process, number, available_before, oom_kills });
-        let watch = Watch { limit: START_LIMIT, cancel: self.cancel, meter: self.meter };
+        let watch = Watch { limit: START_LIMIT, cancel: self.cancel.clone(), meter: self.context.meter() };
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
-        let small_context = self.gpu.as_ref().is_some_and(|gpu| gpu.small_context);
+        // If its memory is held to a ceiling, a context is to take little of it.
+        let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
+        let small_context = limits_gpu && self.gpu.is_some();
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
@@ -195,7 +183,7 @@ impl<'a> WorkerLauncher<'a> {
             Ok(Reply::Error { kind, message, detail, .. }) => {
                 let failure = death::reported(kind, message, detail);
                 self.set_unloadable(&failure, kind == ErrorKind::Unavailable);
-                self.recycle(ReleaseReason::Failure);
+                self.end_worker(ReleaseReason::Failure);
                 Err(failure)
             }
             Ok(other) => Err(self.lost(Cause::Protocol(format!("{other:?} instead of hello")))),
@@ -249,11 +237,13 @@ impl<'a> WorkerLauncher<'a> {
         let Running { process, number, available_before, oom_kills: before } = running;
         let pid = process.pid();
         let release = meter::Release::begin(process.id(), available_before);
-        self.meter.observe_exit(pid);
+        self.context.meter().observe_exit(pid);
         let end = how(process, &self.watch(self.timeout));
-        self.crew.leave(pid);
+        if let Some(crew) = &self.crew {
+            crew.leave(pid);
+        }
         let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
-        self.releases.push(Release { worker: number, pid, reason, proof });
+        self.proofs.push(Release { worker: number, pid, reason, proof });
         let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));
         (end, kills)
     }
@@ -286,6 +276,24 @@ impl Launcher for WorkerLauncher<'_> {
         self.is_torch()
     }
 
+    fn timeout(&self) -> Option<Duration> {
+        Some(self.timeout)
+    }
+
+    /// Starts the first worker if it may turn out that what it needs is not there. Any other failure is one of the entries.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Absent`].
+    fn prepare(&mut self) -> Result<(), LaunchError> {
+        if self.gpu.is_some() || self.needs_torch() {
+            let _ = self.running();
+        }
+        match &self.unloadable {
+            Some(Unloadable { failure, absent: true }) => Err(NoLauncher::Absent(failure.message.clone()).into()),
+            _ => Ok(()),
+        }
+    }
+
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
         let call = CallBuilder::new(job)?;
         let id = self.next_id();
@@ -299,7 +307,7 @@ impl Launcher for WorkerLauncher<'_> {
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);
                 if is_spent(failure.kind) {
-                    self.recycle(ReleaseReason::Failure);
+                    self.end_worker(ReleaseReason::Failure);
                 }
                 Err(failure)
             }
@@ -331,25 +339,25 @@ impl Launcher for WorkerLauncher<'_> {
         }
     }
 
-    fn release(&mut self) {
+    fn drop_caches(&mut self) {
         let watch = self.watch(self.timeout);
         if let Some(running) = &mut self.worker {
-            match running.process.ask(&Request::Release, &watch) {
-                Ok(Reply::Released) => {}
+            match running.process.ask(&Request::DropCaches, &watch) {
+                Ok(Reply::CachesDropped) => {}
                 Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to release")))),
                 Err(cause) => drop(self.lost(cause)),
             }
         }
     }
 
-    fn recycle(&mut self, reason: ReleaseReason) {
+    fn end_worker(&mut self, reason: ReleaseReason) {
         if let Some(running) = self.worker.take() {
             self.end(running, reason, |process, watch| process.finish(watch));
         }
     }
 
-    fn releases(&mut self) -> Vec<Release> {
-        std::mem::take(&mut self.releases)
+    fn proofs(&mut self) -> Vec<Release> {
+        std::mem::take(&mut self.proofs)
     }
 
     fn worker(&self) -> Option<u32> {

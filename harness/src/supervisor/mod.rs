@@ -1,7 +1,20 @@
-//! The supervisor's side of the worker protocol: it starts, watches, recycles and judges workers.
+//! The supervisor's side of the worker protocol: it starts, watches, replaces and judges workers.
 //!
-//! Whatever a worker does (crash, hang, fill the memory, close its descriptors, print, fork), [`process::WorkerProcess`]
-//! ends in a typed answer, and [`launcher::WorkerLauncher`] goes on with a fresh worker.
+//! Whatever a worker does (crash, hang, fill the memory, close its descriptors, print, fork), the supervisor has a typed
+//! answer, and [`WorkerLauncher`] goes on with a fresh worker. A test has a [`Check`](plimsoll::run::Check) of an
+//! [`isolated`] kernel:
+//!
+//! ```no_run
+//! use plimsoll::capture::Capture;
+//! use plimsoll::run::Check;
+//! use plimsoll_harness::supervisor::isolated;
+//!
+//! let capture = Capture::open("captures/embedding".as_ref())?;
+//! let check = Check::of(&capture).ceilings("peak_rss = 1 GiB".parse()?);
+//! let report = check.kernel(isolated("lib:target/kernel.so".parse()?)?).run()?;
+//! assert!(report.passed(), "{}", report.summary());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod call;
 mod command;
@@ -10,5 +23,8 @@ mod launcher;
 mod outputs;
 mod process;
 mod reclaim;
+mod workers;
 
-pub use launcher::{Crew, NoLauncher, OnGpu, WorkerLauncher};
+pub use command::NoTorchWorker;
+pub use launcher::{NoLauncher, WorkerLauncher};
+pub use workers::{Isolated, NoProgram, Workers, isolated};

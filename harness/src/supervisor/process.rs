@@ -80,11 +80,12 @@ pub struct End {
 }
 
 /// What the supervisor watches while it waits for an answer.
+#[derive(Clone)]
 pub struct Watch<'a> {
     /// The longest wait.
     pub limit: Duration,
     /// Ctrl-C.
-    pub cancel: &'a Cancel,
+    pub cancel: Cancel,
     /// Ceilings.
     pub meter: &'a plimsoll::meter::Meter,
 }
@@ -275,7 +276,7 @@ impl WorkerProcess {
 
     /// Ends the worker: asks, waits a moment, then kills it and everything that it started.
     pub fn finish(mut self, watch: &Watch<'_>) -> End {
-        let polite = Watch { limit: GRACE, ..*watch };
+        let polite = Watch { limit: GRACE, ..watch.clone() };
         let asked = self.send(&Request::Bye, &polite);
         let cause = match asked.and_then(|()| self.answer(&polite).map(drop)) {
             Err(cause @ (Cause::Cancelled | Cause::Breached(_))) => cause,
@@ -298,6 +299,17 @@ impl WorkerProcess {
         let complained = self.complained.text();
         let output = if complained.trim().is_empty() { self.printed.text() } else { complained };
         End { cause, status, pid: self.pid.as_raw_nonzero().get().unsigned_abs(), output }
+    }
+}
+
+impl Drop for WorkerProcess {
+    /// A run that could not begin leaves no worker behind.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
     }
 }
 

@@ -155,11 +155,11 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 }
             }
             Request::Next => {}
-            Request::Release => {
+            Request::DropCaches => {
                 if let Some(Served::Device(kernel)) = &mut kernel {
-                    kernel.release();
+                    kernel.drop_caches();
                 }
-                say(&mut writer, &Reply::Released)?;
+                say(&mut writer, &Reply::CachesDropped)?;
             }
             // What a library does when the process ends is not waited for: it could hang.
             Request::Bye => end(),

@@ -60,3 +60,22 @@ pub trait Kernel {
         Ok(Box::new(move || self.launch(call, outputs)))
     }
 }
+
+/// A kernel that is known at run time alone, such as one that [`KernelSpec::load`](super::KernelSpec::load) gives.
+impl<K: Kernel + ?Sized> Kernel for Box<K> {
+    fn identity(&self) -> KernelIdentity {
+        (**self).identity()
+    }
+
+    fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError> {
+        (**self).outputs(call)
+    }
+
+    fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError> {
+        (**self).launch(call, outputs)
+    }
+
+    fn bind<'a>(&'a self, call: &'a Call<'_>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Launch<'a>, KernelError> {
+        (**self).bind(call, outputs)
+    }
+}

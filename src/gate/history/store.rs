@@ -11,7 +11,7 @@ use crate::gate::{Subject, distilled};
 use crate::record::{MAX_RECORD, Record};
 
 /// The file where none is named.
-pub const DEFAULT_FILE: &str = ".plimsoll/history.sqlite";
+pub use crate::defaults::HISTORY as DEFAULT_FILE;
 
 /// `plim` in the header of the file, by which it is known.
 const APPLICATION: i64 = 0x706c_696d;

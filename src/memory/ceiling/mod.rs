@@ -18,4 +18,4 @@ pub use limit::{Ceiling, CeilingError, Ceilings};
 pub use proposal::proposal as proposal_table;
 pub use propose::{Proposal, ProposedCeiling, Unavailable, limit_above, propose};
 pub use unit::Unit;
-pub use verdict::{CeilingStatus, CeilingVerdict, judge, trust};
+pub use verdict::{CeilingStatus, CeilingVerdict, judge, judge_watches, trust};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limit::{Ceiling, Ceilings};
 use crate::bytes::ByteSize;
-use crate::meter::{Metric, Part, PhaseReadings, ProcessPeak, Reading, Source, worst_reading};
+use crate::meter::{Metric, Part, PhaseReadings, ProcessPeak, Reading, Source, Watch, worst_reading};
 
 /// What became of a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,11 @@ const SHORT: &str = "over before it could be read again";
 /// the last phase alone.
 pub fn judge(phases: &[PhaseReadings], ceilings: &Ceilings) -> Vec<CeilingVerdict> {
     ceilings.iter().map(|ceiling| judge_one(phases, ceiling)).collect()
+}
+
+/// Holds the limits of a meter against the readings that it took, as [`judge`] does ceilings.
+pub fn judge_watches(phases: &[PhaseReadings], watches: &[Watch]) -> Vec<CeilingVerdict> {
+    watches.iter().map(|&Watch { metric, limit }| judge_one(phases, Ceiling { metric, limit })).collect()
 }
 
 fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {

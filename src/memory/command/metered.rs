@@ -42,7 +42,8 @@ pub struct Metered {
 }
 
 impl Metered {
-    /// `command` in one phase `run`, sampled every 10 ms, without a ceiling or a timeout.
+    /// `command` in one phase `run`, sampled every [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL), without
+    /// a ceiling or a timeout.
     pub fn new(command: Command) -> Self {
         let options = MeterOptions { before_exec: true, pss: false, ..MeterOptions::default() };
         Self {
@@ -77,9 +78,15 @@ impl Metered {
     }
 
     /// The time between two samples.
-    pub fn interval(mut self, interval: Duration) -> Self {
-        self.options.interval = interval;
+    pub fn sample_interval(mut self, interval: Duration) -> Self {
+        self.options.sample_interval = interval;
         self
+    }
+
+    /// The time between two samples.
+    #[deprecated(note = "call `sample_interval`")]
+    pub fn interval(self, interval: Duration) -> Self {
+        self.sample_interval(interval)
     }
 
     /// Whether the proportional set is read, which takes some 9 ms a GiB at most every 100 ms.
@@ -174,7 +181,7 @@ impl Metered {
         if enforce {
             options.watches = ceilings.watches();
         }
-        let guard = enforce.then(|| Guard::new(&ceilings, options.interval));
+        let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval));
         let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
         if own_cgroup && group.is_none() {
             match make_group() {

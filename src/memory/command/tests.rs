@@ -57,7 +57,7 @@ fn a_program_that_is_not_there_is_no_end_but_an_error() {
 fn the_peak_of_one_process_is_exact_to_its_end_however_fast_it_is() {
     let base = run(Metered::new(dd(1))).phases.remove(0).readings[&Metric::PeakRss].bytes;
     // The meter looks once a minute: what is read is what the kernel kept.
-    let ended = run(Metered::new(dd(48)).interval(Duration::from_secs(60)));
+    let ended = run(Metered::new(dd(48)).sample_interval(Duration::from_secs(60)));
     let peak = &ended.phases[0].readings[&Metric::PeakRss];
     // A mark below what the child inherited from this process, other tests included, proves nothing.
     let inherited = ProcessMemory::read(std::process::id()).unwrap().peak_rss.unwrap();
@@ -74,7 +74,8 @@ fn the_peak_of_one_process_is_exact_to_its_end_however_fast_it_is() {
 #[test]
 fn a_small_child_of_a_large_parent_is_not_taken_for_large() {
     let large = vec![1u8; 64 << 20];
-    let peak = run(shell("true").interval(Duration::from_secs(60))).phases.remove(0).readings.remove(&Metric::PeakRss);
+    let peak =
+        run(shell("true").sample_interval(Duration::from_secs(60))).phases.remove(0).readings.remove(&Metric::PeakRss);
     assert!(large.iter().step_by(4096).all(|&byte| byte == 1));
     // Too fast to be sampled, its own mark hidden below what it inherited: nothing is claimed to be exact.
     if let Some(peak) = peak {
@@ -86,7 +87,7 @@ fn a_small_child_of_a_large_parent_is_not_taken_for_large() {
 #[test]
 fn the_shortest_program_is_looked_at_before_it_begins() {
     for _ in 0..20 {
-        let ended = run(Metered::new(Command::new("true")).interval(Duration::from_secs(60)));
+        let ended = run(Metered::new(Command::new("true")).sample_interval(Duration::from_secs(60)));
         let phase = &ended.phases[0];
         for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::PeakRssGrowth] {
             assert!(phase.readings.contains_key(&metric), "{metric}: {:?}", phase.unavailable);

@@ -124,7 +124,7 @@ impl Phase {
             Metric::SwapGrowth if !self.swap_configured => {
                 Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
             }
-            Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.interval))),
+            Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.sample_interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
                 let reading = read(peak()?, self.taken(self.gpu_passes));
                 if self.of_all_programs { Reading { counter: DEVICES.to_owned(), ..reading } } else { reading }
@@ -214,7 +214,7 @@ mod tests {
         let began = Instant::now();
         let beginning = Beginning {
             at: began,
-            interval: INTERVAL,
+            sample_interval: INTERVAL,
             swap: SwapScope::System,
             first: None,
             counters: Counters::default(),

@@ -39,7 +39,7 @@ const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Gatherer {
     pub(crate) stop: bool,
-    interval: Duration,
+    sample_interval: Duration,
     root: u32,
     swap: SwapScope,
     /// Whether the root has yet to execute its program, so that nothing of the tree stands when the first phase begins.
@@ -73,7 +73,7 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    pub(crate) fn new(options: &MeterOptions, interval: Duration) -> Result<Self, MeterError> {
+    pub(crate) fn new(options: &MeterOptions, sample_interval: Duration) -> Result<Self, MeterError> {
         let mut tree = Tree::new(options.root)?;
         if options.before_exec {
             tree.await_exec();
@@ -83,7 +83,7 @@ impl Gatherer {
         }
         Ok(Self {
             stop: false,
-            interval,
+            sample_interval,
             root: options.root,
             swap: options.swap,
             from_nothing: options.before_exec,
@@ -148,7 +148,7 @@ impl Gatherer {
         self.discover(Instant::now(), true);
         let beginning = Beginning {
             at: Instant::now(),
-            interval: self.interval,
+            sample_interval: self.sample_interval,
             swap: self.swap,
             first: self.first,
             from_nothing: std::mem::take(&mut self.from_nothing) && !self.tree.has_executed(),

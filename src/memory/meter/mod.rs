@@ -72,7 +72,7 @@ pub use meminfo::SystemMemory;
 pub(crate) use metric::with_metrics;
 pub use metric::{Facts, Metric, ParseMetricError, Part, Subject, When};
 pub use oom::OomKills;
-pub use options::{MeterOptions, SwapScope};
+pub use options::{DEFAULT_SAMPLE_INTERVAL, MeterOptions, SwapScope};
 pub use own::OwnProcess;
 pub use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;

@@ -20,13 +20,16 @@ pub enum SwapScope {
     Tree,
 }
 
+/// The time between two samples if nothing else is asked for.
+pub const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
+
 /// What to meter, and how closely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeterOptions {
     /// The process whose tree is metered, itself included.
     pub root: u32,
     /// The time between two samples.
-    pub interval: Duration,
+    pub sample_interval: Duration,
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
     /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, where it takes less than 20 ms.
     pub pss: bool,
@@ -60,11 +63,11 @@ pub struct MeterOptions {
 }
 
 impl Default for MeterOptions {
-    /// This process and its children, every 10 ms, with the proportional set.
+    /// This process and its children, every [`DEFAULT_SAMPLE_INTERVAL`], with the proportional set.
     fn default() -> Self {
         Self {
             root: std::process::id(),
-            interval: Duration::from_millis(10),
+            sample_interval: DEFAULT_SAMPLE_INTERVAL,
             pss: true,
             mappings: false,
             swap: SwapScope::System,

@@ -26,7 +26,7 @@ const LARGEST: usize = 4;
 pub(crate) struct Beginning {
     pub(crate) at: Instant,
     /// The interval that was asked for.
-    pub(crate) interval: Duration,
+    pub(crate) sample_interval: Duration,
     pub(crate) swap: SwapScope,
     /// What stood when the first phase began; absent in the first.
     pub(crate) first: Option<Start>,
@@ -81,7 +81,7 @@ pub(crate) struct Phase {
 
 impl Phase {
     pub(crate) fn new(name: &str, beginning: Beginning) -> Self {
-        let Beginning { at, interval, swap, first, .. } = beginning;
+        let Beginning { at, sample_interval, swap, first, .. } = beginning;
         Self {
             name: name.to_owned(),
             beginning,
@@ -98,7 +98,7 @@ impl Phase {
             gpu_passes: 0,
             of_all_programs: false,
             mappings_at_peak: None,
-            timeline: Timeline::new(interval),
+            timeline: Timeline::new(sample_interval),
             largest: Vec::new(),
             ended: None,
             bound: None,
@@ -222,12 +222,12 @@ impl Phase {
 
     /// The interval at which so many samples were really taken, on average, where that is longer than was asked for.
     pub(super) fn taken(&self, passes: u64) -> Source {
-        let Beginning { at, interval, .. } = self.beginning;
+        let Beginning { at, sample_interval, .. } = self.beginning;
         let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
         let mean = self.last.saturating_duration_since(at) / gaps;
         // A late sample now and then is no other interval.
-        let slow = passes > 1 && mean > interval + interval / 4;
-        source(if slow { mean } else { interval })
+        let slow = passes > 1 && mean > sample_interval + sample_interval / 4;
+        source(if slow { mean } else { sample_interval })
     }
 }
 

@@ -12,7 +12,7 @@ use super::glance::Viewer;
 use super::options::MeterOptions;
 use super::process::ProcessId;
 use super::reading::{EndMark, PhaseReadings};
-use super::watch::Breach;
+use super::watch::{Breach, Watch};
 use crate::alloc::uncounted;
 
 /// Its buffers are on the heap but for one page; the rest is room for formatting an error.
@@ -37,6 +37,8 @@ const STACK: usize = 256 << 10;
 pub struct Meter {
     shared: Arc<Shared>,
     signal: OwnedFd,
+    sample_interval: Duration,
+    watches: Vec<Watch>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -68,7 +70,7 @@ impl Meter {
     /// # Errors
     /// [`MeterError`] where there is no process `options.root`, /proc cannot be read, or no thread can be had.
     pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
-        let interval = options.interval.max(Duration::from_micros(100));
+        let interval = options.sample_interval.max(Duration::from_micros(100));
         let gatherer = Gatherer::new(&options, interval)?;
         let refused = |what| move |source| MeterError::Start { what, source };
         let signal = gatherer.signal().try_clone_to_owned().map_err(refused("descriptor"))?;
@@ -88,7 +90,17 @@ impl Meter {
             .map_err(refused("thread"))?;
         // What the thread allocates to begin with is none of what is measured.
         begun.wait();
-        Ok(Self { shared, signal, thread: Some(thread) })
+        Ok(Self { shared, signal, sample_interval: interval, watches: options.watches, thread: Some(thread) })
+    }
+
+    /// The time between two samples.
+    pub fn sample_interval(&self) -> Duration {
+        self.sample_interval
+    }
+
+    /// The limits that it looks at in every sample.
+    pub fn watches(&self) -> &[Watch] {
+        &self.watches
     }
 
     /// Begins a phase and ends the one before. Where the meter's own process is in the tree, its high-water mark is

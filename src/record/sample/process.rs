@@ -70,7 +70,7 @@ fn process(semantics: Semantics, ceilings: &str) -> Record {
         ceilings: ceilings.clone(),
         enforce: false,
         timeout_ns: Some(60_000_000_000),
-        sampling_interval_ns: 10_000_000,
+        sample_interval_ns: 10_000_000,
         own_cgroup: false,
         repetition: None,
     });

@@ -151,7 +151,7 @@ pub(super) fn policy(record: &Record, screen: &Screen) -> String {
 fn release_words(release: &Release) -> String {
     let reason = match release.reason {
         ReleaseReason::RecycleAfter => "recycled after its share of bytes",
-        ReleaseReason::RssMark => "recycled at the RSS mark",
+        ReleaseReason::RecycleRss => "recycled at the RSS mark",
         ReleaseReason::BeforeProfiling => "ended before profiling",
         ReleaseReason::NextPair => "ended with its pair",
         ReleaseReason::Failure => "replaced after a failure",
@@ -178,7 +178,7 @@ fn release_words(release: &Release) -> String {
 fn batching_words(batching: &Batching) -> String {
     let batches = counted(batching.batches.len(), "batch", "batches");
     let largest = batching.batches.iter().map(|batch| batch.bytes).max().unwrap_or(ByteSize::ZERO);
-    let mut words = match batching.cap {
+    let mut words = match batching.batch_bytes {
         Some(cap) => format!("{batches} of at most {cap}, the largest {largest}"),
         None => format!("{batches} without a cap, the largest {largest}"),
     };

@@ -119,7 +119,7 @@ fn what_changed_between_two_records() {
     sample::assert_snapshot("terminal_differences_semantics", &text);
 
     let mut policy = before.clone();
-    sample::capture_policy(&mut policy).batching.as_mut().unwrap().cap = None;
+    sample::capture_policy(&mut policy).batching.as_mut().unwrap().batch_bytes = None;
     sample::capture_policy(&mut policy).timeout_ns = None;
     policy.environment.versions.insert("torch".to_owned(), "2.12.0".to_owned());
     policy.results.entries[3] = sample::failing().results.entries[3].clone();

@@ -1,18 +1,8 @@
-//! The arguments of `report`, and the documents that every command writes that makes or judges a record.
+//! The documents that every command writes that makes or judges a record.
 
 use std::path::PathBuf;
 
 use clap::Args;
-
-#[derive(Args)]
-pub struct Report {
-    /// The records: of two a page says what changed between them
-    #[arg(required = true, value_name = "RECORD")]
-    pub records: Vec<PathBuf>,
-
-    #[command(flatten)]
-    pub documents: ReportFlags,
-}
 
 // Documents of records. `-` is standard output.
 #[derive(Args, Clone, Default)]

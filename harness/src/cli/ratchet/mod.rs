@@ -6,13 +6,43 @@
 
 mod source;
 
+use clap::Args;
+use plimsoll::gate::Allowance;
 use plimsoll::gate::{Lowering, ratchet};
 use plimsoll::report::terminal;
+use std::path::PathBuf;
 
-use super::args::Ratchet;
+use super::args::HEADROOM;
 use super::{Failed, output, records};
 use crate::replace::replace;
 use source::{Edit, Search};
+
+#[derive(Args)]
+#[command(
+    after_help = "Records are written by tests where PLIMSOLL_RECORD_DIR is set. Exit codes: 0 done; 1 with --check, where \
+    a ceiling could be lowered; 2 unreadable; 3 no record has a ceiling."
+)]
+pub struct Ratchet {
+    /// Records, or folders of them
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    /// Where the tests stand: files, or folders to search
+    #[arg(long = "source", value_name = "PATH", env = "PLIMSOLL_SOURCE", default_value = ".", value_delimiter = ',')]
+    pub sources: Vec<PathBuf>,
+
+    /// What is left free above the largest reading: the larger of the two parts. A ceiling moves only by more than that
+    #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
+    pub headroom: Allowance,
+
+    /// Change nothing; exit 1 where a ceiling could be lowered
+    #[arg(long, env = "PLIMSOLL_CHECK")]
+    pub check: bool,
+
+    /// Print what was found as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+}
 
 /// Lowers ceilings, or tells of them: with --check 1 where one could be lowered; 3 where no record has one.
 pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {

@@ -12,8 +12,8 @@ use plimsoll::record::{
 };
 use plimsoll::timing::nanoseconds;
 
-use super::super::args::Run;
 use super::super::own_command;
+use super::flags::Run;
 use super::repeat::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {
@@ -74,7 +74,7 @@ fn policy(arguments: &Run) -> ProcessPolicy {
         ceilings: arguments.ceilings.ceilings(),
         enforce: arguments.enforce,
         timeout_ns: arguments.timeout.map(nanoseconds),
-        sampling_interval_ns: nanoseconds(arguments.sample_interval),
+        sample_interval_ns: nanoseconds(arguments.sample_interval),
         own_cgroup: arguments.own_cgroup(),
         repetition: (repeat > 1 || warmup > 0).then_some(Repetition { repeat, warmup, keep_going }),
     }

@@ -1,6 +1,7 @@
 //! `run`: a command under the meter, once or several times.
 
 mod document;
+mod flags;
 mod keep;
 mod phases;
 mod repeat;
@@ -11,9 +12,9 @@ use std::path::Path;
 use plimsoll::record::{Record, RecordFile};
 use plimsoll::report::terminal;
 
+pub use flags::Run;
 use keep::Keeper;
 
-use super::args::Run;
 use super::{Failed, output};
 
 pub(super) use document::verdict;

@@ -7,7 +7,7 @@ use std::process::Command;
 use command_fds::{CommandFdExt as _, FdMapping};
 use plimsoll::command::{MARKS, MAX_PHASES, MarkPipe, MarkSocket, OutputTap, Running};
 
-use super::super::args::Run;
+use super::flags::Run;
 use super::said::Said;
 
 /// Where phases of one run come from.

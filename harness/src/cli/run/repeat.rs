@@ -11,9 +11,9 @@ use plimsoll::diagnose::cause_by_text;
 use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
-use super::super::args::Run;
 use super::super::output;
 use super::document;
+use super::flags::Run;
 use super::keep::Keeper;
 use super::phases::Phases;
 use crate::guardian;
@@ -103,7 +103,7 @@ fn start(
     let mut metered = Metered::new(command)
         .ceilings(ceilings.clone())
         .enforce(arguments.enforce)
-        .interval(arguments.sample_interval)
+        .sample_interval(arguments.sample_interval)
         .pss(arguments.pss || asked(Metric::PeakPss))
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())

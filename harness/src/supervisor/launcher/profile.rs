@@ -51,7 +51,7 @@ impl WorkerLauncher<'_> {
                     let faulted = failure.kind == FailureKind::DeviceFault;
                     each(*index, Err(failure));
                     if faulted {
-                        self.recycle(ReleaseReason::Failure);
+                        self.end_worker(ReleaseReason::Failure);
                         return (done + 1, None);
                     }
                 }

@@ -64,7 +64,7 @@ impl DeviceLaunches {
     }
 
     /// Gives the device's memory back, but for what a library has of its own.
-    pub fn release(&mut self) {
+    pub fn drop_caches(&mut self) {
         self.arena.clear();
         // A device that failed is told of at the next launch.
         let _ = self.kernel.trim();
@@ -157,7 +157,7 @@ impl DeviceLaunches {
         say: &mut dyn FnMut(Reply) -> io::Result<()>,
         next: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        self.release();
+        self.drop_caches();
         let mut resident = Resident::default();
         let ready = self.gpu.make_current();
         let batch: Vec<Result<_, CallError>> = calls

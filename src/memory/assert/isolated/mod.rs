@@ -39,7 +39,7 @@ use super::limits::{Limit, LimitError};
 use super::test_run::Keeper;
 use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, Ceilings};
-use crate::meter::Metric;
+use crate::meter::{DEFAULT_SAMPLE_INTERVAL, Metric};
 use child::Child;
 
 pub use argument::ArgumentError;
@@ -74,7 +74,7 @@ impl Isolated {
             heap: Vec::new(),
             enforce: false,
             timeout: None,
-            sample_interval: Duration::from_millis(10),
+            sample_interval: DEFAULT_SAMPLE_INTERVAL,
             should_panic: false,
             alone: false,
             keeper: None,

@@ -65,7 +65,7 @@ pub(super) fn supervise_command(
         .name(test.name.rsplit("::").next().unwrap_or(&test.name))
         .ceilings(test.process_ceilings())
         .enforce(test.enforce)
-        .interval(test.sample_interval)
+        .sample_interval(test.sample_interval)
         .swap(SwapScope::Tree)
         .pss(test.ceilings.get(Metric::PeakPss).is_some())
         .gpu([Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| test.ceilings.get(*metric).is_some()))

@@ -1,5 +1,7 @@
 //! `check`, `validate`, `profile`: the main job and its halves.
 
+mod flags;
+
 use std::path::{Path, PathBuf};
 
 use plimsoll::capture::batch::OverCap;
@@ -7,24 +9,22 @@ use plimsoll::capture::store::VerifyObjects;
 use plimsoll::capture::{Capture, Digest};
 use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::Comparison;
+use plimsoll::defaults;
 use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
-use plimsoll::meter::{Meter, MeterOptions, Metric};
+use plimsoll::meter::Metric;
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
-use plimsoll::run::{self, Launcher, Launchers, Options};
+use plimsoll::run::{self, Options};
 use plimsoll::timing::{Protocol, nanoseconds};
 
-use super::args::{
-    Check, ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode,
-};
-use super::{Failed, devices, output};
+use super::{Failed, output};
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
-use crate::supervisor::{Crew, OnGpu, WorkerLauncher};
+use crate::supervisor::Workers;
 
-/// The record's name where none is given.
-const DEFAULT_RECORD: &str = "plimsoll-record.json";
+pub use flags::Check;
+use flags::{ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 
 /// Which halves to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,15 +42,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         );
     }
     let cancel = Cancel::install()?;
-    // Daemons and orphans of workers stay below this process, where they are metered and ended.
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
-    let gpu = match gpu(&check)? {
-        Ok(gpu) => gpu,
-        Err(reason) => {
-            super::report_message(&reason);
-            return Ok(super::NOT_MEASURABLE);
-        }
-    };
+    let workers = workers(&check, &cancel)?;
     let capture = Capture::open(&check.capture)?;
     for other in capture.others() {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
@@ -60,43 +52,25 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
     check.documents.check()?;
 
-    let ceilings = ceilings(&check.memory);
-    let meter = Meter::start_with(MeterOptions {
-        interval: check.memory.sample_interval,
-        watches: ceilings.watches(),
-        gpu: gpu.is_some() || check.memory.gpu_peak.is_some() || check.memory.unified_peak.is_some(),
-        ..MeterOptions::default()
-    })?;
-    meter.name_process(std::process::id(), "supervisor");
-    let options = options(parts, &check, &capture, ceilings);
     let reference = check.reference.kernel(capture.function_name());
     if reference.is_some() && (parts != Parts::Validate || check.versus.vs.is_some()) {
         return Err("--reference is validate's: what is timed is judged against what was captured".into());
     }
-    let crew = Crew::default();
-    let launcher = |kernel: &KernelSpec| {
-        let python = Some(check.python.clone());
-        // Only a reference can be built in where there is a GPU: it computes on the CPU what is expected.
-        let gpu = gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
-        WorkerLauncher::new(kernel.clone(), python, gpu, check.timeout, &cancel, &meter, &crew)
-    };
-    let mut kernel = launcher(&check.kernel)?;
-    let mut other = check.versus.vs.as_ref().map(launcher).transpose()?;
-    let mut reference = reference.as_ref().map(launcher).transpose()?.map(|launcher| launcher.named("reference"));
-    for launcher in [Some(&mut kernel), other.as_mut(), reference.as_mut()].into_iter().flatten() {
-        launcher.prepare()?;
+    let mut job = run::Check::of(&capture)
+        .options(options(parts, &check, &capture))
+        .ceilings(ceilings(&check.memory))
+        .sample_interval(check.memory.sample_interval)
+        .kernel(workers.isolated(check.kernel.clone()));
+    if let Some(other) = &check.versus.vs {
+        job = job.versus(workers.isolated(other.clone()));
+    }
+    if let Some(reference) = reference {
+        job = job.reference(workers.isolated(reference));
     }
     let mut progress = RunProgress::new(&cancel);
-    let record = match &mut other {
-        Some(other) => run::versus(&capture, &mut [&mut kernel, other], &meter, &options, &mut progress),
-        None => {
-            let reference = reference.as_mut().map(|launcher| launcher as &mut dyn Launcher);
-            let launchers = Launchers { kernel: &mut kernel, reference };
-            run::run_against(&capture, launchers, &meter, &options, &mut progress)
-        }
-    };
+    let report = job.run_observed(&mut progress);
     progress.finish();
-    let record = record?;
+    let record = report?.into_record();
 
     let written = file.map(|file| file.commit(&record)).transpose();
     show(&record, path.as_deref().filter(|_| written.is_ok()), check.output.json)?;
@@ -109,35 +83,38 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     })
 }
 
-/// The GPU that the kernel is to be launched on; the reason where there is none.
-fn gpu(check: &Check) -> Result<Result<Option<OnGpu>, String>, Failed> {
-    let Place::Cuda(index) = check.device else {
-        return if check.graph {
-            Err("--graph is for kernels on a GPU: add --device cuda".into())
-        } else {
-            Ok(Ok(None))
-        };
-    };
-    for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
-        if matches!(kernel, KernelSpec::Builtin(_)) {
-            let device = check.device;
-            return Err(
-                format!("{kernel} runs on the CPU: --device {device} takes torch:, lib: and py: kernels").into()
-            );
-        }
-        if check.graph && !matches!(kernel, KernelSpec::Library { .. }) {
-            return Err(format!("--graph takes lib: kernels, and not {kernel}").into());
+/// The workers that kernels run in.
+fn workers(check: &Check, cancel: &Cancel) -> Result<Workers, Failed> {
+    if check.device == Place::Cpu && check.graph {
+        return Err("--graph is for kernels on a GPU: add --device cuda".into());
+    }
+    if let Place::Cuda(_) = check.device {
+        for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
+            if matches!(kernel, KernelSpec::Builtin(_)) {
+                let device = check.device;
+                return Err(
+                    format!("{kernel} runs on the CPU: --device {device} takes torch:, lib: and py: kernels").into()
+                );
+            }
+            if check.graph && !matches!(kernel, KernelSpec::Library { .. }) {
+                return Err(format!("--graph takes lib: kernels, and not {kernel}").into());
+            }
         }
     }
-    let (graph, small_context) = (check.graph, check.memory.gpu_peak.is_some());
-    Ok(devices::find(index).map(|facts| Some(OnGpu { facts, graph, small_context })))
+    Ok(Workers::of(std::env::current_exe()?)?
+        .python(&check.python)
+        .timeout(check.timeout)
+        .device(check.device, check.graph)?
+        .cancelled_by(cancel)
+        // Daemons and orphans of workers stay below this process, where they are metered and ended.
+        .subreaper()?)
 }
 
 fn record_path(check: &Check) -> Option<PathBuf> {
     match &check.output.record {
         Some(path) => Some(path.clone()),
         None if check.output.no_record || check.output.json => None,
-        None => Some(PathBuf::from(DEFAULT_RECORD)),
+        None => Some(PathBuf::from(defaults::RECORD)),
     }
 }
 
@@ -145,7 +122,7 @@ fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> 
     if json { output::json(record) } else { output::text(&terminal::record(record, path, &super::screen())) }
 }
 
-fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -> Options {
+fn options(parts: Parts, check: &Check, capture: &Capture) -> Options {
     Options {
         validate: parts != Parts::Profile,
         profile: parts != Parts::Validate,
@@ -171,9 +148,6 @@ fn options(parts: Parts, check: &Check, capture: &Capture, ceilings: Ceilings) -
             VerifyMode::Once => VerifyObjects::Once,
             VerifyMode::Never => VerifyObjects::Never,
         },
-        ceilings,
-        timeout: Some(check.timeout),
-        sampling_interval: check.memory.sample_interval,
         command: std::env::args().collect(),
     }
 }

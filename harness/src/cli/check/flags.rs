@@ -8,13 +8,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
+use plimsoll::defaults;
 use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
-use plimsoll::run::DEFAULT_PAIRS;
 use plimsoll::timing::RelativeError;
 
-use super::report::ReportFlags;
-use super::{ConfigFlags, duration};
+use super::super::args::{ConfigFlags, ReportFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
@@ -44,11 +43,11 @@ pub struct Check {
     pub mutates: Vec<String>,
 
     /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it
-    #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = "python3")]
+    #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = default("check.python"))]
     pub python: PathBuf,
 
     /// The longest that one launch may take; measuring an entry may take ten times that
-    #[arg(long, value_name = "TIME", env = "PLIMSOLL_TIMEOUT", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_TIMEOUT", default_value = default("check.timeout"), value_parser = duration)]
     pub timeout: Duration,
 
     /// Stop at the first entry that does not pass
@@ -171,7 +170,7 @@ pub struct VersusFlags {
     pub vs: Option<KernelSpec>,
 
     /// How often the two are measured side by side on each entry; an interval takes 8
-    #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = DEFAULT_PAIRS)]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = defaults::PAIRS)]
     pub pairs: NonZeroU32,
 
     /// Fail where --kernel is not so many times as fast as --vs, by the interval over all entries; 3 where it cannot tell
@@ -190,7 +189,7 @@ fn ratio(text: &str) -> Result<f64, String> {
 #[command(next_help_heading = "Memory")]
 pub struct MemoryFlags {
     /// The most bytes resident together while profiling: inputs, outputs, device copies; shared storages once
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = "1GiB")]
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = default("check.batch_bytes"))]
     pub batch_bytes: ByteSize,
 
     /// What becomes of an entry that exceeds --batch-bytes by itself
@@ -198,7 +197,7 @@ pub struct MemoryFlags {
     pub over_cap: OverCapRule,
 
     /// Replace a validation worker after it was given this many bytes of entries
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_AFTER", default_value = "16GiB")]
+    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_AFTER", default_value = default("check.recycle_after"))]
     pub recycle_after: ByteSize,
 
     /// Replace a validation worker whose resident memory reached this
@@ -230,7 +229,7 @@ pub struct MemoryFlags {
     pub unified_peak: Option<ByteSize>,
 
     /// The time between two samples of memory
-    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = "10ms", value_parser = duration)]
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("check.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 }
 

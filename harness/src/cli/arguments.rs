@@ -1,0 +1,275 @@
+//! [`Arguments`]: every command with its arguments, flags that are not given taken from `plimsoll.toml`.
+
+use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::Shell;
+use plimsoll::config::{Resolved, settings};
+
+use super::ab::Ab;
+use super::args::ConfigFlags;
+use super::bench_gate::BenchGate;
+use super::calibrate::Calibrate;
+use super::check::Check;
+use super::compare::Compare;
+use super::config::ConfigCommand;
+use super::devices::DevicesArguments;
+use super::diagnose::Diagnose;
+use super::estimate::Estimate;
+use super::gate::Gate;
+use super::generate::Generate;
+use super::history::HistoryCommand;
+use super::init::Init;
+use super::inspect::Inspect;
+use super::isolate::Isolate;
+use super::kernel::KernelCommand;
+use super::ledger::Ledger;
+use super::mark::Mark;
+use super::matrix::Matrix;
+use super::pack::Pack;
+use super::ratchet::Ratchet;
+use super::report::Report;
+use super::run::Run;
+use super::schema::Schema;
+use super::settings::Settings;
+use super::store::StoreArguments;
+use super::unpack::Unpack;
+use super::verify::Verify;
+use super::{Failed, output};
+
+/// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
+#[derive(Parser)]
+#[command(name = "plimsoll", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 holds; 1 a ceiling, a comparison or a gate failed; 2 bad usage or unreadable \
+    input; 3 not measurable or inconclusive.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+// The arguments of a subcommand are laid out once it is the one that was asked for: there are many.
+#[derive(Subcommand)]
+#[command(defer = true)]
+pub enum Command {
+    /// Validate a kernel on every entry of a capture, give the memory back, then profile it in batches
+    Check(Check),
+    /// Launch a kernel once on every entry of a capture and compare its outputs
+    Validate(Check),
+    /// Time a kernel on every entry of a capture, in batches capped by bytes
+    Profile(Check),
+    /// Run a command and the processes below it under the meter, and judge their memory
+    Run(Run),
+    /// Begin a phase of the run that this is called in, and return once it has begun
+    Mark(Mark),
+    /// Write a synthetic capture: deterministic by seed, any size, constant memory
+    Generate(Generate),
+    /// Show what changed between two records; exit 1 where their semantics differ
+    Compare(Compare),
+    /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
+    Inspect(Inspect),
+    /// Begin a kernel: its source, how it is built and checked
+    #[command(subcommand)]
+    Kernel(KernelCommand),
+    /// The NVIDIA GPUs that kernels can be launched on; exit 3 where there is none
+    Devices(DevicesArguments),
+    /// Keep the entries of a folder in a store, each storage once
+    Pack(Pack),
+    /// Write entries of a store as the files that they were, byte for byte
+    Unpack(Unpack),
+    /// Prove that a store gives every file back, without writing; exit 1 where it does not
+    Verify(Verify),
+    /// Look into a store, or collect its garbage
+    Store(StoreArguments),
+    /// Say what went wrong: find every memory event in logs, decode it and advise
+    Diagnose(Box<Diagnose>),
+    /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
+    Estimate(Box<Estimate>),
+    /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
+    Ledger(Box<Ledger>),
+    /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
+    Matrix(Matrix),
+    /// Judge records by ceilings and against a baseline; exit 1 where one fails
+    Gate(Gate),
+    /// Run two commands in turns and judge the second by the first; exit 1 where it is worse
+    Ab(Ab),
+    /// Show what plimsoll.toml sets, and where each value comes from
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Keep records by commit in an SQLite file, and show what figures were over the commits
+    #[command(subcommand)]
+    History(HistoryCommand),
+    /// Write a plimsoll.toml with comments, its ceilings from runs of a command
+    Init(Init),
+    /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
+    BenchGate(BenchGate),
+    /// Run a command several times and propose ceilings for it
+    Calibrate(Calibrate),
+    /// Lower ceilings of tests in their source, where records show that usage fell
+    Ratchet(Ratchet),
+    /// Write records as documents: a page, Markdown, JUnit, annotations, formats of metrics
+    Report(Report),
+    /// Print the JSON Schema of a document
+    Schema(Schema),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Judge a test of another runner (started by the pytest plugin)
+    #[command(hide = true)]
+    Isolate(Isolate),
+    /// Serve a supervisor (started by `check`, `validate` and `profile`)
+    #[command(hide = true)]
+    Worker,
+}
+
+/// The arguments of this call, flags that are not given taken from the configuration, and that.
+pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
+    let parsed = |command: clap::Command| Arguments::from_arg_matches(&command.get_matches());
+    let arguments = parsed(Arguments::command()).unwrap_or_else(|error| error.exit());
+    let Some(Use { name, augment, flags, sections, label }) = Use::of(&arguments.command) else {
+        return Ok((arguments, None));
+    };
+    let Some(settings) = Settings::read(flags)? else { return Ok((arguments, None)) };
+    if sections.is_empty() {
+        return Ok((arguments, Some(settings)));
+    }
+    let set = Settings::of(Some(&settings), label.as_deref())?;
+    // One whose arguments are not left to be laid out later. Help, which it lacks the words for, was given above.
+    let whole = |_| with_defaults(augment(clap::Command::new(name)), &set, sections);
+    let command = Arguments::command().mut_subcommand(name, whole);
+    let arguments = parsed(command).unwrap_or_else(|error| error.exit());
+    Ok((arguments, Some(settings)))
+}
+
+/// How a command uses a configuration.
+struct Use<'a> {
+    /// The subcommand.
+    name: &'static str,
+    /// Gives it its arguments.
+    augment: fn(clap::Command) -> clap::Command,
+    /// Which configuration.
+    flags: &'a ConfigFlags,
+    /// The sections that hold defaults of its flags.
+    sections: &'static [&'static str],
+    /// What is run.
+    label: Option<String>,
+}
+
+impl<'a> Use<'a> {
+    /// `None` where it uses none.
+    fn of(command: &'a Command) -> Option<Self> {
+        let run = |name, augment, run: &'a Run| {
+            let label = super::run::label(run.label.as_deref(), &run.command);
+            Self { name, augment, flags: &run.config, sections: &["ceilings", "run", "report"], label: Some(label) }
+        };
+        let check = |name, check: &'a Check| {
+            let label = check.capture.file_name().map(|name| name.to_string_lossy().into_owned());
+            let sections = &["ceilings", "check", "report"];
+            Self { name, augment: Check::augment_args, flags: &check.config, sections, label }
+        };
+        let plain = |name, flags| Self { name, augment: |command| command, flags, sections: &[], label: None };
+        Some(match command {
+            Command::Run(arguments) => run("run", Run::augment_args, arguments),
+            Command::Ab(arguments) => run("ab", Ab::augment_args, &arguments.run),
+            Command::Check(arguments) => check("check", arguments),
+            Command::Validate(arguments) => check("validate", arguments),
+            Command::Profile(arguments) => check("profile", arguments),
+            Command::Gate(arguments) => {
+                Self { augment: Gate::augment_args, sections: &["report"], ..plain("gate", &arguments.history.config) }
+            }
+            Command::Calibrate(arguments) => {
+                let label = super::run::label(arguments.label.as_deref(), &arguments.command);
+                Self {
+                    augment: Calibrate::augment_args,
+                    sections: &["run"],
+                    label: Some(label),
+                    ..plain("calibrate", &arguments.config)
+                }
+            }
+            Command::BenchGate(arguments) => plain("bench-gate", &arguments.config),
+            Command::Config(ConfigCommand::Show(arguments)) => plain("config", &arguments.config),
+            Command::History(command) => plain("history", command.config()),
+            _ => return None,
+        })
+    }
+}
+
+/// `command` with what is set as the defaults of its flags, which a flag and its environment variable go before.
+fn with_defaults(mut command: clap::Command, set: &Resolved, sections: &[&str]) -> clap::Command {
+    for setting in settings().filter(|setting| sections.contains(&setting.section)) {
+        let Some(set) = set.get(&setting.key()) else { continue };
+        let value = set.value.text();
+        let flag = command.get_arguments().find(|argument| argument.get_id() == setting.name);
+        let Some(flag) = flag else {
+            if setting.section == "ceilings" {
+                let name = command.get_name();
+                output::note(&format_args!(
+                    "note: {} is not a ceiling of {name}, but of gate ({})",
+                    setting.name, set.origin
+                ));
+            }
+            continue;
+        };
+        let is_switch = matches!(flag.get_action(), ArgAction::SetTrue);
+        if !is_switch || value == "true" {
+            command = command.mut_arg(setting.name, |argument| argument.default_value(value));
+        }
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_a_flag_of_the_command_that_it_is_for() {
+        for setting in settings() {
+            let subcommand = match setting.section {
+                "run" => "run",
+                "check" => "check",
+                // A ceiling without a flag is judged by the gate alone.
+                _ => continue,
+            };
+            let mut command = Arguments::command();
+            command.build();
+            let subcommand = command.find_subcommand(subcommand).unwrap();
+            let known = subcommand.get_arguments().any(|argument| argument.get_id() == setting.name);
+            assert!(known, "{} is no flag of {}", setting.name, subcommand.get_name());
+        }
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_has_the_default_of_its_setting() {
+        let mut command = Arguments::command();
+        command.build();
+        let mut checked = 0;
+        for setting in settings().filter(|setting| ["run", "check"].contains(&setting.section)) {
+            let Some(default) = setting.default else { continue };
+            let subcommand = command.find_subcommand(setting.section).unwrap();
+            let flag = subcommand.get_arguments().find(|argument| argument.get_id() == setting.name).unwrap();
+            // A switch is off, and the record's place depends on --json.
+            let Some(value) = flag.get_default_values().first().filter(|value| *value != "false") else { continue };
+            assert_eq!(value.to_string_lossy(), default.flag(), "{}", setting.key());
+            checked += 1;
+        }
+        assert_eq!(checked, 8);
+        let calibrate = command.find_subcommand("calibrate").unwrap();
+        let interval = calibrate.get_arguments().find(|argument| argument.get_id() == "sample_interval").unwrap();
+        assert_eq!(interval.get_default_values(), ["10ms"]);
+    }
+
+    #[test]
+    fn arguments_that_are_laid_out_late_leave_a_command_its_words() {
+        let about = |command: &clap::Command| -> Vec<_> {
+            command.get_subcommands().map(|one| (one.get_name().to_owned(), one.get_about().cloned())).collect()
+        };
+        let mut command = Arguments::command();
+        let before = about(&command);
+        command.build();
+        let after = about(&command);
+        // A doc comment of arguments that are flattened into others takes the place of the command's own.
+        assert_eq!(before[..], after[..before.len()]);
+        assert!(before.len() > 20);
+    }
+}

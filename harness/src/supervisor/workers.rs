@@ -1,0 +1,279 @@
+//! [`Workers`]: the worker processes that kernels of a check run in.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll::defaults;
+use plimsoll::gpu::{DeviceFacts, Devices, GpuError, Place, PlaceKind};
+use plimsoll::kernel::KernelSpec;
+use plimsoll::run::{Launch, LaunchError, Launcher, Role, RunContext};
+
+use super::launcher::{Crew, NoLauncher, OnGpu, WorkerLauncher};
+use crate::signals::Cancel;
+
+/// The program that serves workers of built-in kernels and shared libraries.
+const PROGRAM: &str = "plimsoll";
+/// Names that program's file in the environment.
+pub(crate) const PROGRAM_VARIABLE: &str = "PLIMSOLL_WORKER";
+
+/// There is no program that serves workers.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "isolated kernels run in the program `{PROGRAM}`, and there is none {looked}: `cargo install --path harness` in Plimsoll's \
+     sources, or name its file in {PROGRAM_VARIABLE}"
+)]
+pub struct NoProgram {
+    looked: String,
+}
+
+/// How isolated kernels are run: the program, its limits, the device.
+///
+/// ```no_run
+/// use plimsoll::capture::Capture;
+/// use plimsoll::run::Check;
+/// use plimsoll_harness::supervisor::Workers;
+///
+/// let capture = Capture::open("captures/embedding".as_ref())?;
+/// let workers = Workers::find()?.timeout(std::time::Duration::from_secs(10));
+/// let report = Check::of(&capture)
+///     .kernel(workers.isolated("py:kernels/embedding.py".parse()?))
+///     .versus(workers.isolated("builtin:embedding".parse()?))
+///     .ceilings("peak_rss = 2 GiB".parse()?)
+///     .run()?;
+/// assert!(report.passed(), "{}", report.summary());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A worker is killed with its process group. A daemon that a kernel leaves behind outlives it, unless this process starts
+/// nothing else and has said so ([`Workers::subreaper`]).
+#[derive(Clone)]
+pub struct Workers {
+    program: PathBuf,
+    python: Option<PathBuf>,
+    timeout: Duration,
+    gpu: Option<OnGpu>,
+    cancel: Cancel,
+    crew: Option<Arc<Crew>>,
+}
+
+impl Workers {
+    /// Workers of the program that `PLIMSOLL_WORKER` names, else of the `plimsoll` that lies beside this program or in the
+    /// folder above it (where cargo puts it for a test), else of the one in the path.
+    ///
+    /// # Errors
+    /// [`NoLauncher::NoProgram`] if there is none.
+    pub fn find() -> Result<Self, NoLauncher> {
+        let named = env::var_os(PROGRAM_VARIABLE);
+        let path = env::var_os("PATH").unwrap_or_default();
+        Self::of(program(named, env::current_exe().ok().as_deref(), &path)?)
+    }
+
+    /// Workers of this program: `plimsoll`, wherever it lies.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Files`] if no descriptors can be had.
+    pub fn of(program: impl Into<PathBuf>) -> Result<Self, NoLauncher> {
+        Ok(Self {
+            program: program.into(),
+            python: None,
+            timeout: defaults::LAUNCH_TIMEOUT,
+            gpu: None,
+            cancel: Cancel::new()?,
+            crew: None,
+        })
+    }
+
+    /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it; `python3` from the path if none
+    /// is named.
+    pub fn python(mut self, python: impl Into<PathBuf>) -> Self {
+        self.python = Some(python.into());
+        self
+    }
+
+    /// The longest that one launch may take; measuring an entry may take ten times that.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Launches kernels on `place`, all but built-in ones, which run on the CPU. Of a GPU, `graph` times replays of a CUDA
+    /// graph of one launch.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Absent`] if there is no such GPU.
+    pub fn device(mut self, place: Place, graph: bool) -> Result<Self, NoLauncher> {
+        self.gpu = match place {
+            Place::Cpu => None,
+            Place::Cuda(index) => Some(OnGpu { facts: find_device(&self.program, index)?, graph }),
+        };
+        Ok(self)
+    }
+
+    /// Ends workers once `cancel` is requested; the entry under way fails as cancelled.
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// Makes this process a subreaper (prctl(2)) for good, so that daemons and orphans of workers stay below it, are metered
+    /// and are ended. Only for a process that starts nothing else: whatever else runs below it is killed with a worker.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Files`] if the system refuses.
+    pub fn subreaper(mut self) -> Result<Self, NoLauncher> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from)?;
+        self.crew = Some(Arc::default());
+        Ok(self)
+    }
+
+    /// `kernel` in workers, for a [`Check`](plimsoll::run::Check).
+    pub fn isolated(&self, kernel: KernelSpec) -> Isolated {
+        Isolated { kernel, workers: self.clone() }
+    }
+
+    /// A launcher of `kernel`, whose workers are called `name` in readings of memory; the first starts with the first launch.
+    ///
+    /// # Errors
+    /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
+    pub fn launcher<'r>(
+        &self,
+        kernel: KernelSpec,
+        name: &'static str,
+        context: &'r RunContext,
+    ) -> Result<WorkerLauncher<'r>, NoLauncher> {
+        // A built-in kernel computes on the CPU what is expected of one on a GPU.
+        let gpu = self.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
+        WorkerLauncher::new(kernel, self, name, gpu, context)
+    }
+
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    pub(super) fn python_or_default(&self) -> PathBuf {
+        self.python.clone().unwrap_or_else(|| PathBuf::from(defaults::PYTHON))
+    }
+
+    pub(super) fn longest_launch(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(super) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    pub(super) fn crew(&self) -> Option<Arc<Crew>> {
+        self.crew.clone()
+    }
+}
+
+/// `kernel` in worker processes of the program that [`Workers::find`] finds.
+///
+/// ```no_run
+/// use plimsoll::capture::Capture;
+/// use plimsoll::run::Check;
+/// use plimsoll_harness::supervisor::isolated;
+///
+/// let capture = Capture::open("captures/embedding".as_ref())?;
+/// let report = Check::of(&capture).kernel(isolated("builtin:embedding".parse()?)?).run()?;
+/// assert!(report.passed(), "{}", report.summary());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`NoLauncher::NoProgram`] if there is no such program.
+pub fn isolated(kernel: KernelSpec) -> Result<Isolated, NoLauncher> {
+    Ok(Workers::find()?.isolated(kernel))
+}
+
+/// A kernel that a [`Check`](plimsoll::run::Check) launches in worker processes.
+#[derive(Clone)]
+pub struct Isolated {
+    kernel: KernelSpec,
+    workers: Workers,
+}
+
+impl Launch for Isolated {
+    fn place(&self) -> PlaceKind {
+        let on_gpu = self.workers.gpu.is_some() && !matches!(self.kernel, KernelSpec::Builtin(_));
+        if on_gpu { PlaceKind::Cuda } else { PlaceKind::Cpu }
+    }
+
+    fn launcher<'r>(self: Box<Self>, role: Role, context: &'r RunContext) -> Result<Box<dyn Launcher + 'r>, LaunchError>
+    where
+        Self: 'r,
+    {
+        context.meter().name_process(std::process::id(), "supervisor");
+        let name = match role {
+            Role::Kernel | Role::Versus => "worker",
+            Role::Reference => "reference",
+        };
+        Ok(Box::new(self.workers.launcher(self.kernel, name, context)?))
+    }
+}
+
+/// The file of the program: the one named, else one beside `own` or in the folder above it, else one in `path`.
+fn program(named: Option<OsString>, own: Option<&Path>, path: &OsString) -> Result<PathBuf, NoProgram> {
+    if let Some(named) = named.map(PathBuf::from) {
+        let looked = format!("at {}, which {PROGRAM_VARIABLE} names", named.display());
+        return if named.is_file() { Ok(named) } else { Err(NoProgram { looked }) };
+    }
+    let folder = own.and_then(Path::parent);
+    let near = folder.into_iter().chain(folder.and_then(Path::parent)).map(Path::to_owned);
+    let mut folders = near.chain(env::split_paths(path));
+    folders.find_map(|folder| Some(folder.join(PROGRAM)).filter(|file| file.is_file())).ok_or_else(|| NoProgram {
+        looked: match folder {
+            Some(folder) => format!("in {}, the folder above or the path", folder.display()),
+            None => "in the path".to_owned(),
+        },
+    })
+}
+
+/// The GPU `index`, looked for by a process of its own: the driver's library would stay in this one, and count in its memory.
+fn find_device(program: &Path, index: u32) -> Result<DeviceFacts, NoLauncher> {
+    let mut command = Command::new(program);
+    command.args(["devices", "--json", "--device", &Place::Cuda(index).to_string()]).stdin(Stdio::null());
+    let output =
+        command.output().map_err(|error| NoLauncher::Absent(format!("the GPU cannot be looked for: {error}")))?;
+    let found =
+        serde_json::from_slice::<Devices>(&output.stdout).ok().and_then(|found| found.devices.into_iter().next());
+    found.ok_or_else(|| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim();
+        NoLauncher::Absent(match said.strip_prefix("error: ") {
+            Some(error) => error.to_owned(),
+            None => GpuError::Start { name: output.status.to_string(), reason: said.to_owned() }.to_string(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_the_one_named_or_the_nearest() {
+        let dir = tempfile::tempdir().unwrap();
+        let deps = dir.path().join("debug/deps");
+        std::fs::create_dir_all(&deps).unwrap();
+        let own = deps.join("a_test");
+        let path = OsString::from("/nowhere");
+        let error = program(None, Some(&own), &path).unwrap_err().to_string();
+        assert!(error.contains(&format!("in {}, the folder above or the path", deps.display())), "{error}");
+        assert!(error.ends_with("or name its file in PLIMSOLL_WORKER"), "{error}");
+
+        let above = dir.path().join("debug/plimsoll");
+        std::fs::write(&above, "").unwrap();
+        assert_eq!(program(None, Some(&own), &path).unwrap(), above);
+        let other = dir.path().join("other");
+        let error = program(Some(other.clone().into()), Some(&own), &path).unwrap_err().to_string();
+        assert!(error.contains("which PLIMSOLL_WORKER names"), "{error}");
+        std::fs::write(&other, "").unwrap();
+        assert_eq!(program(Some(other.clone().into()), Some(&own), &path).unwrap(), other);
+    }
+}

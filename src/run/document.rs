@@ -1,0 +1,121 @@
+//! The record of a run, from what ran: the meter, the launchers and the plan are asked what they did.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use crate::record::{
+    Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, Environment, Gpu, Policy, Record,
+    Recycling, Release, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code, timestamp,
+};
+use plimsoll_capture::batch::Batch;
+use plimsoll_memory::ceiling::judge_watches;
+use plimsoll_memory::meter::{PhaseReadings, SystemInfo};
+use plimsoll_memory::nanoseconds;
+
+use super::launcher::Launcher;
+use super::session::{Run, RunError, Timing};
+use super::verdicts;
+
+impl Run<'_> {
+    /// The record of the run, which is over.
+    ///
+    /// # Errors
+    /// The system cannot be read.
+    pub(super) fn document(
+        mut self,
+        semantics: CaptureSemantics,
+        batches: Vec<Batch>,
+        phases: Vec<PhaseReadings>,
+        results: Results,
+        mut verdicts: Vec<Verdict>,
+    ) -> Result<Record, RunError> {
+        let proofs = self.proofs();
+        if !proofs.is_empty() {
+            verdicts.push(verdicts::release(&proofs));
+        }
+        verdicts.extend(judge_watches(&phases, self.meter.watches()).into_iter().map(Verdict::from));
+        let semantics = Semantics::Capture(semantics);
+        Ok(Record {
+            schema: SCHEMA.to_owned(),
+            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.options.command.clone(),
+            state: if self.observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
+            started: timestamp(self.started),
+            wall_ns: nanoseconds(self.clock.elapsed()),
+            semantics_digest: semantics.digest(),
+            semantics,
+            policy: Policy::Capture(self.policy(batches)),
+            environment: Environment { gpus: self.gpus(), ..Environment::of(SystemInfo::read()?, self.versions()) },
+            phases,
+            end: None,
+            runs: Vec::new(),
+            releases: proofs,
+            results,
+            exit_code: exit_code(&verdicts),
+            verdicts,
+        })
+    }
+
+    /// Every launcher: that of the kernel, of the other that it is held against, of the reference.
+    fn launchers(&mut self) -> impl Iterator<Item = &mut dyn Launcher> {
+        let sides = self.sides.iter_mut().map(|side| &mut *side.launcher as &mut dyn Launcher);
+        sides.chain(self.reference.iter_mut().map(|reference| &mut **reference as &mut dyn Launcher))
+    }
+
+    /// The proofs that the memory of every worker came back, in the order in which the workers began.
+    fn proofs(&mut self) -> Vec<Release> {
+        let mut proofs: Vec<Release> = self.launchers().flat_map(|launcher| launcher.proofs()).collect();
+        proofs.sort_by_key(|proof| proof.worker);
+        proofs
+    }
+
+    /// The GPUs that kernels were timed on, each once.
+    fn gpus(&self) -> Vec<Gpu> {
+        let mut gpus: Vec<Gpu> = Vec::new();
+        for side in &self.sides {
+            for gpu in side.launcher.gpus() {
+                if !gpus.contains(&gpu) {
+                    gpus.push(gpu);
+                }
+            }
+        }
+        gpus
+    }
+
+    /// What the kernels ran on. The kernel's own versions stand before those of one that it is held against; the outputs that
+    /// are expected are those of the reference's.
+    fn versions(&self) -> BTreeMap<String, String> {
+        let mut versions = BTreeMap::new();
+        for side in self.sides.iter().rev() {
+            versions.extend(side.launcher.versions());
+        }
+        versions.extend(self.reference.iter().flat_map(|reference| reference.versions()));
+        versions
+    }
+
+    fn policy(&self, batches: Vec<Batch>) -> CapturePolicy {
+        let options = self.options;
+        CapturePolicy {
+            source: self.source(),
+            batching: (self.timing() != Timing::Never).then(|| Batching {
+                batch_bytes: Some(options.batch_bytes),
+                over_cap: options.over_cap,
+                batches: batches.into_iter().map(Into::into).collect(),
+            }),
+            recycling: Recycling { recycle_after: options.recycle_after, recycle_rss: options.recycle_rss },
+            cache_release: CacheRelease::BetweenBatches,
+            threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get) as u32,
+            timeout_ns: self.sides[0].launcher.timeout().map(nanoseconds),
+            sample_interval_ns: nanoseconds(self.meter.sample_interval()),
+            digest: options.digest,
+        }
+    }
+
+    fn source(&self) -> CaptureSource {
+        let path = self.capture.path().display().to_string();
+        match self.capture.is_in_store() {
+            true => CaptureSource { kind: SourceKind::Store, path, verify: Some(self.options.verify) },
+            false => CaptureSource { kind: SourceKind::Folder, path, verify: None },
+        }
+    }
+}
