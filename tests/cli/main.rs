@@ -22,6 +22,7 @@ mod kept;
 mod kernel;
 mod library;
 mod matrix;
+mod metrics;
 mod python;
 mod ratchet;
 mod records;

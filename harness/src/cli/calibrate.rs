@@ -16,7 +16,7 @@ use plimsoll::gate::{Calibration, Proposal, propose};
 use plimsoll::meter::{Metric, worst_reading};
 use plimsoll::report::terminal;
 
-use super::args::{CeilingFlags, ConfigFlags, HEADROOM, default, duration};
+use super::args::{ConfigFlags, HEADROOM, default, duration, flag};
 use super::{Failed, NOT_MEASURABLE, ceilings_toml, output};
 use crate::signals::Cancel;
 
@@ -163,9 +163,6 @@ fn shown(label: &str, command: &[OsString], proposal: &Proposal, written: Option
 
 /// The ceilings as flags of `run`, those that it has, each with a blank behind it.
 fn flags(ceilings: &Ceilings) -> String {
-    let run = CeilingFlags::augment_args(clap::Command::new("run"));
-    let known = |flag: &str| run.get_arguments().any(|argument| argument.get_long() == Some(flag));
-    let flag = |metric: Metric| metric.name().replace('_', "-");
-    let has = ceilings.iter().filter(|ceiling| known(&flag(ceiling.metric)));
+    let has = ceilings.iter().filter(|ceiling| ceiling.metric.facts().flag);
     has.map(|ceiling| format!("--{} {} ", flag(ceiling.metric), ceiling.limit.exact().replace(' ', ""))).collect()
 }

@@ -7,7 +7,7 @@ mod report;
 
 use std::time::Duration;
 
-pub use ceilings::CeilingFlags;
+pub use ceilings::{CeilingFlags, flag};
 pub use config::ConfigFlags;
 pub use history::HistoryFlags;
 pub use report::ReportFlags;

@@ -13,7 +13,7 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
-use super::super::args::{ConfigFlags, ReportFlags, default, duration};
+use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
@@ -204,33 +204,12 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_RSS")]
     pub recycle_rss: Option<ByteSize>,
 
-    /// Ceiling: resident memory of the whole process tree
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_RSS")]
-    pub peak_rss: Option<ByteSize>,
-
-    /// Ceiling: anonymous resident memory of the whole process tree
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_PEAK_ANON")]
-    pub peak_anon: Option<ByteSize>,
-
-    /// Ceiling: growth of the system's swap in use during a phase
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_SWAP_GROWTH")]
-    pub swap_growth: Option<ByteSize>,
-
-    /// Floor: memory that has to stay available on the system
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_AVAILABLE_FLOOR")]
-    pub available_floor: Option<ByteSize>,
-
-    /// Ceiling: memory that the process tree holds on GPUs
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_GPU_PEAK")]
-    pub gpu_peak: Option<ByteSize>,
-
-    /// Ceiling: growth of the memory in use on a machine whose GPU has none of its own
-    #[arg(long, value_name = "BYTES", env = "PLIMSOLL_UNIFIED_PEAK")]
-    pub unified_peak: Option<ByteSize>,
-
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("check.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
+
+    #[command(flatten)]
+    pub ceilings: CeilingFlags,
 }
 
 #[derive(Args)]

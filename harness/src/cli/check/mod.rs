@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use plimsoll::capture::batch::OverCap;
 use plimsoll::capture::store::VerifyObjects;
 use plimsoll::capture::{Capture, Digest};
-use plimsoll::ceiling::{Ceiling, Ceilings};
 use plimsoll::compare::Comparison;
 use plimsoll::defaults;
 use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
-use plimsoll::meter::Metric;
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
 use plimsoll::run::{self, Options};
@@ -24,7 +22,7 @@ use crate::signals::Cancel;
 use crate::supervisor::Workers;
 
 pub use flags::Check;
-use flags::{ComparisonFlags, DigestMode, MemoryFlags, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
+use flags::{ComparisonFlags, DigestMode, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
 
 /// Which halves to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +56,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     }
     let mut job = run::Check::of(&capture)
         .options(options(parts, &check, &capture))
-        .ceilings(ceilings(&check.memory))
+        .ceilings(check.memory.ceilings.ceilings())
         .sample_interval(check.memory.sample_interval)
         .kernel(workers.isolated(check.kernel.clone()));
     if let Some(other) = &check.versus.vs {
@@ -176,20 +174,4 @@ fn protocol(flags: &TimingFlags) -> Protocol {
             time_ns: nanoseconds(flags.max_time),
         },
     }
-}
-
-fn ceilings(flags: &MemoryFlags) -> Ceilings {
-    [
-        (Metric::PeakRss, flags.peak_rss),
-        (Metric::PeakAnon, flags.peak_anon),
-        (Metric::SwapGrowth, flags.swap_growth),
-        (Metric::AvailableFloor, flags.available_floor),
-        (Metric::GpuPeak, flags.gpu_peak),
-        (Metric::UnifiedPeak, flags.unified_peak),
-    ]
-    .into_iter()
-    .filter_map(|(metric, limit)| limit.map(|limit| Ceiling { metric, limit }))
-    .collect::<Vec<_>>()
-    .try_into()
-    .expect("each metric stands there once")
 }

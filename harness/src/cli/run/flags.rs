@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use plimsoll::meter::Metric;
 use regex::bytes::Regex;
 
 use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, duration};
@@ -96,6 +97,6 @@ impl Run {
     /// Whether a control group is to be made for the command: a ceiling on one that others are in as well would be no
     /// ceiling of the command.
     pub fn own_cgroup(&self) -> bool {
-        self.cgroup || self.ceilings.peak_cgroup.is_some()
+        self.cgroup || self.ceilings.limit(Metric::PeakCgroup)
     }
 }
