@@ -12,6 +12,7 @@ mod batch;
 mod collect;
 mod error;
 mod incoming;
+pub(super) mod inside;
 mod known;
 pub(super) mod object;
 mod object_id;

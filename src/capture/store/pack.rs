@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -161,12 +162,20 @@ fn list(folder: &Path) -> Result<(Vec<OsString>, Vec<String>), StoreError> {
     let fail = StoreError::io(folder, "list it");
     let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>()).map_err(fail)?;
     let (entries, others): (Vec<_>, Vec<_>) =
-        items.into_iter().partition(|item| is_entry(&item.file_name()) && item.path().is_file());
+        items.into_iter().partition(|item| is_entry(&item.file_name()) && may_be_file(&item.path()));
     let mut files: Vec<_> = entries.into_iter().map(|item| item.file_name()).collect();
     let mut others: Vec<_> = others.into_iter().map(|item| item.file_name().to_string_lossy().into_owned()).collect();
     files.sort();
     others.sort();
     if files.is_empty() { Err(StoreError::NoEntries { path: folder.to_owned() }) } else { Ok((files, others)) }
+}
+
+/// Whether this is a file. What cannot be looked at is taken for one: opening it says why.
+fn may_be_file(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(found) => found.is_file(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 struct Packer<'a> {
