@@ -55,6 +55,17 @@ pub enum StoreError {
         /// The system's answer.
         source: io::Error,
     },
+    /// Originals that lie in the store would be deleted: the references that keep its objects.
+    #[error(
+        "{}: this lies in the store {}, which would delete its own entries; pack it without --move, or give a folder outside of the store",
+        path.display(), store.display()
+    )]
+    OfStore {
+        /// The folder.
+        path: PathBuf,
+        /// The store.
+        store: PathBuf,
+    },
     /// A store has a symbolic link, which might lead anywhere.
     #[error(
         "{}: it is a symbolic link, which is never followed within a store; put what it leads to in its place, or remove it",

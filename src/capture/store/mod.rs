@@ -17,6 +17,7 @@ mod known;
 pub(super) mod object;
 mod object_id;
 mod open;
+mod own;
 mod pack;
 pub(super) mod packed;
 mod payloads;

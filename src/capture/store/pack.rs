@@ -125,7 +125,8 @@ impl Store {
     /// visible in batches, each after everything that it leads to is on the disk.
     ///
     /// # Errors
-    /// Where the store cannot be written, or it was cancelled: entries packed before are kept. What is wrong with one
+    /// Where the store cannot be written, or it was cancelled: entries packed before are kept. [`StoreError::OfStore`] if
+    /// originals are to be deleted that are the store's own. What is wrong with one
     /// entry alone is in [`PackReport::errors`], and the others are packed all the same.
     pub fn pack(&self, folder: &Path, options: &PackOptions<'_>) -> Result<PackReport, StoreError> {
         let (files, others) = list(folder)?;
@@ -139,6 +140,9 @@ impl Store {
             return Err(StoreError::Name { name: capture.to_string_lossy().into_owned() });
         }
         let _lock = self.lock_to_write()?;
+        if options.remove_originals {
+            self.refuse_own(folder)?;
+        }
         let report = PackReport { capture, entries: Vec::new(), others, errors: Vec::new() };
         let known = Known::of(&self.places);
         let mut packer =

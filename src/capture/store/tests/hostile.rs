@@ -127,6 +127,67 @@ fn a_link_in_the_place_of_a_folder_leads_nothing_out_of_the_store() {
 }
 
 #[test]
+fn a_move_of_what_lies_in_the_store_is_refused_however_it_is_named() {
+    let (dir, folder, store) = scene(2);
+    pack(&store, &folder, &PackOptions::default());
+    let capture = store.places.capture("embedding".as_ref());
+    let below = capture.join("below");
+    fs::create_dir(&below).unwrap();
+    fs::copy(folder.join("entry_000000.pt"), below.join("entry_000000.pt")).unwrap();
+    let link = dir.path().join("link");
+    symlink(&capture, &link).unwrap();
+    let root = dir.path().join("root");
+    symlink(store.path(), &root).unwrap();
+    let other = Store::open(&root).unwrap();
+    let spelled = store.path().join("objects/../captures/./embedding");
+    let mut ways = vec![capture.clone(), link, root.join("captures/embedding"), spelled, below];
+    // Needs the right to mount, in a namespace of its own, which ends with its thread.
+    let mounted = dir.path().join("mounted");
+    fs::create_dir(&mounted).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+            // SAFETY: the namespaces of files and mounts are this thread's own from here on, and no other thread uses them.
+            let apart = unsafe {
+                rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS | rustix::thread::UnshareFlags::NEWNS)
+            };
+            let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            if apart.is_ok() && mount_change("/", private).is_ok() && mount_bind(&capture, &mounted).is_ok() {
+                ways.push(mounted.clone());
+            }
+            for way in &ways {
+                for store in [&store, &other] {
+                    for name in [None, Some("again".into())] {
+                        let options = PackOptions { remove_originals: true, name, ..PackOptions::default() };
+                        let found = store.pack(way, &options);
+                        assert!(matches!(found, Err(StoreError::OfStore { .. })), "{found:?} {}", way.display());
+                    }
+                }
+            }
+        });
+    });
+    assert_eq!(store.entries().unwrap().len(), 2);
+    // A copy under another name takes nothing away, and what lies in another store may move.
+    pack(&store, &capture, &PackOptions { name: Some("again".into()), ..PackOptions::default() });
+    let another = Store::create(&dir.path().join("another")).unwrap();
+    pack(&another, &capture, &PackOptions { remove_originals: true, ..PackOptions::default() });
+    assert!(another.verify(&VerifyOptions { against: Some(&folder), ..VerifyOptions::default() }).unwrap().holds());
+}
+
+#[test]
+fn a_store_within_the_folder_that_is_packed_outlives_the_move() {
+    let (dir, folder, _) = scene(2);
+    let copy = dir.path().join("copy");
+    pack(&Store::create(&copy).unwrap(), &folder, &PackOptions::default());
+    let within = Store::create(&folder.join("entry_store.pt")).unwrap();
+    pack(&within, &folder, &PackOptions { remove_originals: true, ..PackOptions::default() });
+    assert_eq!(files(&folder), [within.path()]);
+    let out = dir.path().join("out");
+    Store::open(&copy).unwrap().unpack(&out, &UnpackOptions::default()).unwrap();
+    assert!(within.verify(&VerifyOptions { against: Some(&out), ..VerifyOptions::default() }).unwrap().holds());
+}
+
+#[test]
 fn garbage_that_is_a_link_is_removed_and_not_followed() {
     let (dir, _, store) = scene(1);
     fs::write(dir.path().join("mine"), "mine").unwrap();
