@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::trust::Stranger;
 use crate::bytes::ByteSize;
 
 /// A place in a file, both counted from 1.
@@ -64,6 +65,21 @@ pub enum ConfigError {
         at: Position,
         /// What the parser said.
         message: String,
+    },
+    /// The file was found, belongs to another user, and starts a program or says where something is written.
+    #[error(
+        "{}:{at}: `{key}` is not taken from another user's configuration: {stranger}; take the file over (chown), name it with --config if you trust it, or use none with --no-config",
+        path.display()
+    )]
+    NotTrusted {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        at: Position,
+        /// The setting.
+        key: String,
+        /// Whose it is.
+        stranger: Stranger,
     },
     /// A key is not known where it stands.
     #[error("{}:{at}: there is no setting `{key}` {place}{hint}", path.display())]

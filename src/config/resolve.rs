@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::error::{ConfigError, Position};
 use super::find::MAX_CONFIG;
 use super::read::{Body, Scope, file};
-use super::setting::settings;
+use super::setting::{Setting, settings};
+use super::trust::{Stranger, stranger};
 use super::value::{Value, limit};
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::gate::{BaselineSource, Condition, Conditions, Limit};
@@ -21,6 +22,8 @@ pub struct Config {
     path: PathBuf,
     top: Scope,
     profiles: BTreeMap<String, Scope>,
+    /// Whose it is, if it was found and is another user's.
+    stranger: Option<Stranger>,
 }
 
 /// Where the value of a setting comes from.
@@ -65,14 +68,31 @@ pub struct Resolved {
 }
 
 impl Config {
-    /// Reads the configuration at `path`.
+    /// Reads the configuration at `path`, which the user has named and so trusts.
     ///
     /// # Errors
     /// [`ConfigError`] where it cannot be read, is too large, is no TOML, or has what is not known.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+        Self::read_from(path, &File::open(path).map_err(failed)?)
+    }
+
+    /// Reads the configuration at `path`, which [`find`](super::find) found. If it is another user's, neither a program nor a
+    /// path to write to is taken from it.
+    ///
+    /// # Errors
+    /// Those of [`Config::read`].
+    pub fn read_found(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        let stranger = stranger(path, &file).map_err(failed)?;
+        Ok(Self { stranger, ..Self::read_from(path, &file)? })
+    }
+
+    fn read_from(path: &Path, file: &File) -> Result<Self, ConfigError> {
+        let failed = |source| ConfigError::Read { path: path.to_owned(), source };
         let mut text = String::new();
-        let mut bounded = File::open(path).map_err(failed)?.take(MAX_CONFIG.bytes() + 1);
+        let mut bounded = file.take(MAX_CONFIG.bytes() + 1);
         bounded.read_to_string(&mut text).map_err(failed)?;
         if text.len() as u64 > MAX_CONFIG.bytes() {
             return Err(ConfigError::TooLarge { path: path.to_owned(), limit: MAX_CONFIG });
@@ -86,7 +106,7 @@ impl Config {
     /// Those of [`Config::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let (top, profiles) = file(path, text)?;
-        Ok(Self { path: path.to_owned(), top, profiles })
+        Ok(Self { path: path.to_owned(), top, profiles, stranger: None })
     }
 
     /// The file.
@@ -102,7 +122,7 @@ impl Config {
     /// What it sets with `profile`, for `label`; without a label, what it sets for all.
     ///
     /// # Errors
-    /// [`ConfigError::NoProfile`].
+    /// [`ConfigError::NoProfile`]; [`ConfigError::NotTrusted`].
     pub fn resolve(&self, profile: Option<&str>, label: Option<&str>) -> Result<Resolved, ConfigError> {
         let scope = profile.map(|name| self.profile(name)).transpose()?;
         let mut resolved = Resolved::default();
@@ -119,7 +139,25 @@ impl Config {
                 }
             }
         }
+        self.trusted(&resolved)?;
         Ok(resolved)
+    }
+
+    /// Refuses what starts a program or is written to, if the file is another user's.
+    fn trusted(&self, resolved: &Resolved) -> Result<(), ConfigError> {
+        let Some(stranger) = &self.stranger else { return Ok(()) };
+        match settings()
+            .filter(Setting::needs_trust)
+            .find_map(|setting| resolved.get(&setting.key()).map(|set| (setting, set)))
+        {
+            None => Ok(()),
+            Some((setting, set)) => Err(ConfigError::NotTrusted {
+                path: self.path.clone(),
+                at: set.origin.at,
+                key: setting.key(),
+                stranger: stranger.clone(),
+            }),
+        }
     }
 
     fn profile(&self, name: &str) -> Result<&Scope, ConfigError> {
@@ -355,6 +393,61 @@ ceilings = { peak_rss = "16 GiB" }
         let misspelt = error("[profile.ci.ceilings.train]\npeak_rs = 1\n");
         assert!(misspelt.contains("in [profile.ci.ceilings.train]; did you mean `peak_rss`?"), "{misspelt}");
         error(&format!("[ceilings{}]\n", ".a".repeat(30_000)));
+    }
+
+    #[test]
+    fn another_users_file_starts_no_program_and_is_written_nowhere() {
+        let config = |text: &str| {
+            let stranger = Stranger { path: "plimsoll.toml".into(), owner: 1001, user: 1000 };
+            Config { stranger: Some(stranger), ..config(text) }
+        };
+        let needing: Vec<String> = settings().filter(Setting::needs_trust).map(|setting| setting.key()).collect();
+        for key in ["check.python", "run.record", "check.record", "history.file", "gate.folder", "report.html"] {
+            assert!(needing.iter().any(|needing| needing == key), "{key}");
+        }
+        for setting in settings().filter(|setting| setting.kind == crate::config::Kind::Text) {
+            let reads = ["bench_gate.baseline", "history.branch"].contains(&setting.key().as_str());
+            assert_eq!(setting.needs_trust(), !reads, "{}: a path to write to, or a program?", setting.key());
+        }
+        for key in &needing {
+            let (section, name) = key.split_once('.').unwrap();
+            for table in [section.to_owned(), format!("profile.ci.{section}")] {
+                let error = config(&format!("[{table}]\n{name} = \"x\"\n[profile.ci.ceilings]\npeak_rss = 1"));
+                let error = error.resolve(Some("ci"), None).unwrap_err();
+                assert!(matches!(&error, ConfigError::NotTrusted { key: found, .. } if found == key), "{error}");
+                let error = error.to_string();
+                assert!(
+                    error.contains("plimsoll.toml:2:") && error.contains("user 1001") && error.contains("--config")
+                );
+            }
+        }
+        assert_eq!(config("[ceilings]\npeak_rss = 1").resolve(None, None).unwrap().ceilings().iter().count(), 1);
+    }
+
+    #[test]
+    fn the_owner_of_a_file_that_was_found_counts_and_of_one_that_was_named_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plimsoll.toml");
+        std::fs::write(&path, "[check]\npython = \"/tmp/evil\"\n").unwrap();
+        let found = |path: &Path| Config::read_found(path).unwrap().resolve(None, None);
+        assert!(found(&path).is_ok());
+        if !rustix::process::geteuid().is_root() || std::env::var_os("SUDO_UID").is_some() {
+            return;
+        }
+        use std::os::unix::fs::{chown, lchown, symlink};
+        const NOBODY: Option<u32> = Some(65534);
+        let refused = |path: &Path| assert!(matches!(found(path), Err(ConfigError::NotTrusted { .. })), "{path:?}");
+        chown(&path, NOBODY, None).unwrap();
+        refused(&path);
+        assert!(Config::read(&path).unwrap().resolve(None, None).is_ok());
+        chown(&path, Some(0), None).unwrap();
+        let link = dir.path().join("link.toml");
+        symlink(&path, &link).unwrap();
+        assert!(found(&link).is_ok());
+        lchown(&link, NOBODY, None).unwrap();
+        refused(&link);
+        chown(dir.path(), NOBODY, None).unwrap();
+        refused(&path);
     }
 
     proptest! {
