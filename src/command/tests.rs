@@ -185,6 +185,40 @@ fn an_enforced_ceiling_ends_the_tree_and_says_what_did() {
 }
 
 #[test]
+fn a_system_call_that_takes_gigabytes_is_ended_at_a_ceiling_and_not_waited_for() {
+    const ALL: u64 = 3 << 30;
+    // The watchdog alone: no control group stands for this ceiling. Pages of 4 KiB take the kernel longest.
+    let script = format!(
+        "import ctypes, mmap\n\
+         ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)\n\
+         mmap.mmap(-1, {ALL}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)"
+    );
+    let mut command = Command::new("python3");
+    command.args(["-c", &script]);
+    let ended = run(Metered::new(command)
+        .ceilings("peak_anon = 64 MiB".parse().unwrap())
+        .interval(Duration::from_millis(2))
+        .enforce(true));
+    assert!(matches!(ended.end.cause, EndCause::CeilingEnforced { .. }), "{}", ended.end);
+    // A process that is stopped, and not killed, has all of it before it stops.
+    let peak = ended.phases[0].readings[&Metric::PeakRss].bytes;
+    assert!(peak < ByteSize::new(ALL), "{peak}");
+}
+
+#[test]
+fn a_tree_that_forks_while_it_is_ended_is_ended_whole() {
+    let mark = format!("87{}", std::process::id());
+    // Most of these processes are over before they were seen.
+    let script = format!(
+        "for i in 1 2 3 4; do (sleep {mark} & sleep {mark}) & done; \
+        i=0; while [ $i -lt 100000 ]; do (:) & i=$((i+1)); done; wait"
+    );
+    let ended = run(shell(&script).timeout(Duration::from_millis(200)));
+    assert!(matches!(ended.end.cause, EndCause::Timeout { .. }), "{}", ended.end);
+    assert!(!runs(&mark));
+}
+
+#[test]
 fn a_broken_ceiling_that_is_not_enforced_is_judged_at_the_end() {
     let ended = run(Metered::new(dd(96)).ceilings("peak_rss = 64 MiB, peak_swap = 1 TiB".parse().unwrap()));
     assert!(ended.end.success());
