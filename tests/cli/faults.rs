@@ -203,3 +203,36 @@ fn a_full_disk_under_the_record_is_found_before_the_work() {
     assert!(err.contains("r.json") && err.contains("space"), "{err}");
     assert_eq!(left, 0);
 }
+
+/// `check` on the kernel of the library of signals.
+fn check_signals(scene: &Scene) -> Command {
+    let library = crate::library::built(scene, "tests/kernels/library/signals.c");
+    let mut command = scene.command("check");
+    command.args(["--kernel", &crate::library::kernel(&library, "signals_its_parent")]);
+    command.args(["--launches", "5", "--warmup", "1"]);
+    command
+}
+
+#[test]
+fn signals_of_a_kernel_to_the_supervisor_end_nothing() {
+    let scene = Scene::new(2);
+    let (code, record) = scene.run(&mut check_signals(&scene));
+    assert_eq!((code, record.state), (0, RunState::Complete), "{:#?}", record.verdicts);
+}
+
+#[test]
+fn a_worker_that_is_killed_while_it_starts_is_started_once_more() {
+    for (kills, code) in [("1", 0), ("2", 1)] {
+        let scene = Scene::new(3);
+        let folder = scene.path("kills");
+        fs::create_dir(&folder).unwrap();
+        let mut check = check_signals(&scene);
+        let (found, record) = scene.run(check.env("TEST_KILLS", kills).env("TEST_KILLS_IN", &folder));
+        assert_eq!(found, code, "{kills} killed: {:#?}", record.verdicts);
+        assert_eq!(fs::read_dir(&folder).unwrap().count().to_string(), kills);
+        let failed = record.results.entries.iter().filter(|entry| entry.validation.as_ref().unwrap().error.is_some());
+        assert_eq!(failed.count(), if code == 0 { 0 } else { 3 });
+        // The worker that was killed is in the record like any other.
+        assert_eq!(record.releases[0].reason, plimsoll::record::ReleaseReason::Failure);
+    }
+}

@@ -41,7 +41,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
             "`validate` times nothing: `plimsoll check --vs` validates both kernels and times them in turns".into()
         );
     }
-    let cancel = Cancel::install()?;
+    let cancel = Cancel::install_against_kernels()?;
     // Daemons and orphans of workers stay below this process, where they are metered and ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(std::io::Error::from)?;
     let gpu = match gpu(&check)? {
