@@ -187,6 +187,13 @@ fn a_file_is_made_from_runs_and_an_older_one_stays() {
 }
 
 #[test]
+fn the_name_of_a_profile_is_shown_without_what_a_terminal_obeys() {
+    let dir = scene();
+    let (code, _, err) = run(plimsoll().current_dir(dir.path()).args(["config", "show", "--profile", "c\x1b[2Ji\nx"]));
+    assert!(code == 2 && !err.contains("\x1b[2J") && err.trim_end().lines().count() == 1, "{err:?}");
+}
+
+#[test]
 fn outside_of_a_repository_nothing_above_the_working_directory_counts() {
     let dir = scene();
     fs::remove_dir(dir.path().join(".git")).unwrap();

@@ -6,7 +6,7 @@ use plimsoll::capture::write::Options;
 use serde_json::json;
 
 use super::args::{Generate, PresetName};
-use super::{Failed, generate_op, output};
+use super::{Failed, generate_op, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -77,5 +77,10 @@ fn show(generate: &Generate, plan: &Plan, took: std::time::Duration) -> Result<(
             tables.push(entry.table());
         }
     }
-    output::text(&format!("{dir}: {} entries, {}, tables {tables:?}, {rate}/s\n", plan.entries().len(), plan.total()))
+    output::text(&format!(
+        "{}: {} entries, {}, tables {tables:?}, {rate}/s\n",
+        shown(&generate.dir),
+        plan.entries().len(),
+        plan.total()
+    ))
 }

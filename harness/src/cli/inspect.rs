@@ -40,6 +40,6 @@ fn extract(path: &Path, tensor: &str, out: &Path) -> Result<u8, Failed> {
     let extraction = Extraction::find(TorchFile::open(path)?, tensor)?;
     let bytes = extraction.write(out)?;
     let layout = extraction.layout();
-    output::text(&format!("{}: {} {:?}, {bytes}\n", out.display(), layout.dtype, layout.shape))?;
+    output::text(&format!("{}: {} {:?}, {bytes}\n", super::shown(out), layout.dtype, layout.shape))?;
     Ok(0)
 }

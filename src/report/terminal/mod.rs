@@ -61,5 +61,5 @@ pub(crate) use record::{machine, words};
 pub use snapshot::{snapshot, snapshot_difference};
 pub use style::{Palette, Screen};
 pub(crate) use table::{Align, Cell, Column, Table};
-pub use text::duration;
-pub(crate) use text::{clean, counted, interval, labelled, number, percent, short, width};
+pub use text::{clean, document, duration};
+pub(crate) use text::{counted, interval, labelled, number, percent, short, width};

@@ -67,6 +67,6 @@ fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> 
     if json {
         return output::json_aside(record);
     }
-    output::note(&terminal::record(record, path, &super::screen()).trim_end());
+    output::aside(terminal::record(record, path, &super::screen()).trim_end());
     Ok(())
 }
