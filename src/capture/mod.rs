@@ -25,6 +25,7 @@ mod fixtures;
 mod folder;
 mod guard;
 mod identity;
+mod leftover;
 mod legacy;
 mod map;
 mod mapped;

@@ -54,6 +54,34 @@ fn a_program_that_is_not_there_is_no_end_but_an_error() {
 }
 
 #[test]
+fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
+    use std::os::unix::process::CommandExt;
+    let told = |error: CommandError| {
+        assert!(matches!(error, CommandError::Killed { signal: Signal { number: 9, .. }, .. }), "{error}");
+        assert_eq!(error.shell_exit_code(), Some(137));
+    };
+    let mut command = Command::new("true");
+    // SAFETY: between fork and exec it makes one system call.
+    unsafe {
+        command.pre_exec(|| {
+            libc::raise(libc::SIGKILL);
+            Ok(())
+        })
+    };
+    told(Metered::new(command).spawn().map(drop).unwrap_err());
+    // At its gate, when everything was prepared.
+    let kill = |pid: u32| -> Result<(), CommandError> {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        // What it is prepared by cannot be read once it has ended.
+        loop {
+            ProcessMemory::read(pid.as_raw_nonzero().get().unsigned_abs())?;
+        }
+    };
+    told(super::gate::start(Command::new("true"), super::gate::Birth::default(), kill, |()| ()).map(drop).unwrap_err());
+}
+
+#[test]
 fn the_peak_of_one_process_is_exact_to_its_end_however_fast_it_is() {
     let base = run(Metered::new(dd(1))).phases.remove(0).readings[&Metric::PeakRss].bytes;
     // The meter looks once a minute: what is read is what the kernel kept.

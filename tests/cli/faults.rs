@@ -236,3 +236,23 @@ fn a_worker_that_is_killed_while_it_starts_is_started_once_more() {
         assert_eq!(record.releases[0].reason, plimsoll::record::ReleaseReason::Failure);
     }
 }
+
+#[test]
+fn a_record_that_does_not_fit_on_the_disk_is_no_verdict_that_holds() {
+    let scene = Scene::new(1200);
+    let disk = scene.path("disk");
+    fs::create_dir(&disk).unwrap();
+    // Room for what is reserved before the work, and for no more.
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1032k", "tmpfs"]).arg(&disk).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: it mounts a small tmpfs, which needs root");
+        assert!(std::env::var_os("CI").is_none(), "CI runs as root");
+        return;
+    }
+    let mut command = plimsoll();
+    command.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--launches", "1"]);
+    let (code, out, err) = run(command.arg("--record").arg(disk.join("r.json")));
+    assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+    assert!(code == 2 && err.contains("r.json") && err.contains("space"), "{code} {err}");
+    assert!(!out.contains("HOLDS") && !out.contains("exit 0"), "{out}");
+}

@@ -237,6 +237,21 @@ fn unpacking_replaces_nothing() {
 }
 
 #[test]
+fn what_an_unpack_that_was_killed_left_is_removed_by_the_next() {
+    let (dir, folder, store) = scene(2);
+    pack(&store, &folder, &PackOptions::default());
+    pack(&store, &folder, &PackOptions { name: Some("other".into()), ..PackOptions::default() });
+    let out = dir.path().join("out");
+    for capture in ["embedding", "other"] {
+        fs::create_dir_all(out.join(capture)).unwrap();
+        fs::write(out.join(capture).join(".plimsoll-Ab12xY"), "half").unwrap();
+    }
+    store.unpack(&out, &UnpackOptions::default()).unwrap();
+    assert_same(&folder, &out.join("embedding"));
+    assert_same(&folder, &out.join("other"));
+}
+
+#[test]
 fn captures_of_several_operators_share_a_store() {
     let (dir, folder, store) = scene(2);
     pack(&store, &folder, &PackOptions::default());
