@@ -6,9 +6,10 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::commit::Commit;
+use super::defence::{self, MAX_PACKED, MAX_TEXT, WINDOW_LOG};
 use super::error::HistoryError;
 use crate::gate::{Subject, distilled};
-use crate::record::{MAX_RECORD, Record};
+use crate::record::{Record, RecordError};
 
 /// The file where none is named.
 pub const DEFAULT_FILE: &str = ".plimsoll/history.sqlite";
@@ -68,7 +69,7 @@ impl History {
     /// # Errors
     /// [`HistoryError`] where there is none, or the file is none that this version reads.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        if !path.is_file() {
+        if matches!(path.metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
             return Err(HistoryError::Missing { path: path.to_owned() });
         }
         Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
@@ -88,8 +89,13 @@ impl History {
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
         let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
+        // A named pipe would be waited for, for ever.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(HistoryError::Foreign { path: path.to_owned(), found: "it is no regular file".to_owned() });
+        }
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed("open"))?;
+        defence::guard(&connection).map_err(failed("open"))?;
         // Another job may be adding its records.
         connection.busy_timeout(Duration::from_secs(30)).map_err(failed("open"))?;
         let mut history = Self { path: path.to_owned(), connection };
@@ -114,7 +120,13 @@ impl History {
         let tables: i64 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(&failed)?;
         if (application, version) == (APPLICATION, VERSION) {
-            return Ok(());
+            return match defence::is_schema(&transaction, TABLES).map_err(&failed)? {
+                true => Ok(()),
+                false => Err(HistoryError::Foreign {
+                    path: self.path.clone(),
+                    found: "its tables are others, or it has views or triggers".to_owned(),
+                }),
+            };
         }
         if application != 0 || tables != 0 {
             let found =
@@ -143,6 +155,9 @@ impl History {
         for record in records {
             let text = serde_json::to_vec(&distilled(record)).expect("a record has a JSON form");
             let packed = zstd::encode_all(&*text, 3).expect("memory takes what is written to it");
+            if text.len() as u64 > MAX_TEXT.bytes() || packed.len() as u64 > MAX_PACKED.bytes() {
+                return Err(RecordError::TooLarge { path: path.clone(), limit: MAX_TEXT }.into());
+            }
             let rows = transaction
                 .execute(
                     "INSERT OR IGNORE INTO runs (commit_id, branch, committed, title, subject, digest, started, record)
@@ -275,8 +290,12 @@ fn key(subject: &Subject) -> String {
 fn unpacked(packed: &[u8]) -> Result<Record, String> {
     use std::io::Read as _;
     let mut text = Vec::new();
-    let decoder = zstd::Decoder::new(packed).map_err(|error| error.to_string())?;
-    decoder.take(MAX_RECORD.bytes()).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    let mut decoder = zstd::Decoder::new(packed).map_err(|error| error.to_string())?;
+    decoder.window_log_max(WINDOW_LOG).map_err(|error| error.to_string())?;
+    decoder.take(MAX_TEXT.bytes() + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_TEXT.bytes() {
+        return Err(format!("it has more than {MAX_TEXT}"));
+    }
     let record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     record.check().map_err(|error| error.to_string())?;
     Ok(record)
@@ -353,6 +372,84 @@ mod tests {
         Connection::open(&later).unwrap().pragma_update(None, "user_version", 9).unwrap();
         let error = History::create(&later).unwrap_err().to_string();
         assert!(error.contains("version 9"), "{error}");
+    }
+
+    /// A history with one record, after a stranger has done `sql` to it.
+    fn hostile(sql: &str) -> (tempfile::TempDir, PathBuf) {
+        let (dir, path) = scene();
+        History::create(&path).unwrap().add(&commit("a", 1), &[sample::command()]).unwrap();
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn a_schema_with_anything_of_its_own_is_refused() {
+        let endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT * FROM c";
+        for sql in [
+            format!("ALTER TABLE runs RENAME TO r; CREATE VIEW runs AS {endless}"),
+            format!("CREATE VIEW more AS {endless}"),
+            "CREATE TRIGGER t BEFORE INSERT ON runs BEGIN SELECT RAISE(IGNORE); END".to_owned(),
+            "CREATE TABLE more (x)".to_owned(),
+            "DROP INDEX runs_in_order; CREATE INDEX runs_in_order ON runs (hex(title))".to_owned(),
+            "ALTER TABLE runs ADD COLUMN more TEXT GENERATED ALWAYS AS (hex(title)) VIRTUAL".to_owned(),
+        ] {
+            let (_dir, path) = hostile(&sql);
+            for found in [History::open(&path), History::create(&path)] {
+                let error = found.map(drop).unwrap_err();
+                assert!(
+                    matches!(&error, HistoryError::Foreign { found, .. } if found.contains("tables")),
+                    "{sql}: {error}"
+                );
+            }
+        }
+        let (_dir, path) = hostile("VACUUM");
+        assert_eq!(History::open(&path).unwrap().branches().unwrap(), ["main"]);
+    }
+
+    #[test]
+    fn work_that_has_no_end_is_ended() {
+        let (_dir, path) = hostile("");
+        let history = History::open(&path).unwrap();
+        let endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
+        let error = history.connection.query_row(endless, [], |row| row.get::<_, i64>(0)).unwrap_err();
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
+    }
+
+    #[test]
+    fn records_that_unpack_to_more_than_any_are_damaged() {
+        use std::io::Write as _;
+        let (_dir, path) = hostile("");
+        let mut zeros = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        for _ in 0..MAX_TEXT.bytes() >> 20 {
+            zeros.write_all(&vec![b' '; 1 << 20]).unwrap();
+        }
+        zeros.write_all(b" ").unwrap();
+        let mut wide = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        wide.window_log(27).unwrap();
+        wide.write_all(b"{}").unwrap();
+        for (packed, says) in [(zeros.finish().unwrap(), "more than"), (wide.finish().unwrap(), "memory")] {
+            let history = History::open(&path).unwrap();
+            history.connection.execute("UPDATE runs SET record = ?1", [packed]).unwrap();
+            let error = history.baseline("main").unwrap_err().to_string();
+            assert!(error.contains("damaged record") && error.contains(says), "{error}");
+        }
+        let large = vec![0u8; MAX_PACKED.bytes() as usize + (2 << 20)];
+        Connection::open(&path).unwrap().execute("UPDATE runs SET record = ?1", [large]).unwrap();
+        let error = History::open(&path).unwrap().baseline("main").unwrap_err();
+        assert!(matches!(error, HistoryError::Sqlite { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_or_a_folder_is_no_history() {
+        let (dir, _) = scene();
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for path in [pipe.as_path(), dir.path()] {
+            for found in [History::open(path), History::create(path)] {
+                assert!(matches!(found, Err(HistoryError::Foreign { .. })), "{found:?}");
+            }
+        }
     }
 
     #[test]
