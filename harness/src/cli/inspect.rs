@@ -12,7 +12,7 @@ use super::{Failed, USAGE, output};
 /// Shows what was found, or takes a tensor out; 2 where something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
     if let (Some(tensor), Some(out)) = (&inspect.tensor, &inspect.out) {
-        return extract(&inspect.path, tensor, out);
+        return extract(&inspect.path, tensor, out, inspect.yes);
     }
     let digest = inspect.digest.map(|function| match function {
         DigestFunctionName::Sha256 => DigestFunction::Sha256,
@@ -36,8 +36,8 @@ fn report(found: &Inspection) {
     }
 }
 
-fn extract(path: &Path, tensor: &str, out: &Path) -> Result<u8, Failed> {
-    let extraction = Extraction::find(TorchFile::open(path)?, tensor)?;
+fn extract(path: &Path, tensor: &str, out: &Path, expand: bool) -> Result<u8, Failed> {
+    let extraction = Extraction::find(TorchFile::open(path)?, tensor)?.expand(expand);
     let bytes = extraction.write(out)?;
     let layout = extraction.layout();
     output::text(&format!("{}: {} {:?}, {bytes}\n", super::shown(out), layout.dtype, layout.shape))?;

@@ -28,6 +28,10 @@ pub struct Inspect {
     #[arg(long, value_name = "FILE", requires = "tensor")]
     pub out: Option<PathBuf>,
 
+    /// Write an expanded tensor whatever its size; one of more than 1 GiB and its storage is refused otherwise
+    #[arg(long, requires = "tensor")]
+    pub yes: bool,
+
     /// Print what was found as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
