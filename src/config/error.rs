@@ -30,6 +30,55 @@ impl Position {
     }
 }
 
+/// The places in a text, each found without going through the text from its start.
+#[derive(Clone, Debug)]
+pub(super) struct Places<'t> {
+    text: &'t str,
+    /// Where each line starts, in bytes.
+    lines: Vec<usize>,
+    /// How many characters start before each [`STEP`]th byte.
+    characters: Vec<usize>,
+}
+
+/// The bytes between two places of which the characters before are known.
+const STEP: usize = 1024;
+
+fn starts_character(byte: &u8) -> bool {
+    // All others continue one, as 0b10xxxxxx.
+    byte & 0xc0 != 0x80
+}
+
+impl<'t> Places<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let bytes = text.as_bytes();
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let mut characters = vec![0];
+        for step in bytes.chunks(STEP) {
+            characters
+                .push(characters[characters.len() - 1] + step.iter().filter(|byte| starts_character(byte)).count());
+        }
+        Self { text, lines: std::iter::once(0).chain(ends).collect(), characters }
+    }
+
+    /// The characters that start before the byte `at`.
+    fn before(&self, at: usize) -> usize {
+        let step = at / STEP;
+        self.characters[step]
+            + self.text.as_bytes()[step * STEP..at].iter().filter(|byte| starts_character(byte)).count()
+    }
+
+    /// As [`Position::of`].
+    pub(super) fn at(&self, at: usize) -> Position {
+        let mut at = at.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let line = self.lines.partition_point(|start| *start <= at);
+        let start = self.lines[line - 1];
+        Position { line, column: self.before(at) - self.before(start) + 1 }
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
@@ -119,6 +168,16 @@ pub enum ConfigError {
         /// The key.
         key: String,
     },
+    /// The file has more overrides than are read.
+    #[error("{}:{at}: a file has at most {most} overrides; write one pattern for several labels, or tables [ceilings.LABEL]", path.display())]
+    TooMany {
+        /// The file.
+        path: PathBuf,
+        /// Where the first too many stands.
+        at: Position,
+        /// The most.
+        most: usize,
+    },
     /// An override does not say for what it is.
     #[error("{}:{at}: an override needs `label`, a pattern of the labels that it is for, such as label = \"^train-\"", path.display())]
     NoLabel {
@@ -143,4 +202,18 @@ pub enum ConfigError {
         /// The profile.
         name: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_place_is_that_of_a_count_from_the_start(text in "([a-z=é€\\n]{0,300}|[ab\\n]{900,2100}){0,3}", at in 0usize..4000) {
+            prop_assert_eq!(Places::of(&text).at(at), Position::of(&text, at));
+        }
+    }
 }

@@ -381,6 +381,19 @@ ceilings = { peak_rss = "16 GiB" }
     }
 
     #[test]
+    fn labels_are_exact_and_patterns_are_bounded_in_number_and_size() {
+        let labels: String = (0..5000).map(|n| format!("[ceilings.\"l.{n}\"]\npeak_rss = {n}\n")).collect();
+        let config = config(&labels);
+        assert_eq!(value(&config, None, Some("l.4999"), "ceilings.peak_rss").0, "4999 B");
+        assert!(config.resolve(None, Some("lx4999")).unwrap().get("ceilings.peak_rss").is_none());
+        let error = |text: &str| Config::parse(Path::new("plimsoll.toml"), text).unwrap_err().to_string();
+        let many = error(&"[[overrides]]\nlabel = \"a\"\n".repeat(1001));
+        assert!(many.contains("plimsoll.toml:2001:") && many.contains("at most 1000"), "{many}");
+        let large = error("[[overrides]]\nlabel = '((a{100}){100}){100}'\n");
+        assert!(large.contains("plimsoll.toml:2:9: `label` is a regular expression"), "{large}");
+    }
+
+    #[test]
     fn a_label_has_no_labels_of_its_own() {
         let error = |text: &str| Config::parse(Path::new("plimsoll.toml"), text).unwrap_err().to_string();
         let nested = error("[ceilings.train.large]\npeak_rss = 1\n");
