@@ -33,6 +33,7 @@ mod results;
 pub(crate) mod sample;
 pub mod schema;
 mod semantics;
+mod texts;
 mod verdict;
 mod versus;
 
