@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 
 /// Whether the user asked to stop. Clones are asked together.
 #[derive(Clone, Debug)]
@@ -50,6 +52,19 @@ impl Cancel {
             signal_hook::low_level::pipe::register(number, writer.try_clone()?)?;
         }
         Ok(cancel)
+    }
+
+    /// [`install`](Self::install) for a process that runs kernels: whatever else would end it and may be caught is caught and
+    /// ignored, as a kernel may send it to the process that started its own. A program that is started has the system's own answer to it again.
+    pub fn install_against_kernels() -> io::Result<Self> {
+        let heard = Arc::new(AtomicBool::new(false));
+        let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
+        let others =
+            [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU, SIGXFSZ, libc::SIGPWR, libc::SIGSTKFLT];
+        for number in others.into_iter().chain(real_time) {
+            signal_hook::flag::register(number, Arc::clone(&heard))?;
+        }
+        Self::install()
     }
 
     /// Asks to stop.

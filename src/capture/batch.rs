@@ -1,14 +1,17 @@
-//! Batches: consecutive entries that are resident together, under a cap in bytes.
+//! Batches: consecutive entries that are resident together, under a cap in bytes and one in files.
 //!
 //! [`plan`] works from headers, before anything is loaded. An entry's inputs and outputs count, and count twice where a
 //! device holds a copy of them; a storage that several entries of a batch share counts once, and so does what the kernel takes
-//! besides. Planning is greedy: a batch
-//! ends where the next entry would take it over the cap. An entry that is over the cap by itself stands alone and is
+//! besides. Each file that a batch reaches into is mapped and open as long as the batch is resident, and a process may
+//! have so many: the files count too. Planning is greedy: a batch
+//! ends where the next entry would take it over a cap. An entry that is over the cap of bytes by itself stands alone and is
 //! marked, or is refused.
 
 use std::collections::HashSet;
 use std::error::Error;
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,23 +19,33 @@ use serde::{Deserialize, Serialize};
 use super::residency::{Residency, StorageId};
 use plimsoll_memory::ByteSize;
 
-/// How many bytes a batch may keep resident.
+/// The most files that a batch reaches into, unless [`ByteBudget::with_files`] says another number: half of the 1,024 that a
+/// process may usually have open, and that can be mapped at a time.
+pub const FILES: usize = 512;
+
+/// How many bytes a batch may keep resident, and how many files it may reach into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteBudget {
     cap: ByteSize,
+    files: usize,
     device_copy: bool,
     workspace: ByteSize,
 }
 
 impl ByteBudget {
-    /// At most `bytes` bytes.
+    /// At most `bytes` bytes, in at most [`FILES`] files.
     pub const fn new(bytes: u64) -> Self {
-        Self { cap: ByteSize::new(bytes), device_copy: false, workspace: ByteSize::ZERO }
+        Self { cap: ByteSize::new(bytes), files: FILES, device_copy: false, workspace: ByteSize::ZERO }
     }
 
     /// Counts inputs and outputs twice: a device holds a copy of them in the same memory.
     pub const fn with_device_copy(self) -> Self {
         Self { device_copy: true, ..self }
+    }
+
+    /// At most so many files. A single entry may reach into more.
+    pub const fn with_files(self, files: usize) -> Self {
+        Self { files, ..self }
     }
 
     /// Counts what a kernel takes besides, once a batch: its entries are launched one after the other.
@@ -122,7 +135,8 @@ pub fn plan<E: Error + 'static>(
     for (entry, residency) in residencies.into_iter().enumerate() {
         let residency = residency.map_err(BatchError::Entry)?;
         let mut grown = open.bytes + open.growth(&residency, budget);
-        if grown > budget.cap && open.entries.start < entry {
+        let full = grown > budget.cap || open.files_with(&residency) > budget.files;
+        if full && open.entries.start < entry {
             batches.push(open.close(entry, budget));
             open.entries = entry..entry;
             grown = open.bytes + open.growth(&residency, budget);
@@ -132,6 +146,7 @@ pub fn plan<E: Error + 'static>(
         }
         open.bytes = grown;
         open.entries.end = entry + 1;
+        open.files.extend(residency.storages.iter().map(|(id, _)| Arc::clone(id.file())));
         open.storages.extend(residency.storages.into_iter().map(|(id, _)| id));
     }
     if !open.entries.is_empty() {
@@ -146,18 +161,26 @@ struct Open {
     entries: Range<usize>,
     bytes: ByteSize,
     storages: HashSet<StorageId>,
+    files: HashSet<Arc<Path>>,
 }
 
 impl Open {
     /// An empty one.
     fn of(budget: ByteBudget) -> Self {
-        Self { entries: 0..0, bytes: budget.workspace, storages: HashSet::new() }
+        Self { entries: 0..0, bytes: budget.workspace, storages: HashSet::new(), files: HashSet::new() }
     }
 
     /// What an entry adds: its outputs, and the storages that the batch does not hold yet.
     fn growth(&self, residency: &Residency, budget: ByteBudget) -> ByteSize {
         let fresh = residency.storages.iter().filter(|(id, _)| !self.storages.contains(id)).map(|&(_, bytes)| bytes);
         budget.counted(fresh.sum::<ByteSize>() + residency.outputs)
+    }
+
+    /// The files that the batch reaches into together with an entry.
+    fn files_with(&self, residency: &Residency) -> usize {
+        let fresh: HashSet<_> =
+            residency.storages.iter().map(|(id, _)| id.file()).filter(|file| !self.files.contains(*file)).collect();
+        self.files.len() + fresh.len()
     }
 
     /// Ends the batch before the entry `end` and leaves an empty one.
@@ -176,8 +199,6 @@ impl Open {
 mod tests {
     use std::collections::HashMap;
     use std::convert::Infallible;
-    use std::path::Path;
-    use std::sync::Arc;
 
     use proptest::prelude::*;
 
@@ -228,6 +249,28 @@ mod tests {
         let [batch] = &planned(&entries, ByteBudget::new(244).with_device_copy())[..] else { panic!("one batch") };
         assert_eq!(batch.bytes, ByteSize::new(244));
         assert_eq!(planned(&entries, ByteBudget::new(243).with_device_copy()).len(), 2);
+    }
+
+    #[test]
+    fn a_batch_reaches_into_so_many_files_and_a_shared_one_counts_once() {
+        let of = |files: &[&str]| Residency {
+            storages: files
+                .iter()
+                .map(|file| (StorageId::in_file(Path::new(file).into(), 0), ByteSize::new(1)))
+                .collect(),
+            outputs: ByteSize::ZERO,
+        };
+        let entries = [of(&["a", "b"]), of(&["b", "c"]), of(&["d"]), of(&["e", "f", "g", "h"]), of(&["h"])];
+        let of_files = |files| {
+            let batches = planned(&entries, ByteBudget::new(100).with_files(files));
+            batches.into_iter().map(|batch| (batch.entries, batch.over_cap)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_files(8), [(0..5, false)]);
+        assert_eq!(of_files(4), [(0..3, false), (3..5, false)]);
+        assert_eq!(of_files(3), [(0..2, false), (2..3, false), (3..4, false), (4..5, false)]);
+        let many: Vec<_> = (0..1025).map(|number| of(&[&number.to_string()])).collect();
+        let lengths: Vec<_> = planned(&many, ByteBudget::new(GIB)).iter().map(|batch| batch.entries.len()).collect();
+        assert_eq!(lengths, [512, 512, 1]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Capture`]: a folder of entries.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::bind::{OrderBuilder, ParameterOrder};
 use super::entry::Entry;
 use super::error::{CaptureError, FolderError, SourceError};
+use super::store::inside::Item;
 use super::store::places::Places;
 
 /// The calls of one operator, captured into a folder of `entry_*.pt` files, or a single such file; or such a folder or
@@ -55,7 +56,8 @@ impl Capture {
             CaptureError::new(&shown, kind)
         };
         let (folder, files, others) = if fs::metadata(path).map_err(fail)?.is_dir() {
-            let folder = if Places::are_at(path) { only_capture(path, &shown)? } else { path.to_owned() };
+            let folder =
+                if Places::are_at(path).map_err(fail)? { only_capture(path, &shown)? } else { path.to_owned() };
             let (files, others) = list(&folder).map_err(fail)?;
             (folder, files, others)
         } else {
@@ -159,10 +161,10 @@ impl Capture {
 /// The folder of the one capture of the store at `root`.
 fn only_capture(root: &Path, shown: &Arc<Path>) -> Result<PathBuf, CaptureError> {
     let fail = |source| CaptureError::new(shown, SourceError::Io { operation: "list its captures", source });
-    let items = fs::read_dir(Places::new(root).captures()).and_then(|items| items.collect::<io::Result<Vec<_>>>());
-    let mut captures: Vec<_> =
-        items.map_err(fail)?.into_iter().map(|item| item.path()).filter(|c| c.is_dir()).collect();
-    captures.sort();
+    let places = Places::new(root);
+    let folder = places.folder(&places.captures()).map_err(fail)?;
+    let names = folder.names(Item::is_folder, |_| true).map_err(fail)?;
+    let mut captures: Vec<_> = names.iter().map(|name| folder.path_of(name)).collect();
     match &mut captures[..] {
         [only] => Ok(std::mem::take(only)),
         several => {
@@ -175,14 +177,20 @@ fn only_capture(root: &Path, shown: &Arc<Path>) -> Result<PathBuf, CaptureError>
 
 /// The entries and the other names of a folder, each in byte order.
 fn list(folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
+    if let Some(places) = Places::of_capture(folder) {
+        return list_packed(&places, folder);
+    }
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for item in fs::read_dir(folder)? {
         let item = item?;
         let name = item.file_name();
-        let named = name.as_bytes().starts_with(b"entry_") && name.as_bytes().ends_with(b".pt");
-        // A link to an entry is an entry; one that leads nowhere is not.
-        let is_file = || fs::metadata(item.path()).is_ok_and(|m| m.is_file());
-        if named && is_file() {
+        // A link to an entry is an entry; one that leads nowhere is not. What cannot be looked at cannot be opened either, and
+        // is an error then.
+        let is_file = || match fs::metadata(item.path()) {
+            Ok(found) => found.is_file(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        if is_entry(&name) && is_file() {
             files.push(name);
         } else {
             others.push(name.to_string_lossy().into_owned());
@@ -191,4 +199,16 @@ fn list(folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
     files.sort();
     others.sort();
     Ok((files, others))
+}
+
+/// The same of a capture of a store, in which no link is followed.
+fn list_packed(places: &Places, folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
+    let listed = places.folder(&folder.canonicalize()?)?;
+    let files = listed.names(|item| is_entry(&item.name) && item.is_file(), is_entry)?;
+    let others = listed.names(|item| !(is_entry(&item.name) && item.is_file()), |_| false)?;
+    Ok((files, others.iter().map(|name| name.to_string_lossy().into_owned()).collect()))
+}
+
+fn is_entry(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b"entry_") && name.as_bytes().ends_with(b".pt")
 }

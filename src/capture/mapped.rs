@@ -139,7 +139,9 @@ impl MappedEntry {
                 archive::check_crc(&self.source, &record, &content)?;
                 content
             }
-            (Some(_), Place::Encoded { path, .. }) => archive::content(&SourceFile::open_plain(path)?, &record, bytes)?,
+            (Some(_), Place::Encoded { path, .. }) => {
+                archive::content(&SourceFile::open_object(path)?, &record, bytes)?
+            }
             _ => archive::content(&self.source, &record, bytes)?,
         };
         if let Some(width) = encoding.swapped.filter(|&width| width > 1) {
@@ -201,7 +203,7 @@ fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), Ca
             Place::File { path, .. } => match known.get(path) {
                 Some(&index) => index,
                 None => {
-                    let object = SourceFile::open_plain(path)?;
+                    let object = SourceFile::open_object(path)?;
                     maps.push(MappedFile::of(&object, 0, object.size())?);
                     known.insert(path, maps.len() - 1);
                     maps.len() - 1

@@ -20,6 +20,11 @@ impl StorageId {
         Self { file, offset }
     }
 
+    /// The file that it lies in.
+    pub fn file(&self) -> &Arc<Path> {
+        &self.file
+    }
+
     /// The identity of `storage`.
     pub fn of(storage: &Storage) -> Self {
         match storage.place() {

@@ -4,6 +4,7 @@
 //! those of that file; its bytes lie in objects.
 
 use super::error::{CaptureError, PackedError, SourceError};
+use super::store::object;
 use super::store::packed::{InObject, Packed, Run};
 use super::store::places::Places;
 use super::store::reference;
@@ -98,6 +99,16 @@ impl SourceFile {
 
     /// Opens the file `path` as it is.
     pub(super) fn open_plain(path: &Path) -> Result<Self, CaptureError> {
+        // Without O_NONBLOCK a named pipe would be waited for, for ever.
+        Self::opened(path, OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path))
+    }
+
+    /// Opens the object of a store at `path`. No link is followed below the folder of the store.
+    pub(super) fn open_object(path: &Path) -> Result<Self, CaptureError> {
+        Self::opened(path, object::open_object(path))
+    }
+
+    fn opened(path: &Path, file: io::Result<File>) -> Result<Self, CaptureError> {
         let path: Arc<Path> = path.into();
         let fail = |operation, source: io::Error| {
             let kind = match source.kind() {
@@ -106,9 +117,7 @@ impl SourceFile {
             };
             CaptureError::new(&path, kind)
         };
-        // Without O_NONBLOCK a named pipe would be waited for, for ever.
-        let file =
-            OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).map_err(|e| fail("open it", e))?;
+        let file = file.map_err(|e| fail("open it", e))?;
         let metadata = file.metadata().map_err(|e| fail("read its size", e))?;
         if !metadata.is_file() {
             return Err(CaptureError::new(&path, SourceError::NotAFile));
@@ -133,7 +142,7 @@ impl SourceFile {
         Ok(match packed.run(offset, bytes) {
             Run::Verbatim(bytes, _) => Bytes::Here(bytes),
             Run::Payload(found) if found.object.compressed => Bytes::Compressed(found),
-            Run::Payload(InObject { object, at, bytes }) => Bytes::Plain(Self::open_plain(&object.path)?, at, bytes),
+            Run::Payload(InObject { object, at, bytes }) => Bytes::Plain(Self::open_object(&object.path)?, at, bytes),
         })
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::trust::Stranger;
 use plimsoll_memory::bytes::ByteSize;
 
 /// A place in a file, both counted from 1.
@@ -26,6 +27,55 @@ impl Position {
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         Self { line, column }
+    }
+}
+
+/// The places in a text, each found without going through the text from its start.
+#[derive(Clone, Debug)]
+pub(super) struct Places<'t> {
+    text: &'t str,
+    /// Where each line starts, in bytes.
+    lines: Vec<usize>,
+    /// How many characters start before each [`STEP`]th byte.
+    characters: Vec<usize>,
+}
+
+/// The bytes between two places of which the characters before are known.
+const STEP: usize = 1024;
+
+fn starts_character(byte: &u8) -> bool {
+    // All others continue one, as 0b10xxxxxx.
+    byte & 0xc0 != 0x80
+}
+
+impl<'t> Places<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let bytes = text.as_bytes();
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let mut characters = vec![0];
+        for step in bytes.chunks(STEP) {
+            characters
+                .push(characters[characters.len() - 1] + step.iter().filter(|byte| starts_character(byte)).count());
+        }
+        Self { text, lines: std::iter::once(0).chain(ends).collect(), characters }
+    }
+
+    /// The characters that start before the byte `at`.
+    fn before(&self, at: usize) -> usize {
+        let step = at / STEP;
+        self.characters[step]
+            + self.text.as_bytes()[step * STEP..at].iter().filter(|byte| starts_character(byte)).count()
+    }
+
+    /// As [`Position::of`].
+    pub(super) fn at(&self, at: usize) -> Position {
+        let mut at = at.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let line = self.lines.partition_point(|start| *start <= at);
+        let start = self.lines[line - 1];
+        Position { line, column: self.before(at) - self.before(start) + 1 }
     }
 }
 
@@ -65,6 +115,21 @@ pub enum ConfigError {
         /// What the parser said.
         message: String,
     },
+    /// The file was found, belongs to another user, and starts a program or says where something is written.
+    #[error(
+        "{}:{at}: `{key}` is not taken from another user's configuration: {stranger}; take the file over (chown), name it with --config if you trust it, or use none with --no-config",
+        path.display()
+    )]
+    NotTrusted {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        at: Position,
+        /// The setting.
+        key: String,
+        /// Whose it is.
+        stranger: Stranger,
+    },
     /// A key is not known where it stands.
     #[error("{}:{at}: there is no setting `{key}` {place}{hint}", path.display())]
     Unknown {
@@ -103,6 +168,16 @@ pub enum ConfigError {
         /// The key.
         key: String,
     },
+    /// The file has more overrides than are read.
+    #[error("{}:{at}: a file has at most {most} overrides; write one pattern for several labels, or tables [ceilings.LABEL]", path.display())]
+    TooMany {
+        /// The file.
+        path: PathBuf,
+        /// Where the first too many stands.
+        at: Position,
+        /// The most.
+        most: usize,
+    },
     /// An override does not say for what it is.
     #[error("{}:{at}: an override needs `label`, a pattern of the labels that it is for, such as label = \"^train-\"", path.display())]
     NoLabel {
@@ -127,4 +202,18 @@ pub enum ConfigError {
         /// The profile.
         name: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_place_is_that_of_a_count_from_the_start(text in "([a-z=é€\\n]{0,300}|[ab\\n]{900,2100}){0,3}", at in 0usize..4000) {
+            prop_assert_eq!(Places::of(&text).at(at), Position::of(&text, at));
+        }
+    }
 }

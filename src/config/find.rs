@@ -1,5 +1,6 @@
 //! Where the configuration is.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use plimsoll_memory::bytes::ByteSize;
@@ -10,19 +11,23 @@ pub const FILE_NAME: &str = "plimsoll.toml";
 /// The largest file that is read as a configuration.
 pub const MAX_CONFIG: ByteSize = ByteSize::mib(1);
 
-/// The configuration of `folder`: that in it or, where there is none, in the nearest folder above it, up to the root of the
-/// repository. Where a folder is in no repository the search ends at the root of the file system.
+/// The configuration of `folder`: that in it or, in a repository, in the nearest folder above it up to the root of the
+/// repository. Outside of a repository it is in `folder` or nowhere: what lies above might be anyone's.
+///
+/// [`Config::read_found`](super::Config::read_found) reads it, and takes neither a program nor a path to write to from
+/// another user's.
 pub fn find(folder: &Path) -> Option<PathBuf> {
-    for folder in folder.ancestors() {
-        let file = folder.join(FILE_NAME);
-        if file.is_file() {
-            return Some(file);
-        }
-        if folder.join(".git").exists() {
-            return None;
-        }
+    let root = folder.ancestors().find(|folder| is_root(folder)).unwrap_or(folder);
+    let up_to_root = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    up_to_root.map(|folder| folder.join(FILE_NAME)).find(|file| file.is_file())
+}
+
+/// Whether `folder` is the root of a repository. What cannot be looked at is one: the search ends there.
+fn is_root(folder: &Path) -> bool {
+    match folder.join(".git").symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
     }
-    None
 }
 
 #[cfg(test)]
@@ -43,5 +48,17 @@ mod tests {
         assert_eq!(find(&deep), Some(dir.path().join("repository").join(FILE_NAME)));
         fs::write(dir.path().join("repository/a").join(FILE_NAME), "").unwrap();
         assert_eq!(find(&deep), Some(dir.path().join("repository/a").join(FILE_NAME)));
+    }
+
+    #[test]
+    fn outside_of_a_repository_only_the_folder_itself_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(dir.path().join(FILE_NAME), "").unwrap();
+        fs::write(dir.path().join("a").join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep), None);
+        fs::write(deep.join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep), Some(deep.join(FILE_NAME)));
     }
 }

@@ -29,10 +29,12 @@ mod read;
 mod resolve;
 pub mod schema;
 mod setting;
+mod trust;
 mod value;
 
 pub use error::{ConfigError, Position};
 pub use find::{FILE_NAME, MAX_CONFIG, find};
 pub use resolve::{Config, Origin, Resolved, Set};
 pub use setting::{Kind, LIMITED, Preset, SECTIONS, Setting, default_of, settings};
+pub use trust::Stranger;
 pub use value::Value;

@@ -1,14 +1,15 @@
 //! The text of `plimsoll.toml` to its settings, each with its place; what is not known is an error that says what was
 //! meant.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigError, Position};
+use super::error::{ConfigError, Places, Position};
 use super::setting::{Kind, LIMITED, SECTIONS, named, settings};
 use super::value::{Value, limit};
 use plimsoll_memory::text::nearest;
@@ -16,10 +17,34 @@ use plimsoll_memory::text::nearest;
 /// The settings of a table, by their names over all sections.
 pub(super) type Body = BTreeMap<String, (Value, Position)>;
 
+/// The labels that an override is for.
+#[derive(Clone, Debug)]
+pub(super) enum Label {
+    /// One.
+    Exact(String),
+    /// Those that the pattern matches.
+    Pattern(Regex),
+}
+
+impl Label {
+    pub(super) fn is_match(&self, label: &str) -> bool {
+        match self {
+            Self::Exact(own) => own == label,
+            Self::Pattern(pattern) => pattern.is_match(label),
+        }
+    }
+}
+
+/// The most memory that one pattern may take compiled, in bytes.
+const PATTERN: usize = 256 << 10;
+
+/// The most patterns of a file. A label of its own ([ceilings.LABEL]) is no pattern.
+const PATTERNS: usize = 1000;
+
 /// Settings for the labels that a pattern matches.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
-    pub(super) label: Regex,
+    pub(super) label: Label,
     /// How the label was written.
     pub(super) written: String,
     pub(super) body: Body,
@@ -39,7 +64,7 @@ pub(super) fn file(path: &Path, text: &str) -> Result<(Scope, BTreeMap<String, S
         at: Position::of(text, error.span().map_or(0, |span| span.start)),
         message: error.message().to_owned(),
     })?;
-    let reader = Reader { path, text };
+    let reader = Reader { path, places: Places::of(text), patterns: Cell::new(0) };
     let mut profiles = BTreeMap::new();
     let mut rest = Vec::new();
     for (key, value) in table.get_ref() {
@@ -65,12 +90,13 @@ type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValu
 
 struct Reader<'a> {
     path: &'a Path,
-    text: &'a str,
+    places: Places<'a>,
+    patterns: Cell<usize>,
 }
 
 impl Reader<'_> {
     fn at<T>(&self, item: &Spanned<T>) -> Position {
-        Position::of(self.text, item.span().start)
+        self.places.at(item.span().start)
     }
 
     fn table<'a, 'i>(&self, key: &str, value: &'a Spanned<DeValue<'i>>) -> Result<&'a DeTable<'i>, ConfigError> {
@@ -128,6 +154,10 @@ impl Reader<'_> {
     fn one_override(&self, table: &Spanned<DeValue<'_>>, place: &str) -> Result<Override, ConfigError> {
         let place = joined(place, "overrides");
         let entries = self.table(&place, table)?;
+        self.patterns.set(self.patterns.get() + 1);
+        if self.patterns.get() > PATTERNS {
+            return Err(ConfigError::TooMany { path: self.path.to_owned(), at: self.at(table), most: PATTERNS });
+        }
         let mut label = None;
         let mut body = Body::new();
         for (key, value) in entries {
@@ -135,13 +165,15 @@ impl Reader<'_> {
             if name == "label" {
                 let written = value.get_ref().as_str();
                 let written = written.ok_or_else(|| self.wrong("label", value, "a pattern of labels".to_owned()))?;
-                let pattern = Regex::new(written).map_err(|error| ConfigError::Value {
-                    path: self.path.to_owned(),
-                    at: self.at(value),
-                    key: "label".to_owned(),
-                    expects: "a regular expression".to_owned(),
-                    found: format!("`{written}` ({})", error.to_string().lines().last().unwrap_or_default()),
-                })?;
+                let pattern = RegexBuilder::new(written).size_limit(PATTERN).dfa_size_limit(PATTERN).build().map_err(
+                    |error| ConfigError::Value {
+                        path: self.path.to_owned(),
+                        at: self.at(value),
+                        key: "label".to_owned(),
+                        expects: "a regular expression".to_owned(),
+                        found: format!("`{written}` ({})", error.to_string().lines().last().unwrap_or_default()),
+                    },
+                )?;
                 label = Some((pattern, written.to_owned()));
             } else if SECTIONS.iter().any(|(section, _)| *section == name) {
                 self.section(name, value, &joined(&place, name), &mut body, None)?;
@@ -152,7 +184,7 @@ impl Reader<'_> {
         }
         let (label, written) =
             label.ok_or_else(|| ConfigError::NoLabel { path: self.path.to_owned(), at: self.at(table) })?;
-        Ok(Override { label, written, body })
+        Ok(Override { label: Label::Pattern(label), written, body })
     }
 
     /// Reads a section, which stands in the file as `whole`, into `body`, and the tables of labels in `ceilings` into
@@ -185,9 +217,11 @@ impl Reader<'_> {
             {
                 let mut of_label = Body::new();
                 self.section("ceilings", value, &joined(whole, name), &mut of_label, None)?;
-                let label = Regex::new(&format!("^(?:{})$", regex::escape(name)));
-                let label = label.map_err(|_| self.wrong(name, value, "a label".to_owned()))?;
-                labels.push(Override { label, written: name.to_owned(), body: of_label });
+                labels.push(Override {
+                    label: Label::Exact(name.to_owned()),
+                    written: name.to_owned(),
+                    body: of_label,
+                });
             } else {
                 let of_section: Vec<&'static str> =
                     settings().filter(|setting| setting.section == section).map(|setting| setting.name).collect();

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::error::{ConfigError, Position};
 use super::find::MAX_CONFIG;
 use super::read::{Body, Scope, file};
-use super::setting::settings;
+use super::setting::{Setting, settings};
+use super::trust::{Stranger, stranger};
 use super::value::{Value, limit};
 use crate::gate::{BaselineSource, Condition, Conditions, Limit};
 use plimsoll_memory::ceiling::{Ceiling, Ceilings};
@@ -21,6 +22,8 @@ pub struct Config {
     path: PathBuf,
     top: Scope,
     profiles: BTreeMap<String, Scope>,
+    /// Whose it is, if it was found and is another user's.
+    stranger: Option<Stranger>,
 }
 
 /// Where the value of a setting comes from.
@@ -65,14 +68,31 @@ pub struct Resolved {
 }
 
 impl Config {
-    /// Reads the configuration at `path`.
+    /// Reads the configuration at `path`, which the user has named and so trusts.
     ///
     /// # Errors
     /// [`ConfigError`] where it cannot be read, is too large, is no TOML, or has what is not known.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+        Self::read_from(path, &File::open(path).map_err(failed)?)
+    }
+
+    /// Reads the configuration at `path`, which [`find`](super::find) found. If it is another user's, neither a program nor a
+    /// path to write to is taken from it.
+    ///
+    /// # Errors
+    /// Those of [`Config::read`].
+    pub fn read_found(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        let stranger = stranger(path, &file).map_err(failed)?;
+        Ok(Self { stranger, ..Self::read_from(path, &file)? })
+    }
+
+    fn read_from(path: &Path, file: &File) -> Result<Self, ConfigError> {
+        let failed = |source| ConfigError::Read { path: path.to_owned(), source };
         let mut text = String::new();
-        let mut bounded = File::open(path).map_err(failed)?.take(MAX_CONFIG.bytes() + 1);
+        let mut bounded = file.take(MAX_CONFIG.bytes() + 1);
         bounded.read_to_string(&mut text).map_err(failed)?;
         if text.len() as u64 > MAX_CONFIG.bytes() {
             return Err(ConfigError::TooLarge { path: path.to_owned(), limit: MAX_CONFIG });
@@ -86,7 +106,7 @@ impl Config {
     /// Those of [`Config::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let (top, profiles) = file(path, text)?;
-        Ok(Self { path: path.to_owned(), top, profiles })
+        Ok(Self { path: path.to_owned(), top, profiles, stranger: None })
     }
 
     /// The file.
@@ -102,7 +122,7 @@ impl Config {
     /// What it sets with `profile`, for `label`; without a label, what it sets for all.
     ///
     /// # Errors
-    /// [`ConfigError::NoProfile`].
+    /// [`ConfigError::NoProfile`]; [`ConfigError::NotTrusted`].
     pub fn resolve(&self, profile: Option<&str>, label: Option<&str>) -> Result<Resolved, ConfigError> {
         let scope = profile.map(|name| self.profile(name)).transpose()?;
         let mut resolved = Resolved::default();
@@ -119,7 +139,25 @@ impl Config {
                 }
             }
         }
+        self.trusted(&resolved)?;
         Ok(resolved)
+    }
+
+    /// Refuses what starts a program or is written to, if the file is another user's.
+    fn trusted(&self, resolved: &Resolved) -> Result<(), ConfigError> {
+        let Some(stranger) = &self.stranger else { return Ok(()) };
+        match settings()
+            .filter(Setting::needs_trust)
+            .find_map(|setting| resolved.get(&setting.key()).map(|set| (setting, set)))
+        {
+            None => Ok(()),
+            Some((setting, set)) => Err(ConfigError::NotTrusted {
+                path: self.path.clone(),
+                at: set.origin.at,
+                key: setting.key(),
+                stranger: stranger.clone(),
+            }),
+        }
     }
 
     fn profile(&self, name: &str) -> Result<&Scope, ConfigError> {
@@ -207,164 +245,4 @@ impl Resolved {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const WHOLE: &str = r#"
-[ceilings]
-peak_rss = "2 GiB"
-swap-growth = 0
-
-[ceilings.train]
-peak_rss = "8 GiB"
-
-[gate]
-baseline = "git:main"
-allow = ["kernel", "machine"]
-confidence = 0.95
-limits = { default = "10%", peak_rss = "5% | 64 MiB", "epoch*.peak_rss" = "7%" }
-
-[run]
-repeat = 5
-sample_interval = "5ms"
-
-[[overrides]]
-label = "^train-"
-run = { repeat = 3 }
-
-[profile.ci.run]
-repeat = 10
-enforce = true
-
-[[profile.ci.overrides]]
-label = "large$"
-ceilings = { peak_rss = "16 GiB" }
-"#;
-
-    fn config(text: &str) -> Config {
-        Config::parse(Path::new("plimsoll.toml"), text).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    fn value(config: &Config, profile: Option<&str>, label: Option<&str>, key: &str) -> (String, String) {
-        let resolved = config.resolve(profile, label).unwrap();
-        let set = resolved.get(key).unwrap_or_else(|| panic!("{key} is not set"));
-        (set.value.text(), set.origin.to_string())
-    }
-
-    #[test]
-    fn the_nearest_place_counts() {
-        let config = config(WHOLE);
-        let of = |profile, label, key| {
-            let (value, origin) = value(&config, profile, label, key);
-            format!("{value} from {origin}")
-        };
-        assert_eq!(of(None, None, "run.repeat"), "5 from plimsoll.toml:16:1");
-        assert_eq!(of(Some("ci"), None, "run.repeat"), "10 from plimsoll.toml:24:1 of profile ci");
-        assert_eq!(of(Some("ci"), Some("train-x"), "run.repeat"), "3 from plimsoll.toml:21:9 for label ^train-");
-        assert_eq!(of(None, Some("train"), "ceilings.peak_rss"), "8 GiB from plimsoll.toml:7:1 for label train");
-        assert_eq!(of(None, Some("trains"), "ceilings.peak_rss"), "2 GiB from plimsoll.toml:3:1");
-        let large = "16 GiB from plimsoll.toml:29:14 of profile ci for label large$";
-        assert_eq!(of(Some("ci"), Some("train-large"), "ceilings.peak_rss"), large);
-        assert_eq!(of(None, None, "ceilings.swap_growth"), "0 B from plimsoll.toml:4:1");
-    }
-
-    #[test]
-    fn settings_are_what_commands_use() {
-        let resolved = config(WHOLE).resolve(None, None).unwrap();
-        let ceilings: Vec<String> = resolved.ceilings().iter().map(|ceiling| ceiling.to_string()).collect();
-        assert_eq!(ceilings, ["peak_rss <= 2.00 GiB", "swap_growth <= 0 B"]);
-        assert_eq!(resolved.confidence("gate"), Some(0.95));
-        assert_eq!(resolved.baseline().unwrap().to_string(), "git:main");
-        assert_eq!(resolved.allow().len(), 4);
-        let limits = crate::gate::Limits::new(resolved.limits("gate"), "50%".parse().unwrap());
-        for (figure, allowance) in [("peak_rss", "5% | 64 MiB"), ("epoch 3.peak_rss", "7%"), ("wall", "10%")] {
-            assert_eq!(limits.of(figure).to_string(), allowance, "{figure}");
-        }
-        assert!(resolved.limits("bench_gate").is_empty());
-    }
-
-    #[test]
-    fn what_is_wrong_says_where_and_what_was_meant() {
-        for (text, says) in [
-            (
-                "[ceilings]\npeek_rss = 1",
-                "plimsoll.toml:2:1: there is no setting `peek_rss` in [ceilings]; did you mean `peak_rss`?",
-            ),
-            ("[gates]", "plimsoll.toml:1:2: there is no setting `gates` at the top; did you mean `gate`?"),
-            ("x = 1", "plimsoll.toml:1:1: there is no setting `x` at the top; there are `ceilings`, `gate`,"),
-            ("[profile.ci.rum]", "plimsoll.toml:1:13: there is no setting `rum` in [profile.ci]; did you mean `run`?"),
-            ("[run]\nrepeat = \"5\"", "plimsoll.toml:2:10: `run.repeat` is a whole number, and not \"5\""),
-            ("[run]\nrepeat = -5", "plimsoll.toml:2:10: `run.repeat` is a whole number, and not -5"),
-            (
-                "[run]\ntimeout = \"soon\"",
-                "plimsoll.toml:2:11: `run.timeout` is a time such as \"10ms\", and not \"soon\" (",
-            ),
-            ("[gate]\nconfidence = 99.0", "plimsoll.toml:2:14: `gate.confidence` is a number from 0.5 to below 1"),
-            ("[gate]\nallow = [\"mood\"]", "plimsoll.toml:2:9: `gate.allow` is a list of conditions"),
-            (
-                "[gate.limits]\npeak_rss = \"five\"",
-                "plimsoll.toml:2:12: `gate.limits.peak_rss` is an allowance such as",
-            ),
-            (
-                "[ceilings]\npeak_rss = \"2 GB of it\"",
-                "plimsoll.toml:2:12: `ceilings.peak_rss` is an amount such as \"2 GiB\"",
-            ),
-            ("[run]\nkeep_going = true\nkeep-going = true", "`run.keep_going` is set twice: keep one of them"),
-            ("[[overrides]]\nrun = {}", "an override needs `label`, a pattern of the labels that it is for"),
-            ("[[overrides]]\nlabel = \"(\"", "plimsoll.toml:2:9: `label` is a regular expression, and not `(` ("),
-            ("run = 1", "plimsoll.toml:1:7: `run` is a table, and not a integer"),
-            ("[run", "plimsoll.toml:1:"),
-        ] {
-            let error = Config::parse(Path::new("plimsoll.toml"), text).unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
-        }
-        let error = config(WHOLE).resolve(Some("cl"), None).unwrap_err().to_string();
-        assert_eq!(error, "plimsoll.toml has no profile `cl`; there are `ci`");
-    }
-
-    #[test]
-    fn every_setting_is_read() {
-        for setting in settings() {
-            let value = match setting.kind {
-                super::super::Kind::Bytes => "\"1 GiB\"",
-                super::super::Kind::Time => "\"1s\"",
-                super::super::Kind::Count => "1",
-                super::super::Kind::Confidence => "0.9",
-                super::super::Kind::Switch => "true",
-                super::super::Kind::Conditions => "[\"kernel\"]",
-                super::super::Kind::Allowance => "\"5%\"",
-                super::super::Kind::Text | super::super::Kind::Baseline => "\"x\"",
-            };
-            let text = format!("[{}]\n{} = {value}\n", setting.section, setting.name);
-            assert!(config(&text).resolve(None, None).unwrap().get(&setting.key()).is_some(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_label_has_no_labels_of_its_own() {
-        let error = |text: &str| Config::parse(Path::new("plimsoll.toml"), text).unwrap_err().to_string();
-        let nested = error("[ceilings.train.large]\npeak_rss = 1\n");
-        assert!(nested.contains("plimsoll.toml:1:17: there is no setting `large` in [ceilings.train]"), "{nested}");
-        let overrides = error("[[profile.ci.overrides]]\nlabel = \"a\"\nceilings.small.peak_rss = 1\n");
-        assert!(
-            overrides.contains("3:10: there is no setting `small` in [profile.ci.overrides.ceilings]"),
-            "{overrides}"
-        );
-        let misspelt = error("[profile.ci.ceilings.train]\npeak_rs = 1\n");
-        assert!(misspelt.contains("in [profile.ci.ceilings.train]; did you mean `peak_rss`?"), "{misspelt}");
-        error(&format!("[ceilings{}]\n", ".a".repeat(30_000)));
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(
-            text in "(\\[|\\]|ceilings|gate|limits|run|repeat|profile|ci|overrides|label|peak_rss|\\.|=| |\"|5%|1|true|\\{|\\}|,|\n|é){0,40}"
-        ) {
-            if let Err(error) = Config::parse(Path::new("plimsoll.toml"), &text) {
-                prop_assert!(error.to_string().starts_with("plimsoll.toml:"), "{}", error);
-            }
-        }
-    }
-}
+mod tests;

@@ -113,6 +113,13 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Whether it starts a program or says where something is written, so that it is not taken from another user's file.
+    pub fn needs_trust(&self) -> bool {
+        self.section == "report"
+            || matches!((self.section, self.name), ("check", "python") | ("gate", "folder") | ("history", "file"))
+            || self.name == "record"
+    }
+
     /// Its name over all sections, such as `run.repeat`.
     pub fn key(&self) -> String {
         format!("{}.{}", self.section, self.name)

@@ -63,6 +63,14 @@ pub enum RecordError {
         /// The largest record that is read.
         limit: ByteSize,
     },
+    /// A text in the file is longer than any of a record.
+    #[error("{} is not read as a record: a text in it is longer than {limit}; is it another file?", .path.display())]
+    LongText {
+        /// The file.
+        path: PathBuf,
+        /// The longest text of a record.
+        limit: ByteSize,
+    },
     /// The file is not JSON.
     #[error("{} is not JSON: {source}; name a record that plimsoll wrote with --record", .path.display())]
     NotJson {

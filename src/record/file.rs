@@ -12,6 +12,7 @@ use tempfile::NamedTempFile;
 use super::document::Record;
 use super::error::{RecordError, SCHEMA};
 use super::json;
+use super::texts::{LONGEST_TEXT, LongText, Texts};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The largest record that is read: room for a million entries, and a bound for a file that is none.
@@ -110,18 +111,29 @@ impl Record {
     /// # Errors
     /// [`RecordError`] where the file cannot be read, is no record of this version, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let io_error = |source| RecordError::Io { path: path.to_owned(), doing: "read", source };
+        let io_error = |source: io::Error| match source.downcast::<LongText>() {
+            Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },
+            Err(source) => RecordError::Io { path: path.to_owned(), doing: "read", source },
+        };
         let mut bytes = Vec::new();
-        let mut bounded = File::open(path).map_err(io_error)?.take(MAX_RECORD.bytes() + 1);
+        let mut bounded = Texts::new(File::open(path).map_err(io_error)?.take(MAX_RECORD.bytes() + 1));
         bounded.read_to_end(&mut bytes).map_err(io_error)?;
         if bytes.len() as u64 > MAX_RECORD.bytes() {
             return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD });
         }
-        Self::from_json(path, &bytes)
+        Self::parse(path, &bytes)
     }
 
     /// Reads a record from `bytes`; `path` is for messages.
     pub(crate) fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
+        match io::copy(&mut Texts::new(bytes), &mut io::sink()) {
+            Ok(_) => Self::parse(path, bytes),
+            // Memory can be read: a text is too long.
+            Err(_) => Err(RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT }),
+        }
+    }
+
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
         /// What tells a record from other JSON: looked at first, so that another version is named as such.
         #[derive(Deserialize)]
         struct Head {
@@ -308,6 +320,18 @@ mod tests {
         assert!(matches!(refused("{\"schema\": \"plimsoll.record/1\"}"), RecordError::NotARecord { .. }));
         let deep = format!("{{\"schema\": \"plimsoll.record/1\", \"command\": {}", "[".repeat(100_000));
         assert!(matches!(refused(&deep), RecordError::NotJson { .. }));
+    }
+
+    #[test]
+    fn a_text_longer_than_any_is_refused_from_a_file_and_from_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("long.json");
+        let long = format!("{{\"schema\": \"{SCHEMA}\", \"x\": \"{}\"}}", "x".repeat(LONGEST_TEXT.bytes() as usize));
+        fs::write(&path, &long).unwrap();
+        for found in [Record::read(&path), Record::from_json(&path, long.as_bytes())] {
+            let error = found.map(drop).unwrap_err();
+            assert!(matches!(error, RecordError::LongText { .. }), "{error}");
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod results;
 pub(crate) mod sample;
 pub mod schema;
 mod semantics;
+mod texts;
 mod verdict;
 mod versus;
 

@@ -31,6 +31,26 @@ fn check_validates_releases_profiles_and_records() {
 }
 
 #[test]
+fn more_entries_than_files_can_be_mapped_are_profiled_in_several_batches() {
+    let scene = Scene::new(1025);
+    let command = || {
+        let mut command = scene.command("check");
+        command.args(["--kernel", "builtin:embedding", "--launches", "1", "--warmup", "0"]);
+        command
+    };
+    let (code, record) = scene.run(&mut command());
+    assert_eq!((code, record.state), (0, RunState::Complete));
+    let batches = &record.policy.capture().unwrap().batching.as_ref().unwrap().batches;
+    assert_eq!(batches.iter().map(|batch| batch.count).collect::<Vec<_>>(), [512, 512, 1]);
+    let timed = |result: &plimsoll::record::EntryResult| {
+        result.profile.as_ref().is_some_and(|profile| profile.status == ProfileStatus::Timed)
+    };
+    assert!(record.results.entries.iter().all(timed));
+    let (_, one_a_batch) = scene.run(command().args(["--batch-bytes", "1B"]));
+    assert_eq!(record.semantics_digest, one_a_batch.semantics_digest);
+}
+
+#[test]
 fn a_validation_worker_is_replaced_after_the_bytes_it_may_see() {
     let scene = Scene::new(4);
     let (code, record) =

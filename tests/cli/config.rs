@@ -185,3 +185,41 @@ fn a_file_is_made_from_runs_and_an_older_one_stays() {
     assert_eq!(fs::read_to_string(dir.path().join("plimsoll.toml")).unwrap(), text, "a run that fails changes nothing");
     assert_eq!(init(&["--force"]).0, 0);
 }
+
+#[test]
+fn the_name_of_a_profile_is_shown_without_what_a_terminal_obeys() {
+    let dir = scene();
+    let (code, _, err) = run(plimsoll().current_dir(dir.path()).args(["config", "show", "--profile", "c\x1b[2Ji\nx"]));
+    assert!(code == 2 && !err.contains("\x1b[2J") && err.trim_end().lines().count() == 1, "{err:?}");
+}
+
+#[test]
+fn outside_of_a_repository_nothing_above_the_working_directory_counts() {
+    let dir = scene();
+    fs::remove_dir(dir.path().join(".git")).unwrap();
+    let (code, out, err) = run(plimsoll().current_dir(dir.path().join("below")).args(["config", "show"]));
+    assert!(code == 1 && out.contains("there is no plimsoll.toml"), "{out}{err}");
+    let (code, out, err) = run(plimsoll().current_dir(dir.path()).args(["config", "show"]));
+    assert!(code == 0 && out.contains("plimsoll.toml:12:1"), "{out}{err}");
+}
+
+#[test]
+fn another_users_file_starts_no_program_and_overwrites_nothing() {
+    if !rustix::process::geteuid().is_root() || std::env::var_os("SUDO_UID").is_some() {
+        return;
+    }
+    let dir = scene();
+    let (file, record) = (dir.path().join("plimsoll.toml"), dir.path().join("mine.json"));
+    fs::write(&record, "mine").unwrap();
+    fs::write(&file, format!("[run]\nrecord = {:?}\n", record.display())).unwrap();
+    std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+    let call = |flags: &[&str]| {
+        let mut command = plimsoll();
+        run(command.current_dir(dir.path().join("below")).arg("run").args(flags).args(["--", "true"]))
+    };
+    let (code, _, err) = call(&[]);
+    assert!(code == 2 && err.contains("`run.record` is not taken") && err.contains("--config"), "{err}");
+    assert_eq!(fs::read_to_string(&record).unwrap(), "mine");
+    let (code, _, err) = call(&["--config", file.to_str().unwrap()]);
+    assert!(code == 0 && fs::read_to_string(&record).unwrap() != "mine", "{err}");
+}

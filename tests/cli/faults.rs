@@ -195,3 +195,56 @@ fn a_full_disk_under_the_record_is_found_before_the_work() {
     assert!(err.contains("r.json") && err.contains("space"), "{err}");
     assert_eq!(left, 0);
 }
+
+/// `check` on the kernel of the library of signals.
+fn check_signals(scene: &Scene) -> Command {
+    let library = crate::library::built(scene, "tests/kernels/library/signals.c");
+    let mut command = scene.command("check");
+    command.args(["--kernel", &crate::library::kernel(&library, "signals_its_parent")]);
+    command.args(["--launches", "5", "--warmup", "1"]);
+    command
+}
+
+#[test]
+fn signals_of_a_kernel_to_the_supervisor_end_nothing() {
+    let scene = Scene::new(2);
+    let (code, record) = scene.run(&mut check_signals(&scene));
+    assert_eq!((code, record.state), (0, RunState::Complete), "{:#?}", record.verdicts);
+}
+
+#[test]
+fn a_worker_that_is_killed_while_it_starts_is_started_once_more() {
+    for (kills, code) in [("1", 0), ("2", 1)] {
+        let scene = Scene::new(3);
+        let folder = scene.path("kills");
+        fs::create_dir(&folder).unwrap();
+        let mut check = check_signals(&scene);
+        let (found, record) = scene.run(check.env("TEST_KILLS", kills).env("TEST_KILLS_IN", &folder));
+        assert_eq!(found, code, "{kills} killed: {:#?}", record.verdicts);
+        assert_eq!(fs::read_dir(&folder).unwrap().count().to_string(), kills);
+        let failed = record.results.entries.iter().filter(|entry| entry.validation.as_ref().unwrap().error.is_some());
+        assert_eq!(failed.count(), if code == 0 { 0 } else { 3 });
+        // The worker that was killed is in the record like any other.
+        assert_eq!(record.releases[0].reason, plimsoll::record::ReleaseReason::Failure);
+    }
+}
+
+#[test]
+fn a_record_that_does_not_fit_on_the_disk_is_no_verdict_that_holds() {
+    let scene = Scene::new(1200);
+    let disk = scene.path("disk");
+    fs::create_dir(&disk).unwrap();
+    // Room for what is reserved before the work, and for no more.
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1032k", "tmpfs"]).arg(&disk).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: it mounts a small tmpfs, which needs root");
+        assert!(std::env::var_os("CI").is_none(), "CI runs as root");
+        return;
+    }
+    let mut command = plimsoll();
+    command.arg("check").arg(scene.capture()).args(["--kernel", "builtin:embedding", "--launches", "1"]);
+    let (code, out, err) = run(command.arg("--record").arg(disk.join("r.json")));
+    assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+    assert!(code == 2 && err.contains("r.json") && err.contains("space"), "{code} {err}");
+    assert!(!out.contains("HOLDS") && !out.contains("exit 0"), "{out}");
+}

@@ -365,3 +365,26 @@ fn a_kill_at_any_moment_loses_nothing() {
 fn a_thousand_kills_lose_nothing() {
     kills(1000);
 }
+
+#[test]
+fn a_name_forges_no_line_and_moves_no_cursor() {
+    let scene = Scene::new(1);
+    let store = scene.path("store");
+    let (code, _, err) = run(plimsoll().arg("pack").arg(scene.capture()).arg("--out").arg(&store));
+    assert_eq!(code, 0, "{err}");
+    let forged = "a\n  1.00 KiB  forged\x1b[2J\x1b[31m\u{202e}";
+    std::fs::rename(store.join("captures/capture"), store.join("captures").join(forged)).unwrap();
+    for command in [["store", "ls"].as_slice(), &["store", "stat"], &["verify"]] {
+        let mut forced = plimsoll();
+        // As on a terminal: what is not one has every escape taken out.
+        forced.env_remove("NO_COLOR").env("CLICOLOR_FORCE", "1").args(command).arg(&store);
+        let (code, out, err) = run(&mut forced);
+        assert_eq!(code, 0, "{err}");
+        assert!(!out.contains("[2J\n") && !out.contains('\x1b') && !out.contains('\u{202e}'), "{out:?}");
+        assert!(!out.lines().any(|line| line.trim_start().starts_with("1.00 KiB  forged")), "{out}");
+    }
+    // An error has one line, whatever name it has.
+    let missing = scene.path("x\nHOLDS every verdict passed\x1b[2J");
+    let (code, _, err) = run(plimsoll().env("CLICOLOR_FORCE", "1").args(["store", "ls"]).arg(&missing));
+    assert!(code == 2 && err.trim_end().lines().count() == 1 && !err.contains("\x1b[2J"), "{err:?}");
+}

@@ -145,7 +145,7 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
             });
             if diagnose.json {
                 for event in &findings.events {
-                    output::text(&format!("{}\n", serde_json::to_string(event)?))?;
+                    output::verbatim(&format!("{}\n", serde_json::to_string(event)?))?;
                 }
             } else if !findings.events.is_empty() {
                 output::text(&terminal::findings(&findings, &super::screen()))?;

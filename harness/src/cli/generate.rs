@@ -8,7 +8,7 @@ use plimsoll::capture::write::Options;
 use serde_json::json;
 use std::path::PathBuf;
 
-use super::{Failed, output};
+use super::{Failed, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -144,7 +144,12 @@ fn show(generate: &Generate, plan: &Plan, took: std::time::Duration) -> Result<(
             tables.push(entry.table());
         }
     }
-    output::text(&format!("{dir}: {} entries, {}, tables {tables:?}, {rate}/s\n", plan.entries().len(), plan.total()))
+    output::text(&format!(
+        "{}: {} entries, {}, tables {tables:?}, {rate}/s\n",
+        shown(&generate.dir),
+        plan.entries().len(),
+        plan.total()
+    ))
 }
 
 fn scale(text: &str) -> Result<(u64, u64), String> {

@@ -7,6 +7,7 @@ use plimsoll::capture::{Entry, ParameterOrder};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Meter;
 use plimsoll::record::ReleaseReason;
+use plimsoll::report::terminal::clean;
 use plimsoll::run::{Job, Launched, Launcher, OutputValue, RunContext, RunError};
 use serde_json::json;
 
@@ -57,7 +58,7 @@ pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
                 }))?;
             } else {
                 let many = if entries == 1 { "entry" } else { "entries" };
-                output::text(&format!("{dir}: {entries} {many} of {function}, {bytes}\n"))?;
+                output::text(&format!("{}: {entries} {many} of {}, {bytes}\n", clean(&dir), clean(function)))?;
             }
             Ok(0)
         }

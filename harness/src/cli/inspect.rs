@@ -31,6 +31,10 @@ pub struct Inspect {
     #[arg(long, value_name = "FILE", requires = "tensor")]
     pub out: Option<PathBuf>,
 
+    /// Write an expanded tensor whatever its size; one of more than 1 GiB and its storage is refused otherwise
+    #[arg(long, requires = "tensor")]
+    pub yes: bool,
+
     /// Print what was found as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
@@ -47,7 +51,7 @@ pub enum DigestFunctionName {
 /// Shows what was found, or takes a tensor out; 2 where something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
     if let (Some(tensor), Some(out)) = (&inspect.tensor, &inspect.out) {
-        return extract(&inspect.path, tensor, out);
+        return extract(&inspect.path, tensor, out, inspect.yes);
     }
     let digest = inspect.digest.map(|function| match function {
         DigestFunctionName::Sha256 => DigestFunction::Sha256,
@@ -71,10 +75,10 @@ fn report(found: &Inspection) {
     }
 }
 
-fn extract(path: &Path, tensor: &str, out: &Path) -> Result<u8, Failed> {
-    let extraction = Extraction::find(TorchFile::open(path)?, tensor)?;
+fn extract(path: &Path, tensor: &str, out: &Path, expand: bool) -> Result<u8, Failed> {
+    let extraction = Extraction::find(TorchFile::open(path)?, tensor)?.expand(expand);
     let bytes = extraction.write(out)?;
     let layout = extraction.layout();
-    output::text(&format!("{}: {} {:?}, {bytes}\n", out.display(), layout.dtype, layout.shape))?;
+    output::text(&format!("{}: {} {:?}, {bytes}\n", super::shown(out), layout.dtype, layout.shape))?;
     Ok(0)
 }

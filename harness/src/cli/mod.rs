@@ -42,7 +42,7 @@ use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
 use clap::CommandFactory as _;
-use plimsoll::report::terminal::{Palette, Screen};
+use plimsoll::report::terminal::{self, Palette, Screen};
 use plimsoll::run::RunError;
 
 use crate::supervisor::NoLauncher;
@@ -137,11 +137,24 @@ fn own_command() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
+/// A path as a terminal may show it.
+fn shown(path: &std::path::Path) -> String {
+    terminal::clean(&path.to_string_lossy())
+}
+
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
+    } else if word.chars().any(|c| terminal::clean(c.encode_utf8(&mut [0; 4])).chars().ne([c])) {
+        // A terminal would obey it, or hide it: in the form that shells read back.
+        let escaped = |c: char| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if terminal::clean(c.encode_utf8(&mut [0; 4])).chars().eq([c]) => c.to_string(),
+            c => c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        };
+        format!("$'{}'", word.chars().map(escaped).collect::<String>())
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
@@ -164,9 +177,7 @@ fn report(error: &dyn std::error::Error) {
 
 /// Prints an error.
 fn report_message(text: &str) {
-    let style = clap::builder::Styles::styled();
-    let error = style.get_error();
-    output::note(&format_args!("{error}error:{error:#} {text}"));
+    output::error(text);
 }
 
 #[cfg(test)]
@@ -174,6 +185,18 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
     use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn a_quoted_word_is_read_back_by_a_shell_and_obeyed_by_no_terminal() {
+        for word in ["plain", "", "two words", "it's", "a\x1b[2Jb", "a\nb'c\\d", "\u{202e}txt", "é"] {
+            let quoted = quoted(word);
+            assert_eq!(terminal::clean(&quoted), quoted);
+            let shell = std::process::Command::new("bash").args(["-c", &format!("printf %s {quoted}")]).output();
+            assert_eq!(String::from_utf8(shell.unwrap().stdout).unwrap(), word, "{quoted}");
+        }
+    }
 
     /// The files of a command: its own, or those of its folder.
     fn files(of: &Path) -> Vec<PathBuf> {

@@ -4,12 +4,19 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, Write};
 
+use plimsoll::report::terminal::{self, clean};
 use serde::Serialize;
 
 use super::Failed;
 
-/// Prints a text; a terminal shows its colours.
+/// Prints a text for people; a terminal shows its colours and obeys nothing else of it. What comes from elsewhere is
+/// [`clean`]ed by whoever puts it in.
 pub fn text(text: &str) -> Result<(), Failed> {
+    verbatim(&terminal::document(text))
+}
+
+/// Prints a text for programs, such as a page or a script, as it is.
+pub fn verbatim(text: &str) -> Result<(), Failed> {
     let mut out = anstream::stdout().lock();
     finished(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -28,9 +35,21 @@ pub fn json_aside(document: &impl Serialize) -> Result<(), Failed> {
     written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).map_err(Failed::from)
 }
 
-/// Prints a line on standard error. There is nowhere to say that this failed.
+/// Prints a line on standard error, one whatever stands in it.
 pub fn note(line: &dyn Display) {
-    let mut line = format!("{line}\n");
+    aside(&clean(&line.to_string()));
+}
+
+/// Prints an error on standard error, in one line whatever stands in it.
+pub fn error(message: &str) {
+    let style = clap::builder::Styles::styled();
+    let error = style.get_error();
+    aside(&format!("{error}error:{error:#} {}", clean(message)));
+}
+
+/// Prints a text for people on standard error. There is nowhere to say that this failed.
+pub fn aside(text: &str) {
+    let mut line = format!("{}\n", terminal::document(text));
     let mut stderr = io::stderr().lock();
     // Written at once: standard error has no buffer, and each word of a report would be a call of the system.
     if anstream::AutoStream::choice(&stderr) == anstream::ColorChoice::Never {

@@ -10,7 +10,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::store::{PackOptions, PackReport, PackStatus, Store, StoreError};
 use serde_json::json;
 
-use super::{Failed, USAGE, output};
+use super::{Failed, USAGE, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -102,8 +102,8 @@ fn show(pack: &Pack, report: &PackReport, took: Duration) -> Result<(), Failed> 
     }
     let count = |status| report.entries.iter().filter(|entry| entry.status == status).count();
     let mut text = format!(
-        "{}/captures/{capture}: {} entries, {}, {} added to the store",
-        pack.out.display(),
+        "{}: {} entries, {}, {} added to the store",
+        shown(&pack.out.join("captures").join(&report.capture)),
         report.entries.len(),
         report.bytes(),
         report.added(),

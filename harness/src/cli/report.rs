@@ -110,7 +110,7 @@ impl ReportFlags {
 /// Writes a document whole or not at all; `-` is standard output.
 pub fn put(path: &Path, text: &str) -> Result<(), Failed> {
     if is_stdout(path) {
-        return output::text(text);
+        return output::verbatim(text);
     }
     replace(path, text.as_bytes()).map_err(|error| named(path, &error))
 }

@@ -73,6 +73,6 @@ pub fn run(which: &Schema) -> Result<u8, Failed> {
 pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<u8, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "plimsoll", &mut script);
-    output::text(&String::from_utf8(script)?)?;
+    output::verbatim(&String::from_utf8(script)?)?;
     Ok(0)
 }

@@ -27,19 +27,22 @@ impl Settings {
     /// # Errors
     /// It cannot be read, or has no such profile.
     pub fn read(flags: &ConfigFlags) -> Result<Option<Self>, Failed> {
-        let path = match &flags.file {
+        let config = match &flags.file {
             _ if flags.no_config => None,
-            Some(path) => Some(path.clone()),
-            // Where the working directory is gone, there is no configuration in it.
-            None => env::current_dir().ok().and_then(|folder| find(&folder)),
+            Some(path) => Some(Config::read(path)?),
+            // If the working directory is gone, there is no configuration in it.
+            None => match env::current_dir().ok().and_then(|folder| find(&folder)) {
+                Some(path) => Some(Config::read_found(&path)?),
+                None => None,
+            },
         };
-        let Some(path) = path else {
+        let Some(config) = config else {
             return match &flags.profile {
                 Some(name) if !flags.no_config => Err(ConfigError::NoFile { name: name.clone() }.into()),
                 _ => Ok(None),
             };
         };
-        let settings = Self { config: Config::read(&path)?, profile: flags.profile.clone() };
+        let settings = Self { config, profile: flags.profile.clone() };
         // A profile that is not there is found before anything is run.
         Self::of(Some(&settings), None)?;
         Ok(Some(settings))

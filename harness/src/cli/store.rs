@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use plimsoll::capture::store::{Store, Survey};
+use plimsoll::report::terminal::clean;
 
-use super::{Failed, USAGE, output};
+use super::{Failed, USAGE, output, shown};
 
 #[derive(Args)]
 pub struct StoreArguments {
@@ -57,9 +58,9 @@ fn names(survey: &Survey) -> String {
     let mut text = String::new();
     for capture in &survey.captures {
         for entry in &capture.entries {
-            let error = entry.error.as_ref().map_or_else(String::new, |error| format!("  ✗ {error}"));
+            let error = entry.error.as_ref().map_or_else(String::new, |error| format!("  ✗ {}", clean(error)));
             let size = entry.bytes.to_string();
-            text.push_str(&format!("{size:>12}  {}/{}{error}\n", capture.name, entry.name));
+            text.push_str(&format!("{size:>12}  {}/{}{error}\n", clean(&capture.name), clean(&entry.name)));
         }
     }
     text
@@ -74,7 +75,7 @@ fn stat(place: &StorePlace) -> Result<u8, Failed> {
     let entries: usize = survey.captures.iter().map(|capture| capture.entries.len()).sum();
     let mut text = format!(
         "{}: {} captures, {entries} entries, {} in {} objects of {}",
-        place.store.display(),
+        shown(&place.store),
         survey.captures.len(),
         survey.file_bytes,
         survey.objects,
@@ -85,7 +86,7 @@ fn stat(place: &StorePlace) -> Result<u8, Failed> {
     }
     text.push('\n');
     for capture in &survey.captures {
-        let (name, entries) = (&capture.name, capture.entries.len());
+        let (name, entries) = (clean(&capture.name), capture.entries.len());
         let (files, own, shared) = (capture.file_bytes, capture.own_bytes, capture.shared_bytes);
         text.push_str(&format!("  {name}: {entries} entries, {files} in {own} of its own and {shared} shared\n"));
     }
@@ -106,7 +107,7 @@ fn collect(place: &StorePlace) -> Result<u8, Failed> {
     } else {
         output::text(&format!(
             "{}: {} objects and {} unfinished files removed, {}\n",
-            place.store.display(),
+            shown(&place.store),
             garbage.objects,
             garbage.unfinished,
             garbage.bytes,

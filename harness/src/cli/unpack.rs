@@ -9,7 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::store::{Store, StoreError, UnpackOptions, UnpackReport};
 use serde_json::json;
 
-use super::{Failed, USAGE, output};
+use super::{Failed, USAGE, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -74,5 +74,5 @@ fn show(unpack: &Unpack, report: &UnpackReport) -> Result<(), Failed> {
     }
     let there = report.files.iter().filter(|file| file.was_there).count();
     let there = if there > 0 { format!(", {there} were there already") } else { String::new() };
-    output::text(&format!("{}: {} files, {bytes}{there}\n", unpack.out.display(), report.files.len()))
+    output::text(&format!("{}: {} files, {bytes}{there}\n", shown(&unpack.out), report.files.len()))
 }

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::capture::store::{Store, StoreError, VerifyOptions, VerifyReport};
+use plimsoll::report::terminal::clean;
 
-use super::{Failed, output};
+use super::{Failed, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
 
@@ -70,19 +71,19 @@ fn show(verify: &Verify, report: &VerifyReport) -> Result<(), Failed> {
     }
     let mut text = format!(
         "{}: {} objects, {}; {} entries, {}",
-        verify.store.display(),
+        shown(&verify.store),
         report.objects,
         report.object_bytes,
         report.entries,
         report.file_bytes,
     );
     if let (Some(compared), Some(folder)) = (report.compared, &verify.against) {
-        text.push_str(&format!("; {compared} equal those of {}", folder.display()));
+        text.push_str(&format!("; {compared} equal those of {}", shown(folder)));
     }
     text.push_str(if report.holds() { ": everything holds\n" } else { "\n" });
     for problem in &report.problems {
-        text.push_str(&format!(" ✗ {}\n", problem.message));
-        problem.entries.iter().for_each(|entry| text.push_str(&format!("   hurts {entry}\n")));
+        text.push_str(&format!(" ✗ {}\n", clean(&problem.message)));
+        problem.entries.iter().for_each(|entry| text.push_str(&format!("   hurts {}\n", clean(entry))));
     }
     output::text(&text)
 }

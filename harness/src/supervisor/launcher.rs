@@ -15,6 +15,7 @@ use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
 use plimsoll::run::{Job, LaunchError, Launched, Launcher, RunContext, Timed};
 use plimsoll::timing::Protocol;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 use super::call::CallBuilder;
 use super::command::{NoTorchWorker, WorkerCommand};
@@ -34,6 +35,9 @@ const START_LIMIT: Duration = Duration::from_secs(600);
 const PROFILE_FACTOR: u32 = 10;
 /// The status with which the system's loader ends a program whose libraries it does not find.
 const UNLINKED: i32 = 127;
+
+/// Signals that a kernel which fails while it is loaded does not die of.
+const FROM_OTHERS: [i32; 4] = [SIGKILL, SIGTERM, SIGINT, SIGHUP];
 
 /// The GPU that a kernel is launched on.
 #[derive(Clone)]
@@ -64,6 +68,8 @@ pub struct WorkerLauncher<'a> {
     /// What was seen of the memory of every worker that ended.
     proofs: Vec<Release>,
     versions: BTreeMap<String, String>,
+    /// Whether the last worker was killed by others while it started.
+    killed_at_start: bool,
     /// Why the kernel cannot be loaded: no fresh worker would fare better.
     unloadable: Option<Unloadable>,
 }
@@ -132,6 +138,7 @@ impl<'a> WorkerLauncher<'a> {
             requests: 0,
             proofs: Vec::new(),
             versions: BTreeMap::new(),
+            killed_at_start: false,
             unloadable: None,
         })
     }
@@ -178,6 +185,7 @@ impl<'a> WorkerLauncher<'a> {
         match running.process.ask(&hello, &watch) {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;
+                self.killed_at_start = false;
                 Ok(())
             }
             Ok(Reply::Error { kind, message, detail, .. }) => {
@@ -189,7 +197,13 @@ impl<'a> WorkerLauncher<'a> {
             Ok(other) => Err(self.lost(Cause::Protocol(format!("{other:?} instead of hello")))),
             Err(cause) => {
                 let by_kernel = !matches!(cause, Cause::Cancelled | Cause::Breached(_));
+                let died = matches!(cause, Cause::Died);
                 let mut failure = self.lost(cause);
+                // What others did to one worker says nothing of the kernel, the first time.
+                let killed = died && failure.signal.is_some_and(|signal| FROM_OTHERS.contains(&signal));
+                if killed && !std::mem::replace(&mut self.killed_at_start, killed) {
+                    return self.start();
+                }
                 let unlinked = self.is_torch() && failure.exit_code == Some(UNLINKED);
                 if unlinked {
                     failure.message = self.command.unlinked(failure.stderr.as_deref().unwrap_or_default());

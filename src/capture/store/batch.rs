@@ -57,7 +57,7 @@ impl<'a> Batch<'a> {
         staged.par_iter().map(sync).collect::<Result<(), _>>()?;
         for staged in staged {
             let folder = places.object_folder(staged.id);
-            fs::create_dir_all(&folder).map_err(StoreError::io(&folder, "make it"))?;
+            places.make_folder(&folder)?;
             let (path, bytes) = match staged.compressed {
                 Some(bytes) => (places.compressed(staged.id), bytes),
                 None => (places.object(staged.id), staged.bytes),
@@ -69,7 +69,7 @@ impl<'a> Batch<'a> {
 
         let captures: BTreeSet<_> = self.references.iter().map(|(name, _)| places.capture(&name.capture)).collect();
         for folder in &captures {
-            fs::create_dir_all(folder).map_err(StoreError::io(folder, "make it"))?;
+            places.make_folder(folder)?;
         }
         let refer = |(name, recipe): &(EntryName, ObjectId)| {
             put(&places.incoming(), &self.store.reference(name), reference::write(*recipe).as_bytes())
@@ -85,6 +85,10 @@ fn is_there(store: &Store, id: ObjectId, bytes: u64) -> bool {
     Object::find(&store.places, id).is_ok_and(|object| object.compressed || object.stored == bytes)
 }
 
+fn is_file_of(path: &Path, bytes: u64) -> io::Result<bool> {
+    fs::symlink_metadata(path).map(|found| found.is_file() && found.len() == bytes)
+}
+
 /// Gives an object its name. One that is there already is the same, and stays: whoever has it mapped keeps the file that
 /// they know. One of another size is damaged, and is replaced.
 fn name(staged: Staged, path: &Path, bytes: u64) -> io::Result<()> {
@@ -94,7 +98,7 @@ fn name(staged: Staged, path: &Path, bytes: u64) -> io::Result<()> {
             let _ = staged.path.keep();
             Ok(())
         }
-        Err(rustix::io::Errno::EXIST) if fs::metadata(path)?.len() == bytes => Ok(()),
+        Err(rustix::io::Errno::EXIST) if is_file_of(path, bytes)? => Ok(()),
         Err(rustix::io::Errno::EXIST) => staged.path.persist(path).map_err(|error| error.error),
         // A file system without that flag.
         Err(rustix::io::Errno::INVAL) => match fs::hard_link(&staged.path, path) {

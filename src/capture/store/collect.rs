@@ -1,16 +1,19 @@
 //! [`Store::collect_garbage`]: what no reference leads to is removed.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::StoreError;
+use super::inside;
 use super::object_id::ObjectId;
 use super::open::Store;
 use super::verified;
 use plimsoll_memory::bytes::ByteSize;
+
+/// The most folders that lie in each other in `tmp`. No writer leaves more than one.
+const DEPTH: usize = 32;
 
 /// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -24,42 +27,53 @@ pub struct Garbage {
 }
 
 impl Store {
-    /// Removes what no entry needs. Nothing is removed where a reference or recipe cannot be read: what it leads to is not
-    /// known. Interrupted at any point, it can be run again.
+    /// Removes what no entry needs. Nothing is removed if a capture, reference or recipe cannot be read, or one of them is a
+    /// symbolic link: what it leads to is not known. Interrupted at any point, it can be run again.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] while something is being packed; where a recipe cannot be read, or a file not be removed.
+    /// [`StoreError::InUse`] while something is being packed; [`StoreError::Link`]; if something cannot be listed, a recipe
+    /// cannot be read, or a file cannot be removed.
     pub fn collect_garbage(&self) -> Result<Garbage, StoreError> {
         let _lock = self.lock_alone()?;
         let live = self.live()?;
+        let objects = self.all_objects()?;
+        let tmp = self.places.incoming();
+        let incoming = self.places.folder(&tmp).map_err(StoreError::io(&tmp, "open it"))?;
+        let left = incoming.items().map_err(StoreError::io(&tmp, "list it"))?;
+        // Nothing is removed before everything could be seen.
         let mut garbage = Garbage::default();
-        for (id, object) in self.all_objects()? {
+        for (id, object) in objects {
             let (plain, compressed) = (self.places.object(id), self.places.compressed(id));
             let unwanted = if !live.contains(&id) {
                 vec![plain, compressed]
-            } else if !object.compressed && compressed.exists() && intact(&object) {
+            } else if !object.compressed && self.is_there(&compressed)? && intact(&object) {
                 // One of the two is enough.
                 vec![compressed]
             } else {
                 Vec::new()
             };
             for path in unwanted {
-                if let Some(bytes) = remove(&path).map_err(StoreError::io(&path, "remove it"))? {
+                let folder = self.places.folder(&self.places.object_folder(id));
+                let removed = folder.and_then(|folder| folder.remove_file(path.file_name().unwrap_or_default()));
+                if let Some(bytes) = removed.map_err(StoreError::io(&path, "remove it"))? {
                     garbage.objects += 1;
-                    garbage.bytes += bytes;
+                    garbage.bytes += ByteSize::new(bytes);
                 }
             }
         }
-        let incoming = self.places.incoming();
-        let fail = || StoreError::io(&incoming, "list it");
-        for item in fs::read_dir(&incoming).map_err(fail())? {
-            let path = item.map_err(fail())?.path();
-            if let Some(bytes) = remove(&path).map_err(StoreError::io(&path, "remove it"))? {
+        for item in left {
+            let removed = incoming.remove(&item, DEPTH);
+            if let Some(bytes) = removed.map_err(StoreError::io(&incoming.path_of(&item.name), "remove it"))? {
                 garbage.unfinished += 1;
-                garbage.bytes += bytes;
+                garbage.bytes += ByteSize::new(bytes);
             }
         }
         Ok(garbage)
+    }
+
+    fn is_there(&self, path: &Path) -> Result<bool, StoreError> {
+        let found = inside::metadata(self.path(), self.places.within(path));
+        Ok(found.map_err(StoreError::io(path, "look at it"))?.is_some())
     }
 
     /// The objects that references lead to.
@@ -80,24 +94,4 @@ impl Store {
 
 fn intact(object: &super::object::Object) -> bool {
     verified::digest(object).and_then(|actual| object.compare(actual)).is_ok()
-}
-
-/// Removes a file, or a folder and all that is in it; gives the bytes of files, `None` where there is none.
-fn remove(path: &std::path::Path) -> io::Result<Option<ByteSize>> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !found.is_dir() {
-        fs::remove_file(path)?;
-        return Ok(Some(ByteSize::new(found.len())));
-    }
-    // A writer's own, in `tmp/`.
-    let mut bytes = ByteSize::ZERO;
-    for item in fs::read_dir(path)? {
-        bytes += remove(&item?.path())?.unwrap_or_default();
-    }
-    fs::remove_dir(path)?;
-    Ok(Some(bytes))
 }

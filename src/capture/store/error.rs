@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::error::{CaptureError, PackedError};
 use super::super::skeleton::SkeletonError;
+use super::inside::Link;
 
 /// Why something could not be done with a store.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,26 @@ pub enum StoreError {
         operation: &'static str,
         /// The system's answer.
         source: io::Error,
+    },
+    /// Originals that lie in the store would be deleted: the references that keep its objects.
+    #[error(
+        "{}: this lies in the store {}, which would delete its own entries; pack it without --move, or give a folder outside of the store",
+        path.display(), store.display()
+    )]
+    OfStore {
+        /// The folder.
+        path: PathBuf,
+        /// The store.
+        store: PathBuf,
+    },
+    /// A store has a symbolic link, which might lead anywhere.
+    #[error(
+        "{}: it is a symbolic link, which is never followed within a store; put what it leads to in its place, or remove it",
+        path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
     },
     /// Garbage cannot be collected while something is being packed.
     #[error("{}: something is being packed into this store; collect its garbage afterwards", path.display())]
@@ -119,7 +140,10 @@ impl StoreError {
     /// An error of the system, of trying `operation` with `path`.
     pub(super) fn io(path: &Path, operation: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, operation, source }
+        move |source| match source.downcast::<Link>() {
+            Ok(Link { path }) => Self::Link { path },
+            Err(source) => Self::Io { path, operation, source },
+        }
     }
 
     /// Whether only this entry is concerned, and others can still be done.

@@ -29,6 +29,7 @@ impl Known {
         let mut unread: HashMap<u64, Vec<ObjectId>> = HashMap::new();
         // What cannot be listed is not guessed.
         let folders = fs::read_dir(places.objects()).into_iter().flatten().flatten();
+        let folders = folders.filter(|folder| folder.file_type().is_ok_and(|kind| kind.is_dir()));
         for item in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
             let size = item.metadata().map_or(0, |found| found.len());
             let id = item.file_name().to_str().and_then(|name| name.parse().ok());

@@ -1,13 +1,14 @@
 //! [`Object`]: one object of a store, to be read.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::error::PackedError;
+use super::inside;
 use super::object_id::ObjectId;
 use super::places::Places;
 
@@ -56,12 +57,12 @@ impl Object {
     /// Where it is missing, or cannot be looked at.
     pub fn find(places: &Places, id: ObjectId) -> Result<Self, PackedError> {
         for (path, compressed) in [(places.object(id), false), (places.compressed(id), true)] {
-            match fs::metadata(&path) {
-                Ok(found) if found.is_file() => {
+            match inside::metadata(places.root(), places.within(&path)) {
+                Ok(Some(found)) if found.is_file() => {
                     return Ok(Self { id, path: path.into(), stored: found.len(), compressed });
                 }
-                Ok(_) => return Err(failed(id, io::Error::other("it is no regular file"))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok(Some(_)) => return Err(failed(id, io::Error::other("it is no regular file"))),
+                Ok(None) => {}
                 Err(error) => return Err(failed(id, error)),
             }
         }
@@ -100,7 +101,7 @@ impl Object {
 
     /// Its file.
     pub fn open(&self) -> io::Result<File> {
-        open_regular(&self.path)
+        open_object(&self.path)
     }
 
     /// Its content from the front.
@@ -129,7 +130,9 @@ impl Object {
 
     /// What its file looks like.
     pub fn stamp(&self) -> io::Result<Stamp> {
-        let found = fs::metadata(&self.path)?;
+        let places = Places::of_object(&self.path).expect("objects lie in a folder of a store's");
+        let found = inside::metadata(places.root(), places.within(&self.path))?;
+        let found = found.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         Ok(Stamp {
             device: found.dev(),
             inode: found.ino(),
@@ -145,11 +148,10 @@ impl Object {
     }
 }
 
-/// Opens a file of a store, which is a regular one.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Without O_NONBLOCK a named pipe would be waited for, for ever.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+/// Opens the object at `path`, the path of an [`Object`].
+pub fn open_object(path: &Path) -> io::Result<File> {
+    let places = Places::of_object(path).expect("objects lie in a folder of a store's");
+    inside::open_regular(places.root(), places.within(path))
 }
 
 fn failed(id: ObjectId, source: io::Error) -> PackedError {

@@ -1,22 +1,26 @@
 //! [`Store`]: a store that is there, or is made.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use serde::Deserialize;
 
 use super::super::error::{CaptureError, PackedError};
 use super::error::StoreError;
+use super::inside::{self, Item};
 use super::object_id::ObjectId;
 use super::places::Places;
 use super::reference;
 
 /// The name and version of the format.
 const FORMAT: &str = "plimsoll.store/1";
+
+/// The longest marker that is read, in bytes.
+const MARKER_BYTES: u64 = 4096;
 
 /// What a store is made of beside its marker: a folder of these alone is one whose making was interrupted.
 const PARTS: [&str; 4] = ["captures", "lock", "objects", "tmp"];
@@ -68,7 +72,7 @@ impl Store {
     /// Where it is none, or of another format.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let places = Places::new(path);
-        if !Places::are_at(path) {
+        if !is_store(path)? {
             return Err(StoreError::NoStore { path: path.to_owned() });
         }
         #[derive(Deserialize)]
@@ -76,7 +80,7 @@ impl Store {
             format: String,
         }
         let marker = places.marker();
-        let text = fs::read(&marker).map_err(StoreError::io(&marker, "read it"))?;
+        let text = places.read(&marker, MARKER_BYTES).map_err(StoreError::io(&marker, "read it"))?;
         let found = serde_json::from_slice(&text).map_or_else(|_| "none".to_owned(), |marker: Marker| marker.format);
         if found == FORMAT { Ok(Self { places }) } else { Err(StoreError::Format { path: marker, found }) }
     }
@@ -86,7 +90,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`]; where the folder cannot be made, or holds something else.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
-        if Places::are_at(path) {
+        if is_store(path)? {
             return Self::open(path);
         }
         fs::create_dir_all(path).map_err(StoreError::io(path, "make it"))?;
@@ -94,15 +98,14 @@ impl Store {
         let listed = listed.map_err(StoreError::io(path, "list it"))?;
         let others = listed.iter().any(|item| !PARTS.iter().any(|part| item.file_name() == OsStr::new(part)));
         // Another process may have made the store meanwhile.
-        if others && !Places::are_at(path) {
+        if others && !is_store(path)? {
             return Err(StoreError::NotEmpty { path: path.to_owned() });
         }
         let places = Places::new(path);
         for folder in [places.objects(), places.captures(), places.incoming()] {
-            fs::create_dir_all(&folder).map_err(StoreError::io(&folder, "make it"))?;
+            places.make_folder(&folder)?;
         }
-        let lock = places.lock();
-        OpenOptions::new().create(true).append(true).open(&lock).map_err(StoreError::io(&lock, "make it"))?;
+        open_lock(&places)?;
         let text = format!("{{\"format\": \"{FORMAT}\"}}\n");
         put(&places.incoming(), &places.marker(), text.as_bytes())?;
         sync_folder(path)?;
@@ -117,17 +120,17 @@ impl Store {
     /// The names of the captures, in order.
     ///
     /// # Errors
-    /// Where the folder cannot be listed.
+    /// If the folder cannot be listed, or has a symbolic link, which might lead to a capture.
     pub fn captures(&self) -> Result<Vec<OsString>, StoreError> {
-        list(&self.places.captures(), |item| item.path().is_dir())
+        self.names_in(&self.places.captures(), Item::is_folder, |_| true)
     }
 
     /// The names of the entries of `capture`, in order.
     ///
     /// # Errors
-    /// Where the folder cannot be listed.
+    /// If the folder cannot be listed, or an entry is a symbolic link.
     pub fn entries_of(&self, capture: &OsStr) -> Result<Vec<OsString>, StoreError> {
-        list(&self.places.capture(capture), |item| is_entry(&item.file_name()) && item.path().is_file())
+        self.names_in(&self.places.capture(capture), |item| is_entry(&item.name) && item.is_file(), is_entry)
     }
 
     /// All entries, in order.
@@ -151,7 +154,7 @@ impl Store {
     /// The recipe that an entry refers to; `None` where there is no such entry.
     pub(super) fn recipe_of(&self, name: &EntryName) -> Result<Option<ObjectId>, StoreError> {
         let path = self.reference(name);
-        let text = match fs::read(&path) {
+        let text = match self.places.read(&path, reference::BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(StoreError::io(&path, "read it")(source)),
@@ -162,7 +165,12 @@ impl Store {
 
     /// A lock that any number of writers hold together.
     pub(super) fn lock_to_write(&self) -> Result<Lock, StoreError> {
-        self.lock(FlockOperation::LockShared)
+        let lock = self.lock(FlockOperation::LockShared)?;
+        // A writer goes by paths from here on: none of the folders that it writes to is a link.
+        for folder in [self.places.objects(), self.places.captures(), self.places.incoming()] {
+            self.places.folder(&folder).map_err(StoreError::io(&folder, "open it"))?;
+        }
+        Ok(lock)
     }
 
     /// A lock that no writer holds.
@@ -177,10 +185,21 @@ impl Store {
 
     fn lock(&self, operation: FlockOperation) -> Result<Lock, StoreError> {
         let path = self.places.lock();
-        let file =
-            OpenOptions::new().create(true).append(true).open(&path).map_err(StoreError::io(&path, "open it"))?;
+        let file = open_lock(&self.places)?;
         rustix::fs::flock(&file, operation).map_err(|e| StoreError::io(&path, "lock it")(e.into()))?;
         Ok(Lock(file))
+    }
+
+    /// The names in a folder of the store that are `wanted`, in order. A link that `might_be` one is refused: what it leads
+    /// to cannot be seen now, or lies elsewhere.
+    pub(super) fn names_in(
+        &self,
+        folder: &Path,
+        wanted: impl Fn(&Item) -> bool,
+        might_be: impl Fn(&OsStr) -> bool,
+    ) -> Result<Vec<OsString>, StoreError> {
+        let names = self.places.folder(folder).and_then(|folder| folder.names(wanted, might_be));
+        names.map_err(StoreError::io(folder, "list it"))
     }
 }
 
@@ -189,14 +208,15 @@ pub(super) fn is_entry(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"entry_") && name.as_bytes().ends_with(b".pt")
 }
 
-fn list(folder: &Path, wanted: impl Fn(&fs::DirEntry) -> bool) -> Result<Vec<OsString>, StoreError> {
-    let items = fs::read_dir(folder).and_then(|items| {
-        let wanted = items.filter(|item| item.as_ref().map_or(true, &wanted));
-        wanted.map(|item| item.map(|item| item.file_name())).collect::<io::Result<Vec<_>>>()
-    });
-    let mut names = items.map_err(StoreError::io(folder, "list it"))?;
-    names.sort();
-    Ok(names)
+fn is_store(path: &Path) -> Result<bool, StoreError> {
+    Places::are_at(path).map_err(StoreError::io(path, "look at it"))
+}
+
+/// Opens the file of the locks, which is made if there is none.
+fn open_lock(places: &Places) -> Result<File, StoreError> {
+    let path = places.lock();
+    let opened = inside::open(places.root(), places.within(&path), OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE);
+    opened.map_err(StoreError::io(&path, "open it"))
 }
 
 /// Writes a small file: beside its place, to the disk, and then to its place at once.

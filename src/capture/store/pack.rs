@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -124,7 +125,8 @@ impl Store {
     /// visible in batches, each after everything that it leads to is on the disk.
     ///
     /// # Errors
-    /// Where the store cannot be written, or it was cancelled: entries packed before are kept. What is wrong with one
+    /// Where the store cannot be written, or it was cancelled: entries packed before are kept. [`StoreError::OfStore`] if
+    /// originals are to be deleted that are the store's own. What is wrong with one
     /// entry alone is in [`PackReport::errors`], and the others are packed all the same.
     pub fn pack(&self, folder: &Path, options: &PackOptions<'_>) -> Result<PackReport, StoreError> {
         let (files, others) = list(folder)?;
@@ -138,6 +140,9 @@ impl Store {
             return Err(StoreError::Name { name: capture.to_string_lossy().into_owned() });
         }
         let _lock = self.lock_to_write()?;
+        if options.remove_originals {
+            self.refuse_own(folder)?;
+        }
         let report = PackReport { capture, entries: Vec::new(), others, errors: Vec::new() };
         let known = Known::of(&self.places);
         let mut packer =
@@ -161,12 +166,20 @@ fn list(folder: &Path) -> Result<(Vec<OsString>, Vec<String>), StoreError> {
     let fail = StoreError::io(folder, "list it");
     let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>()).map_err(fail)?;
     let (entries, others): (Vec<_>, Vec<_>) =
-        items.into_iter().partition(|item| is_entry(&item.file_name()) && item.path().is_file());
+        items.into_iter().partition(|item| is_entry(&item.file_name()) && may_be_file(&item.path()));
     let mut files: Vec<_> = entries.into_iter().map(|item| item.file_name()).collect();
     let mut others: Vec<_> = others.into_iter().map(|item| item.file_name().to_string_lossy().into_owned()).collect();
     files.sort();
     others.sort();
     if files.is_empty() { Err(StoreError::NoEntries { path: folder.to_owned() }) } else { Ok((files, others)) }
+}
+
+/// Whether this is a file. What cannot be looked at is taken for one: opening it says why.
+fn may_be_file(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(found) => found.is_file(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 struct Packer<'a> {

@@ -1,8 +1,11 @@
 //! [`Places`]: where everything of a store lies.
 
 use std::ffi::OsStr;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::error::StoreError;
+use super::inside::{self, Folder};
 use super::object_id::ObjectId;
 
 /// The file that makes a folder a store.
@@ -24,8 +27,15 @@ impl Places {
     }
 
     /// Whether the folder `root` is a store.
-    pub fn are_at(root: &Path) -> bool {
-        root.join(MARKER).is_file()
+    ///
+    /// # Errors
+    /// If that cannot be known: the marker cannot be looked at, or is a link.
+    pub fn are_at(root: &Path) -> io::Result<bool> {
+        match inside::metadata(root, Path::new(MARKER)) {
+            Ok(found) => Ok(found.is_some_and(|found| found.is_file())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Those of the store that the reference at `path` lies in, where it lies in one.
@@ -38,7 +48,9 @@ impl Places {
         let path = path.canonicalize().ok()?;
         let captures = path.parent()?;
         let root = captures.parent()?;
-        (captures.file_name() == Some(OsStr::new(CAPTURES)) && Self::are_at(root)).then(|| Self::new(root))
+        let is_store =
+            captures.file_name() == Some(OsStr::new(CAPTURES)) && Self::are_at(root).is_ok_and(|there| there);
+        is_store.then(|| Self::new(root))
     }
 
     /// Those of the store that has an object at `path`.
@@ -48,6 +60,37 @@ impl Places {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Opens a folder of this store, by its path.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or there is a link on the way.
+    pub fn folder(&self, path: &Path) -> io::Result<Folder> {
+        Folder::open(&self.root, self.within(path))
+    }
+
+    /// Makes a folder of this store if there is none.
+    ///
+    /// # Errors
+    /// As [`Places::folder`]; if it cannot be made.
+    pub fn make_folder(&self, path: &Path) -> Result<(), StoreError> {
+        Folder::make(&self.root, self.within(path)).map(drop).map_err(StoreError::io(path, "make it"))
+    }
+
+    /// The content of a small file of this store, by its path: at most one byte more than `limit`.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not a regular file, or there is a link on the way.
+    pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        inside::open_regular(&self.root, self.within(path))?.take(limit + 1).read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    /// Where `path`, a path of this store, lies in its folder.
+    pub fn within<'p>(&self, path: &'p Path) -> &'p Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
     }
 
     pub fn marker(&self) -> PathBuf {

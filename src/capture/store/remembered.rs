@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 
-use super::object::{Stamp, open_regular};
+use super::inside;
+use super::object::Stamp;
 use super::object_id::ObjectId;
 use super::open::put;
 use super::places::Places;
@@ -41,7 +42,8 @@ impl Remembered {
     /// What earlier runs left in the store; nothing where that cannot be read.
     pub fn read(places: &Places) -> Self {
         let mut text = String::new();
-        let read = open_regular(&places.verified()).and_then(|file| file.take(LIMIT).read_to_string(&mut text));
+        let file = inside::open_regular(places.root(), places.within(&places.verified()));
+        let read = file.and_then(|file| file.take(LIMIT).read_to_string(&mut text));
         let stamps = read.ok().and_then(|_| parse(&text)).unwrap_or_default();
         Self { stamps, new: false }
     }

@@ -1,4 +1,5 @@
 mod damage;
+mod hostile;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -233,6 +234,21 @@ fn unpacking_replaces_nothing() {
     assert_eq!(fs::read(out.join("entry_000002.pt")).unwrap(), b"mine");
     let none = UnpackOptions { entries: vec!["../../x".into()], ..UnpackOptions::default() };
     assert!(matches!(store.unpack(&out, &none), Err(StoreError::NoSuch { .. })));
+}
+
+#[test]
+fn what_an_unpack_that_was_killed_left_is_removed_by_the_next() {
+    let (dir, folder, store) = scene(2);
+    pack(&store, &folder, &PackOptions::default());
+    pack(&store, &folder, &PackOptions { name: Some("other".into()), ..PackOptions::default() });
+    let out = dir.path().join("out");
+    for capture in ["embedding", "other"] {
+        fs::create_dir_all(out.join(capture)).unwrap();
+        fs::write(out.join(capture).join(".plimsoll-Ab12xY"), "half").unwrap();
+    }
+    store.unpack(&out, &UnpackOptions::default()).unwrap();
+    assert_same(&folder, &out.join("embedding"));
+    assert_same(&folder, &out.join("other"));
 }
 
 #[test]

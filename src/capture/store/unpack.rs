@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use super::super::leftover;
 use super::super::map::for_each_window;
 use super::super::source::SourceFile;
 use super::error::StoreError;
@@ -17,6 +18,9 @@ use super::recipe::Modified;
 use super::share::{share, write_at};
 use super::whole::{self, WINDOW};
 use plimsoll_memory::bytes::ByteSize;
+
+/// What the name of a file begins with while it is written.
+const PREFIX: &str = ".plimsoll-";
 
 /// How to unpack.
 pub struct UnpackOptions<'a> {
@@ -67,7 +71,7 @@ pub struct UnpackedFile {
 impl Store {
     /// Writes the files of entries into the folder `out`, or, where they are of several captures, into a folder of it for
     /// each. A file has its name only when its digest was that of the file that was packed; one that is there already
-    /// and is the same stays.
+    /// and is the same stays. What a run that was killed left in these folders is removed.
     ///
     /// # Errors
     /// Where there is nothing of a name, a folder cannot be made, or it was cancelled. What is wrong with one entry alone is in
@@ -76,10 +80,15 @@ impl Store {
         let entries = self.select(&options.entries)?;
         let several = entries.windows(2).any(|pair| pair[0].capture != pair[1].capture);
         let mut report = UnpackReport { files: Vec::new(), errors: Vec::new() };
+        let mut cleaned = None;
         whole::with_threads(options.threads, || {
             for name in entries {
                 let folder = if several { out.join(&name.capture) } else { out.to_owned() };
                 fs::create_dir_all(&folder).map_err(StoreError::io(&folder, "make it"))?;
+                if cleaned.as_ref() != Some(&folder) {
+                    leftover::clean(&folder, PREFIX);
+                    cleaned = Some(folder.clone());
+                }
                 match self.unpack_entry(&name, &folder, options) {
                     Ok(file) => report.files.push(file),
                     Err(error) if error.is_of_entry() => report.errors.push(error),
@@ -113,11 +122,9 @@ impl Store {
             };
         }
         let fail = || StoreError::io(&path, "write it");
-        let file = tempfile::Builder::new()
-            .prefix(".plimsoll-")
-            .permissions(permissions())
-            .tempfile_in(folder)
-            .map_err(fail())?;
+        let make = || tempfile::Builder::new().prefix(PREFIX).permissions(permissions()).tempfile_in(folder);
+        let held = leftover::held(make, |file| file.as_file().try_clone(), |file| file.path());
+        let (file, _held) = held.map_err(fail())?;
         let shared = share_payloads(packed, file.as_file());
         let mut hasher = blake3::Hasher::new();
         let (mut written, mut at) = (Ok(()), 0);

@@ -112,7 +112,7 @@ pub fn digest(object: &Object) -> Result<blake3::Hash, PackedError> {
         return Ok(hasher.finalize());
     }
     let unread = |error: CaptureError| object.failed(std::io::Error::other(error));
-    let source = SourceFile::open_plain(&object.path).map_err(unread)?;
+    let source = SourceFile::open_object(&object.path).map_err(unread)?;
     let map = MappedFile::of(&source, 0, source.size()).map_err(unread)?;
     map.for_each_window(WINDOW, |window| {
         hasher.update_rayon(window);

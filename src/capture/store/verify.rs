@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::super::error::PackedError;
 use super::error::StoreError;
+use super::inside::Item;
 use super::object::Object;
 use super::object_id::ObjectId;
 use super::open::{EntryName, Store, is_entry};
@@ -102,20 +104,17 @@ impl Store {
     /// All objects that lie in the store, in order.
     pub(super) fn all_objects(&self) -> Result<BTreeMap<ObjectId, Object>, StoreError> {
         let folder = self.places.objects();
-        let fail = || StoreError::io(&folder, "list it");
         let mut objects = BTreeMap::new();
-        for fan in fs::read_dir(&folder).map_err(fail())? {
-            let fan = fan.map_err(fail())?.path();
-            if !fan.is_dir() {
-                continue;
-            }
-            for item in fs::read_dir(&fan).map_err(StoreError::io(&fan, "list it"))? {
-                let name = item.map_err(StoreError::io(&fan, "list it"))?.file_name();
+        for fan in self.names_in(&folder, Item::is_folder, |_| true)? {
+            let fan = folder.join(fan);
+            for name in self.names_in(&fan, |_| true, |_| true)? {
                 let name = name.to_str().unwrap_or_default();
-                let id = name.strip_suffix(".zst").unwrap_or(name).parse();
-                // An object may have been collected meanwhile.
-                if let Some(object) = id.ok().and_then(|id| Object::find(&self.places, id).ok()) {
-                    objects.insert(object.id, object);
+                let Ok(id) = name.strip_suffix(".zst").unwrap_or(name).parse() else { continue };
+                match Object::find(&self.places, id) {
+                    Ok(object) => drop(objects.insert(id, object)),
+                    // It was collected meanwhile.
+                    Err(PackedError::Missing { .. }) => {}
+                    Err(error) => return Err(StoreError::Object { path: fan.join(name), error }),
                 }
             }
         }

@@ -1,18 +1,27 @@
 //! [`Staging`]: a folder that appears whole or not at all.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::super::leftover;
 use super::error::SynthesizeError;
 use plimsoll_memory::ByteSize;
 use plimsoll_memory::bytes::MIB;
 
+/// The name by which the hidden folder is known if it stands in its target.
+const INSIDE: &str = "capture";
+
+/// What the name of the hidden folder of `name` begins with.
+fn prefix(name: &str) -> String {
+    format!(".{name}.plimsoll-")
+}
+
 /// A hidden folder in which files are made before they appear in their place. Dropped before [`Staging::commit`], it
-/// removes everything.
+/// removes everything; what a process that was killed left is removed by the next that fills the same target.
 ///
 /// Where the target is absent, the hidden folder stands beside it and is renamed. Where the target exists, it stands
 /// inside, and its files are moved up: so a mount point, the current folder, or a folder whose owner and mode matter may
@@ -20,6 +29,8 @@ use plimsoll_memory::bytes::MIB;
 pub(super) struct Staging {
     // Dropped before the parents in which it stands.
     hidden: TempDir,
+    /// Keeps another run from taking it for left behind.
+    _held: File,
     parents: Parents,
     target: PathBuf,
     target_exists: bool,
@@ -28,6 +39,7 @@ pub(super) struct Staging {
 impl Staging {
     /// Prepares to fill `target` with `bytes` of files.
     pub fn new(target: &Path, bytes: ByteSize) -> Result<Self, SynthesizeError> {
+        leftover::clean(target, &prefix(INSIDE));
         let target_exists = match fs::read_dir(target) {
             Ok(mut inside) => match inside.next() {
                 None => true,
@@ -43,7 +55,7 @@ impl Staging {
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut parents = Parents::default();
         let (place, name) = if target_exists {
-            (target, "capture".into())
+            (target, INSIDE.into())
         } else {
             let name = target.file_name().filter(|_| !target.is_symlink()).ok_or_else(|| {
                 failed(target, "naming the folder")(io::Error::other("the path ends in `..`, or is a link to nothing"))
@@ -51,13 +63,14 @@ impl Staging {
             parents.create(parent)?;
             (parent, name.to_string_lossy())
         };
+        let prefix = prefix(&name);
+        leftover::clean(place, &prefix);
         check_space(place, target, bytes)?;
-        let hidden = tempfile::Builder::new()
-            .prefix(&format!(".{name}.plimsoll-"))
-            .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(place)
-            .map_err(failed(place, "creating a temporary folder"))?;
-        Ok(Self { hidden, parents, target: target.to_owned(), target_exists })
+        let permissions = Permissions::from_mode(0o777);
+        let make = || tempfile::Builder::new().prefix(&prefix).permissions(permissions.clone()).tempdir_in(place);
+        let held = leftover::held(make, |folder| File::open(folder.path()), |folder| folder.path());
+        let (hidden, held) = held.map_err(failed(place, "creating a temporary folder"))?;
+        Ok(Self { hidden, _held: held, parents, target: target.to_owned(), target_exists })
     }
 
     /// Where to write the files.

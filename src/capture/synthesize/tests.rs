@@ -191,3 +191,17 @@ proptest! {
         prop_assert_eq!(storage(0).len() as u64, 8 * seq);
     }
 }
+
+#[test]
+fn what_a_generate_that_was_killed_left_is_removed_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let (absent, empty) = (dir.path().join("absent"), dir.path().join("empty"));
+    fs::create_dir_all(dir.path().join(".absent.plimsoll-Ab12xY")).unwrap();
+    fs::write(dir.path().join(".absent.plimsoll-Ab12xY/entry_000000.pt"), "half").unwrap();
+    fs::create_dir_all(empty.join(".capture.plimsoll-Ab12xY")).unwrap();
+    for target in [&absent, &empty] {
+        embedding(10, 10, 3, Dtype::BF16).entries(3).write(target).unwrap();
+        assert_eq!(fs::read_dir(target).unwrap().count(), 3);
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+}

@@ -5,6 +5,7 @@
 //! commit. [`steps`] finds the commits at which a level changed for good.
 
 mod commit;
+mod defence;
 mod error;
 mod report;
 mod steps;

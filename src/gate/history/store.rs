@@ -6,9 +6,10 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::commit::Commit;
+use super::defence::{self, MAX_PACKED, MAX_TEXT, WINDOW_LOG};
 use super::error::HistoryError;
 use crate::gate::{Subject, distilled};
-use crate::record::{MAX_RECORD, Record};
+use crate::record::{Record, RecordError};
 
 /// The file where none is named.
 pub use crate::defaults::HISTORY as DEFAULT_FILE;
@@ -68,7 +69,7 @@ impl History {
     /// # Errors
     /// [`HistoryError`] where there is none, or the file is none that this version reads.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        if !path.is_file() {
+        if matches!(path.metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
             return Err(HistoryError::Missing { path: path.to_owned() });
         }
         Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
@@ -88,8 +89,13 @@ impl History {
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
         let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
+        // A named pipe would be waited for, for ever.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(HistoryError::Foreign { path: path.to_owned(), found: "it is no regular file".to_owned() });
+        }
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed("open"))?;
+        defence::guard(&connection).map_err(failed("open"))?;
         // Another job may be adding its records.
         connection.busy_timeout(Duration::from_secs(30)).map_err(failed("open"))?;
         let mut history = Self { path: path.to_owned(), connection };
@@ -114,7 +120,13 @@ impl History {
         let tables: i64 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(&failed)?;
         if (application, version) == (APPLICATION, VERSION) {
-            return Ok(());
+            return match defence::is_schema(&transaction, TABLES).map_err(&failed)? {
+                true => Ok(()),
+                false => Err(HistoryError::Foreign {
+                    path: self.path.clone(),
+                    found: "its tables are others, or it has views or triggers".to_owned(),
+                }),
+            };
         }
         if application != 0 || tables != 0 {
             let found =
@@ -143,6 +155,9 @@ impl History {
         for record in records {
             let text = serde_json::to_vec(&distilled(record)).expect("a record has a JSON form");
             let packed = zstd::encode_all(&*text, 3).expect("memory takes what is written to it");
+            if text.len() as u64 > MAX_TEXT.bytes() || packed.len() as u64 > MAX_PACKED.bytes() {
+                return Err(RecordError::TooLarge { path: path.clone(), limit: MAX_TEXT }.into());
+            }
             let rows = transaction
                 .execute(
                     "INSERT OR IGNORE INTO runs (commit_id, branch, committed, title, subject, digest, started, record)
@@ -275,96 +290,16 @@ fn key(subject: &Subject) -> String {
 fn unpacked(packed: &[u8]) -> Result<Record, String> {
     use std::io::Read as _;
     let mut text = Vec::new();
-    let decoder = zstd::Decoder::new(packed).map_err(|error| error.to_string())?;
-    decoder.take(MAX_RECORD.bytes()).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    let mut decoder = zstd::Decoder::new(packed).map_err(|error| error.to_string())?;
+    decoder.window_log_max(WINDOW_LOG).map_err(|error| error.to_string())?;
+    decoder.take(MAX_TEXT.bytes() + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_TEXT.bytes() {
+        return Err(format!("it has more than {MAX_TEXT}"));
+    }
     let record: Record = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     record.check().map_err(|error| error.to_string())?;
     Ok(record)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::sample;
-
-    fn commit(id: &str, committed: i64) -> Commit {
-        Commit { id: id.to_owned(), branch: "main".to_owned(), committed, title: format!("change {id}") }
-    }
-
-    fn scene() -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a/history.sqlite");
-        (dir, path)
-    }
-
-    #[test]
-    fn records_come_back_in_the_order_of_their_commits() {
-        let (_dir, path) = scene();
-        let mut history = History::create(&path).unwrap();
-        for (id, at) in [("b", 20), ("a", 10), ("c", 30)] {
-            let mut record = sample::command();
-            record.wall_ns = at as u64;
-            let added = history.add(&commit(id, at), &[record, sample::test()]).unwrap();
-            assert_eq!(added, [Added::New, Added::New]);
-        }
-        drop(history);
-        let mut history = History::open(&path).unwrap();
-        let subject = Subject::of(&sample::command());
-        let of = |history: &History, count| {
-            let entries = history.entries(&subject, "main", count).unwrap();
-            entries.into_iter().map(|entry| (entry.commit.id, entry.record.wall_ns)).collect::<Vec<_>>()
-        };
-        let all = [("a".to_owned(), 10), ("b".to_owned(), 20), ("c".to_owned(), 30)];
-        assert_eq!(of(&history, 10), all);
-        assert_eq!(of(&history, 2), all[1..]);
-        assert_eq!(history.entries(&subject, "other", 10).unwrap(), []);
-        assert_eq!(history.subjects(None).unwrap().len(), 2);
-        assert_eq!(history.baseline("main").unwrap().len(), 2);
-        assert_eq!(history.remove("c").unwrap(), 2);
-        assert_eq!(of(&history, 10), all[..2]);
-        assert_eq!(history.branches().unwrap(), ["main"]);
-    }
-
-    #[test]
-    fn a_record_is_added_once_and_whole_but_for_its_timelines() {
-        let (_dir, path) = scene();
-        let mut history = History::create(&path).unwrap();
-        let record = sample::command();
-        history.add(&commit("a", 1), std::slice::from_ref(&record)).unwrap();
-        assert_eq!(history.add(&commit("a", 1), std::slice::from_ref(&record)).unwrap(), [Added::Known]);
-        let entries = history.entries(&Subject::of(&record), "main", 9).unwrap();
-        assert_eq!(entries, [Entry { commit: commit("a", 1), record: distilled(&record) }]);
-    }
-
-    #[test]
-    fn what_is_no_history_is_left_as_it_is() {
-        let (dir, path) = scene();
-        assert!(History::open(&path).unwrap_err().to_string().contains("`plimsoll history add RECORD` makes one"));
-        let text = dir.path().join("text");
-        std::fs::write(&text, "this is no database, but a text that is long enough to be looked into by it").unwrap();
-        let error = History::open(&text).unwrap_err().to_string();
-        assert!(error.contains("it is no SQLite file"), "{error}");
-        let other = dir.path().join("other.sqlite");
-        Connection::open(&other).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
-        let error = History::create(&other).unwrap_err().to_string();
-        assert!(error.contains("another program's"), "{error}");
-        let later = dir.path().join("later.sqlite");
-        drop(History::create(&later).unwrap());
-        Connection::open(&later).unwrap().pragma_update(None, "user_version", 9).unwrap();
-        let error = History::create(&later).unwrap_err().to_string();
-        assert!(error.contains("version 9"), "{error}");
-    }
-
-    #[test]
-    fn a_damaged_record_is_named() {
-        let (_dir, path) = scene();
-        let mut history = History::create(&path).unwrap();
-        history.add(&commit("a", 1), &[sample::command()]).unwrap();
-        history.connection.execute("UPDATE runs SET record = x'00'", []).unwrap();
-        let error = history.baseline("main").unwrap_err().to_string();
-        assert!(
-            error.contains("damaged record of train at a") && error.contains("history remove --commit a"),
-            "{error}"
-        );
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use super::signal::Signal;
 use crate::meter::MeterError;
 
 /// Why a command could not be run under the meter. A command that ran and failed is no such error.
@@ -16,6 +17,14 @@ pub enum CommandError {
         program: String,
         /// The system's error.
         source: io::Error,
+    },
+    /// A signal of others ended the process before it had executed the program.
+    #[error("`{program}` was killed by {signal} before it began; nothing of it has run")]
+    Killed {
+        /// The program as it was named.
+        program: String,
+        /// The signal.
+        signal: Signal,
     },
     /// What the meter needs could not be read.
     #[error(transparent)]
@@ -35,11 +44,13 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// The exit code by which a shell tells this: 127 where there is no such program, 126 where it cannot be executed.
+    /// The exit code by which a shell tells this: 127 if there is no such program, 126 if it cannot be executed,
+    /// 128 and the number of the signal if one ended it before.
     pub fn shell_exit_code(&self) -> Option<u8> {
         match self {
             Self::Start { source, .. } if source.kind() == ErrorKind::NotFound => Some(127),
             Self::Start { .. } => Some(126),
+            Self::Killed { signal, .. } => u8::try_from(signal.number).ok().and_then(|number| number.checked_add(128)),
             Self::Meter(_) | Self::System { .. } => None,
         }
     }

@@ -5,12 +5,17 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use super::error::CommandError;
 use super::exec_stop::{self, ExecStop};
+use super::signal::Signal;
 use crate::bytes::ByteSize;
+
+/// How long a child that is ending may take to end.
+const DYING: Duration = Duration::from_secs(2);
 
 /// What is asked of the child before it executes its program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,16 +61,31 @@ pub(super) fn start<T: Send>(
         let prepared = keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (child, prepared) {
             (Ok(child), Ok(Some((prepared, inherited)))) => Ok((child, prepared, inherited)),
-            (_, Err(error)) => Err(error),
+            (Err(_), Err(error)) => Err(error),
             (Err(source), Ok(_)) => Err(CommandError::Start { program: program.clone(), source }),
-            // It never asked to be let through, and runs all the same.
-            (Ok(mut child), Ok(None)) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(system("gate")(ErrorKind::UnexpectedEof.into()))
-            }
+            // It was not let through, and did not say that it gave up: it was ended, or runs all the same.
+            (Ok(mut child), refused) => match ended_by(&mut child) {
+                Some(signal) => Err(CommandError::Killed { program: program.clone(), signal: Signal::new(signal) }),
+                None => Err(refused.err().unwrap_or_else(|| system("gate")(ErrorKind::UnexpectedEof.into()))),
+            },
         }
     })
+}
+
+/// The signal of others that ended a child which was not let through. Nothing is left of it.
+fn ended_by(child: &mut Child) -> Option<i32> {
+    let began = Instant::now();
+    // It closes its descriptors a moment before it can be waited for.
+    while began.elapsed() < DYING {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.signal(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Err(_) => return None,
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
 }
 
 /// The same, with a number that the command is given no descriptor of its own for; as it is where there is none.

@@ -54,6 +54,34 @@ fn a_program_that_is_not_there_is_no_end_but_an_error() {
 }
 
 #[test]
+fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
+    use std::os::unix::process::CommandExt;
+    let told = |error: CommandError| {
+        assert!(matches!(error, CommandError::Killed { signal: Signal { number: 9, .. }, .. }), "{error}");
+        assert_eq!(error.shell_exit_code(), Some(137));
+    };
+    let mut command = Command::new("true");
+    // SAFETY: between fork and exec it makes one system call.
+    unsafe {
+        command.pre_exec(|| {
+            libc::raise(libc::SIGKILL);
+            Ok(())
+        })
+    };
+    told(Metered::new(command).spawn().map(drop).unwrap_err());
+    // At its gate, when everything was prepared.
+    let kill = |pid: u32| -> Result<(), CommandError> {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        // What it is prepared by cannot be read once it has ended.
+        loop {
+            ProcessMemory::read(pid.as_raw_nonzero().get().unsigned_abs())?;
+        }
+    };
+    told(super::gate::start(Command::new("true"), super::gate::Birth::default(), kill, |()| ()).map(drop).unwrap_err());
+}
+
+#[test]
 fn the_peak_of_one_process_is_exact_to_its_end_however_fast_it_is() {
     let base = run(Metered::new(dd(1))).phases.remove(0).readings[&Metric::PeakRss].bytes;
     // The meter looks once a minute: what is read is what the kernel kept.
@@ -182,6 +210,40 @@ fn an_enforced_ceiling_ends_the_tree_and_says_what_did() {
     assert!(!evidence.is_empty() && !by.to_string().is_empty());
     assert_eq!(ended.verdicts[0].status, CeilingStatus::Broken);
     assert!(ended.end.to_string().starts_with("was killed at its ceiling peak_rss <= 64.00 MiB by "), "{}", ended.end);
+}
+
+#[test]
+fn a_system_call_that_takes_gigabytes_is_ended_at_a_ceiling_and_not_waited_for() {
+    const ALL: u64 = 3 << 30;
+    // The watchdog alone: no control group stands for this ceiling. Pages of 4 KiB take the kernel longest.
+    let script = format!(
+        "import ctypes, mmap\n\
+         ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)\n\
+         mmap.mmap(-1, {ALL}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)"
+    );
+    let mut command = Command::new("python3");
+    command.args(["-c", &script]);
+    let ended = run(Metered::new(command)
+        .ceilings("peak_anon = 64 MiB".parse().unwrap())
+        .sample_interval(Duration::from_millis(2))
+        .enforce(true));
+    assert!(matches!(ended.end.cause, EndCause::CeilingEnforced { .. }), "{}", ended.end);
+    // A process that is stopped, and not killed, has all of it before it stops.
+    let peak = ended.phases[0].readings[&Metric::PeakRss].bytes;
+    assert!(peak < ByteSize::new(ALL), "{peak}");
+}
+
+#[test]
+fn a_tree_that_forks_while_it_is_ended_is_ended_whole() {
+    let mark = format!("87{}", std::process::id());
+    // Most of these processes are over before they were seen.
+    let script = format!(
+        "for i in 1 2 3 4; do (sleep {mark} & sleep {mark}) & done; \
+        i=0; while [ $i -lt 100000 ]; do (:) & i=$((i+1)); done; wait"
+    );
+    let ended = run(shell(&script).timeout(Duration::from_millis(200)));
+    assert!(matches!(ended.end.cause, EndCause::Timeout { .. }), "{}", ended.end);
+    assert!(!runs(&mark));
 }
 
 #[test]

@@ -6,37 +6,41 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::wait::reap_any;
-use crate::meter::{CpuTime, ProcessId, ProcessMemory, is_stopped, process_tree};
+use crate::meter::{CpuTime, ProcessId, ProcessMemory, process_tree};
 
-/// A process that can neither be stopped nor killed, as it waits for a disk that is gone, must not hold us for longer,
-/// each.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A process that cannot be killed, as it waits for a disk that is gone, must not hold us for longer.
+const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Kills processes until none of those that `alive` names is left; how many were killed.
+/// How often new processes are looked for before all are killed. A tree that grows by generations faster than it is looked
+/// through is killed as far as it is known, again and again.
+const LOOKS: usize = 8;
+
+/// Kills processes until none of those that `alive` names is left, parents before their children; how many were killed.
 ///
-/// All of them are stopped first: none sees another killed and goes on, as a shell goes on with its next command, and none
-/// forks meanwhile.
+/// All of them are sent a stop first, which nothing waits for: with a signal pending, a process completes no fork any more,
+/// so that after one look at which nobody new was found nobody can come, and one whose child is killed does not go on, as a
+/// shell goes on with its next command. One that is within a system call stops at its end alone, which may be gigabytes
+/// later (mmap(2) with `MAP_POPULATE`, read(2)); a kill ends the call.
 pub(super) fn kill_all(mut alive: impl FnMut() -> Vec<ProcessId>) -> usize {
     let began = Instant::now();
     // One that has ended has no memory left.
     let mut living =
         || alive().into_iter().filter(|id| ProcessMemory::read(id.pid).is_ok()).collect::<Vec<ProcessId>>();
     let mut stopped: HashSet<ProcessId> = HashSet::new();
-    while began.elapsed() < PATIENCE {
-        let others: Vec<ProcessId> = living().into_iter().filter(|id| stopped.insert(*id)).collect();
-        if others.is_empty() {
+    for _ in 0..LOOKS {
+        let new: Vec<ProcessId> = living().into_iter().filter(|id| stopped.insert(*id)).collect();
+        if new.is_empty() {
             break;
         }
-        let sent: Vec<ProcessId> = others.into_iter().filter(|id| send(*id, Signal::STOP)).collect();
-        while sent.iter().any(|id| !is_stopped(id.pid)) && began.elapsed() < PATIENCE {
-            std::thread::sleep(PAUSE);
+        for id in new {
+            let _ = send(id, Signal::STOP);
         }
     }
     let mut killed: HashSet<ProcessId> = HashSet::new();
     loop {
         let sent: Vec<ProcessId> = living().into_iter().filter(|id| send(*id, Signal::KILL)).collect();
-        if sent.is_empty() || began.elapsed() > 2 * PATIENCE {
+        if sent.is_empty() || began.elapsed() > PATIENCE {
             return killed.len();
         }
         killed.extend(sent);

@@ -85,7 +85,7 @@ pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;
 pub use smaps::{MappingGrowth, MappingKind};
 pub use system::{SwapArea, SystemInfo};
-pub(crate) use threads::{ThreadUsage, await_main_thread, is_gone, is_stopped, own_threads, processor_time};
+pub(crate) use threads::{ThreadUsage, await_main_thread, is_gone, own_threads, processor_time};
 pub use timeline::{TIMELINE_POINTS, sparkline};
 pub use tree::process_tree;
 pub use watch::{Breach, Holder, Watch};

@@ -55,18 +55,6 @@ fn state(stat: &[u8]) -> Option<u8> {
     stat.iter().rposition(|&b| b == b')').and_then(|close| stat.get(close + 2)).copied()
 }
 
-/// Whether no thread of the process `pid` does anything more: all are stopped, or have ended.
-pub(crate) fn is_stopped(pid: u32) -> bool {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
-    let mut buffer = Vec::new();
-    tasks.flatten().all(|task| {
-        let stat = task.path().join("stat");
-        // One that has gone meanwhile has ended.
-        let text = stat.to_str().and_then(|path| read_path(path, &mut buffer).ok());
-        text.is_none_or(|text| state(text).is_none_or(|state| matches!(state, b'T' | b't' | b'Z' | b'X')))
-    })
-}
-
 /// Whether no thread of this process has this id any more.
 pub(crate) fn is_gone(id: u32) -> bool {
     !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
@@ -99,19 +87,6 @@ mod tests {
         assert!(runs(b"439 (S) R 410 439") && !runs(b"439 (R) S 410 439") && !runs(b"439 (R)") && !runs(b""));
         // The test harness waits for its tests, or else for the limit.
         await_main_thread(Duration::from_millis(20));
-    }
-
-    #[test]
-    fn a_process_is_stopped_once_all_of_it_is() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(!is_stopped(std::process::id()) && !is_stopped(child.id()) && is_stopped(u32::MAX));
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
-        while !is_stopped(child.id()) {
-            std::thread::yield_now();
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod table;
 mod words;
 
 pub use pieces::{
-    LABEL, clean, cut, cut_start, duration, interval, labelled, number, percent, short, styled, width, wrap,
+    LABEL, clean, cut, cut_start, document, duration, interval, labelled, number, percent, short, styled, width, wrap,
 };
 pub use style::{Palette, Screen, Tone};
 pub use table::{Align, Cell, Column, Table, apart, fitted};

@@ -9,23 +9,50 @@ use super::style::Screen;
 /// The columns of a label at the start of a line.
 pub const LABEL: usize = 12;
 
-/// `text` without anything that a terminal would obey, that changes the order of what is read or that is no character.
+/// Whether a terminal would obey `c`, or it changes the order of what is read, or it is no character.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+fn cleaned(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if is_hidden(c) => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// `text` as one line without anything that a terminal would obey, that changes the order of what is read or that is no
+/// character: names, messages and whatever else comes from a file, a program or a user.
 pub fn clean(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-    };
-    text.chars()
-        .map(|c| {
-            if c == '\t' {
-                ' '
-            } else if hidden(c) {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.chars().map(cleaned).collect()
+}
+
+/// A document of several lines in which colours may stand, without anything else that a terminal would obey. What comes
+/// from elsewhere is [`clean`]ed before it stands in one: here its ends of lines and colours could not be told from the
+/// document's own.
+pub fn document(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let colour = colour(rest);
+        let length = if colour > 0 { colour } else { c.len_utf8() };
+        match c {
+            '\x1b' if colour > 0 => made.push_str(&rest[..length]),
+            '\n' => made.push(c),
+            c => made.push(cleaned(c)),
+        }
+        rest = &rest[length..];
+    }
+    made
+}
+
+/// The bytes of the sequence that sets a colour at the start of `text`; 0 if there is none.
+fn colour(text: &str) -> usize {
+    let Some(parameters) = text.strip_prefix("\x1b[") else { return 0 };
+    let end = parameters.bytes().position(|byte| !matches!(byte, b'0'..=b'9' | b';'));
+    end.filter(|&end| parameters.as_bytes()[end] == b'm').map_or(0, |end| 2 + end + 1)
 }
 
 /// The columns that `text` takes, one a character.
@@ -200,6 +227,10 @@ mod tests {
     #[test]
     fn a_name_cannot_move_the_cursor_or_turn_the_line() {
         assert_eq!(clean("a\x1b[2Jb\nc\u{202e}d\te"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e");
+        assert_eq!(
+            document("\x1b[1;31ma\x1b[0m\nb\x1b[2J\x1b]0;t\x07\r\x1b["),
+            "\x1b[1;31ma\x1b[0m\nb\u{fffd}[2J\u{fffd}]0;t\u{fffd}\u{fffd}\u{fffd}["
+        );
     }
 
     proptest! {

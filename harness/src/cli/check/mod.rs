@@ -39,7 +39,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
             "`validate` times nothing: `plimsoll check --vs` validates both kernels and times them in turns".into()
         );
     }
-    let cancel = Cancel::install()?;
+    let cancel = Cancel::install_against_kernels()?;
     let workers = workers(&check, &cancel)?;
     let capture = Capture::open(&check.capture)?;
     for other in capture.others() {
@@ -70,11 +70,10 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     progress.finish();
     let record = report?.into_record();
 
-    let written = file.map(|file| file.commit(&record)).transpose();
-    show(&record, path.as_deref().filter(|_| written.is_ok()), check.output.json)?;
-    let documents = check.documents.write(std::slice::from_ref(&record));
-    written?;
-    documents?;
+    // Nothing is said before it is true: a verdict whose record or report does not fit on the disk does not hold.
+    file.map(|file| file.commit(&record)).transpose()?;
+    check.documents.write(std::slice::from_ref(&record))?;
+    show(&record, path.as_deref(), check.output.json)?;
     Ok(match (record.state, cancel.signal()) {
         (RunState::Interrupted, Some(signal)) => 128 + signal,
         _ => record.exit_code,

@@ -40,17 +40,15 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     if orphaned {
         return Ok(orphan(keeper, record));
     }
-    let written = file.map(|file| file.commit(&record)).transpose();
-    let path = arguments.record.as_deref().filter(|_| written.is_ok());
-    show(&record, path, arguments.json)?;
-    if let Some((path, Some(problem))) = keeper.kept().filter(|_| written.is_ok()) {
-        let path = path.display();
+    // Nothing is said before it is true: a verdict whose record or report does not fit on the disk does not hold.
+    file.map(|file| file.commit(&record)).transpose()?;
+    let kept = keeper.kept().and_then(|(path, problem)| Some((path.display().to_string(), problem?.to_string())));
+    keeper.remove();
+    arguments.documents.write(std::slice::from_ref(&record))?;
+    show(&record, arguments.record.as_deref(), arguments.json)?;
+    if let Some((path, problem)) = kept {
         output::note(&format_args!("note: what was known while it ran could not be kept in {path}: {problem}"));
     }
-    let documents = arguments.documents.write(std::slice::from_ref(&record));
-    written?;
-    keeper.remove();
-    documents?;
     Ok(record.exit_code)
 }
 
@@ -68,6 +66,6 @@ fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> 
     if json {
         return output::json_aside(record);
     }
-    output::note(&terminal::record(record, path, &super::screen()).trim_end());
+    output::aside(terminal::record(record, path, &super::screen()).trim_end());
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::header::Format;
 use crate::{CaptureError, Dtype};
+use plimsoll_memory::bytes::ByteSize;
 
 /// Why a tensor cannot be taken out into a file.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,21 @@ pub enum ExtractError {
         format: Format,
         /// The dtype.
         dtype: Dtype,
+    },
+    /// The tensor has far more elements than its storage has bytes for: it was expanded, and a small file can say any size.
+    #[error(
+        "{}: {tensor} is expanded: written out it takes {bytes}, from a storage of {stored}; if that is wanted, write it with --yes",
+        path.display()
+    )]
+    Expanded {
+        /// The file.
+        path: PathBuf,
+        /// The path of the tensor.
+        tensor: String,
+        /// What its elements take.
+        bytes: ByteSize,
+        /// What its storage takes.
+        stored: ByteSize,
     },
     /// The output cannot be written.
     #[error("{}: cannot be written: {source}; check its folder and the disk", path.display())]

@@ -14,12 +14,16 @@ use plimsoll_memory::bytes::ByteSize;
 /// The bytes that are written at a time.
 const CHUNK: usize = 1 << 20;
 
+/// An expanded tensor of more than this is written only if that was asked for.
+const LARGE: ByteSize = ByteSize::gib(1);
+
 /// A tensor of a file, to be written to a file of its own.
 #[derive(Debug)]
 pub struct Extraction {
     file: TorchFile,
     tensor: String,
     elements: TensorRef,
+    expands: bool,
 }
 
 impl Extraction {
@@ -36,7 +40,7 @@ impl Extraction {
         });
         let (path, name) = (file.path().to_owned(), tensor.to_owned());
         match found {
-            ControlFlow::Break((_, Some(elements))) => Ok(Self { file, tensor: name, elements }),
+            ControlFlow::Break((_, Some(elements))) => Ok(Self { file, tensor: name, elements, expands: false }),
             ControlFlow::Break((kind, None)) => Err(ExtractError::NoElements { path, tensor: name, kind }),
             ControlFlow::Continue(()) => Err(ExtractError::NoTensor { path, tensor: name }),
         }
@@ -47,12 +51,30 @@ impl Extraction {
         &self.elements.layout
     }
 
+    /// Whether a tensor is written that takes more than 1 GiB and more than its storage: one that was expanded, of which a
+    /// file of a few bytes can say any size. By default it is not.
+    pub fn expand(self, expands: bool) -> Self {
+        Self { expands, ..self }
+    }
+
+    /// What its elements take, written out, if that is more than what its storage takes.
+    fn expanded(&self) -> Option<(ByteSize, ByteSize)> {
+        let bytes = ByteSize::new(self.layout().logical_bytes().unwrap_or(u64::MAX));
+        let stored = self.file.storages()[self.elements.storage].bytes();
+        (bytes > stored).then_some((bytes, stored))
+    }
+
     /// Writes the tensor to `out`, whose extension tells the format: whole, or not at all. The CRC-32 of its storage is
     /// checked before. Gives the size of the file.
     ///
     /// # Errors
-    /// Where the format is unknown or lacks the dtype, the storage is damaged, or the file cannot be written.
+    /// If the format is unknown or lacks the dtype, the storage is damaged, or the file cannot be written;
+    /// [`ExtractError::Expanded`].
     pub fn write(&self, out: &Path) -> Result<ByteSize, ExtractError> {
+        if let Some((bytes, stored)) = self.expanded().filter(|(bytes, _)| *bytes > LARGE && !self.expands) {
+            let (path, tensor) = (self.file.path().to_owned(), self.tensor.clone());
+            return Err(ExtractError::Expanded { path, tensor, bytes, stored });
+        }
         let header = Format::of(out)?.header(&self.tensor, self.layout())?;
         let map = self.file.map()?;
         map.advise(Access::Sequential);
@@ -89,4 +111,34 @@ fn elements(view: &TensorView<'_>, writer: &mut impl Write) -> io::Result<()> {
         at += read as u64 / size;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expanded_tensor_of_any_size_is_written_only_if_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        crate::synthesize::embedding(10, 10, 3, crate::Dtype::F32).write(&dir.path().join("a")).unwrap();
+        let file = TorchFile::open(&dir.path().join("a/entry_000000.pt")).unwrap();
+        let mut extraction = Extraction::find(file, r#"$["kwargs"]["weight"]"#).unwrap();
+        let out = dir.path().join("out.bin");
+        assert_eq!(extraction.write(&out).unwrap(), ByteSize::new(400));
+        let mut expand = |count: u64| {
+            let layout = &mut extraction.elements.layout;
+            (layout.shape, layout.strides) = ([count].into(), [0].into());
+            fs::remove_file(&out).unwrap();
+            let written = extraction.write(&out);
+            let made = out.exists();
+            fs::write(&out, "").unwrap();
+            (written, made)
+        };
+        assert!(matches!(expand(1 << 10), (Ok(bytes), true) if bytes == ByteSize::new(4096)));
+        let (written, made) = expand(1 << 40);
+        let error = written.unwrap_err();
+        assert!(matches!(error, ExtractError::Expanded { .. }) && !made, "{error}");
+        assert!(error.to_string().contains("4.00 TiB") && error.to_string().contains("--yes"), "{error}");
+        assert!(!extraction.expands && extraction.expand(true).expands);
+    }
 }

@@ -1,0 +1,321 @@
+//! What lies in a store, opened without following a link.
+//!
+//! A store may come from a stranger, so that a link in it may lead anywhere. The folder of the store itself is reached as
+//! the user gave it; every name below it is opened by openat2 with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, and on a
+//! system without that call name by name with `O_NOFOLLOW`.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, statat, unlinkat};
+use rustix::io::Errno;
+
+/// How often a name is looked up again when something else was renamed meanwhile.
+const TRIES: usize = 16;
+
+/// A link in a store.
+#[derive(Debug)]
+pub struct Link {
+    /// The link.
+    pub path: PathBuf,
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is a symbolic link, which is never followed within a store", self.path.display())
+    }
+}
+
+impl std::error::Error for Link {}
+
+/// The error of a link at `path`.
+pub fn link(path: PathBuf) -> io::Error {
+    io::Error::other(Link { path })
+}
+
+/// Opens what lies at `within` in the folder `root`.
+///
+/// # Errors
+/// [`Link`] if a name on the way is a symbolic link; the system's own otherwise.
+pub fn open(root: &Path, within: &Path, flags: OFlags) -> io::Result<File> {
+    let folder = open_root(root)?;
+    // Without O_NONBLOCK a named pipe would be waited for, for ever. O_PATH waits for nothing and takes no such flag.
+    let wait = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NONBLOCK };
+    let flags = flags | wait | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let opened = match beneath(&folder, within, flags) {
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => stepwise(folder, within, flags),
+        opened => opened,
+    };
+    opened.map(File::from).map_err(|error| explained(root, within, error))
+}
+
+fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
+    let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
+    openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Permissions of a file that is made: what the process's mask leaves of reading and writing.
+fn mode(flags: OFlags) -> Mode {
+    if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() }
+}
+
+fn beneath(folder: &OwnedFd, within: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let mut opened = Err(Errno::AGAIN);
+    for _ in 0..TRIES {
+        opened = openat2(folder, within, flags, mode(flags), resolve);
+        if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
+            break;
+        }
+    }
+    // `O_PATH` opens the link itself.
+    opened.and_then(|file| if is_link(&file)? { Err(Errno::LOOP) } else { Ok(file) })
+}
+
+/// The same by one call for each name.
+fn stepwise(mut folder: OwnedFd, within: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut names = within.components().peekable();
+    while let Some(name) = names.next() {
+        let Component::Normal(name) = name else { return Err(Errno::XDEV) };
+        let flags = match names.peek() {
+            Some(_) => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            None => flags,
+        };
+        folder = openat(&folder, name, flags, mode(flags))?;
+    }
+    if is_link(&folder)? { Err(Errno::LOOP) } else { Ok(folder) }
+}
+
+fn is_link(file: &OwnedFd) -> Result<bool, Errno> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode) == FileType::Symlink)
+}
+
+/// The error of opening `within`, or the link on the way that caused it.
+fn explained(root: &Path, within: &Path, error: Errno) -> io::Error {
+    if matches!(error, Errno::LOOP | Errno::NOTDIR) {
+        let mut path = root.to_owned();
+        for name in within.components() {
+            path.push(name);
+            if path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+                return link(path);
+            }
+        }
+    }
+    error.into()
+}
+
+/// Opens a regular file to be read.
+///
+/// # Errors
+/// As [`open`]; if it is not a regular file.
+pub fn open_regular(root: &Path, within: &Path) -> io::Result<File> {
+    let file = open(root, within, OFlags::RDONLY)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+}
+
+/// What is known of the file at `within`, which need not be readable; `None` if there is none.
+///
+/// # Errors
+/// As [`open`], except that nothing is there.
+pub fn metadata(root: &Path, within: &Path) -> io::Result<Option<std::fs::Metadata>> {
+    match open(root, within, OFlags::PATH) {
+        Ok(file) => file.metadata().map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A folder in a store.
+#[derive(Debug)]
+pub struct Folder {
+    folder: File,
+    path: PathBuf,
+}
+
+/// A name in a folder, and what it is of.
+#[derive(Debug)]
+pub struct Item {
+    pub name: OsString,
+    kind: FileType,
+}
+
+impl Item {
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind == FileType::RegularFile
+    }
+
+    /// Whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.kind == FileType::Symlink
+    }
+}
+
+impl Folder {
+    /// The folder at `within`.
+    ///
+    /// # Errors
+    /// As [`open`]; if it is not a folder.
+    pub fn open(root: &Path, within: &Path) -> io::Result<Self> {
+        let folder = open(root, within, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(Self { folder, path: root.join(within) })
+    }
+
+    /// The folder at `within`, which is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Folder::open`]; if it cannot be made.
+    pub fn make(root: &Path, within: &Path) -> io::Result<Self> {
+        let parent = match within.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => {
+                open(root, parent, OFlags::PATH | OFlags::DIRECTORY)?.into()
+            }
+            _ => open_root(root)?,
+        };
+        match mkdirat(&parent, within.file_name().unwrap_or_default(), Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => Self::open(root, within),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The path of what is named `name` in it.
+    pub fn path_of(&self, name: &OsStr) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Everything in it, in order of the names.
+    ///
+    /// # Errors
+    /// If it cannot be listed, or an item cannot be looked at.
+    pub fn items(&self) -> io::Result<Vec<Item>> {
+        let mut items = Vec::new();
+        for item in Dir::read_from(&self.folder)? {
+            let item = item?;
+            let name = OsStr::from_bytes(item.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match item.file_type() {
+                // A file system that does not say it with the name.
+                FileType::Unknown => match statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(found) => FileType::from_raw_mode(found.st_mode),
+                    Err(Errno::NOENT) => continue,
+                    Err(error) => return Err(error.into()),
+                },
+                kind => kind,
+            };
+            items.push(Item { name: name.to_owned(), kind });
+        }
+        items.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(items)
+    }
+
+    /// The names that are `wanted`, in order. A link that is wanted might be anything, and is refused.
+    ///
+    /// # Errors
+    /// As [`Folder::items`]; [`Link`].
+    pub fn names(
+        &self,
+        wanted: impl Fn(&Item) -> bool,
+        might_be: impl Fn(&OsStr) -> bool,
+    ) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for item in self.items()? {
+            if item.is_link() && might_be(&item.name) {
+                return Err(link(self.path_of(&item.name)));
+            }
+            if wanted(&item) {
+                names.push(item.name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Removes a file, or a link itself; gives its bytes, `None` if there is none.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<Option<u64>> {
+        match statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => {
+                unlinkat(&self.folder, name, AtFlags::empty())?;
+                Ok(Some(u64::try_from(found.st_size).unwrap_or_default()))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes a file, a link itself, or a folder and all that is in it; gives the bytes of files, `None` if there is none.
+    ///
+    /// # Errors
+    /// The system's; if folders lie in each other more than `depth` deep.
+    pub fn remove(&self, item: &Item, depth: usize) -> io::Result<Option<u64>> {
+        if !item.is_folder() {
+            return self.remove_file(&item.name);
+        }
+        let depth = depth.checked_sub(1).ok_or_else(|| io::Error::other("its folders lie too deep in each other"))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = match openat(&self.folder, &item.name, flags, Mode::empty()) {
+            Ok(folder) => Self { folder: folder.into(), path: self.path_of(&item.name) },
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut bytes = 0;
+        for item in folder.items()? {
+            bytes += folder.remove(&item, depth)?.unwrap_or_default();
+        }
+        unlinkat(&self.folder, &item.name, AtFlags::REMOVEDIR)?;
+        Ok(Some(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_refused_on_the_way_and_at_the_end_with_and_without_openat2() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/file"), "inside").unwrap();
+        fs::write(dir.path().join("file"), "outside").unwrap();
+        symlink("a", root.join("to-a")).unwrap();
+        symlink("file", root.join("a/b/to-file")).unwrap();
+        symlink("/nowhere", root.join("dangling")).unwrap();
+        type Way = fn(OwnedFd, &Path, OFlags) -> Result<OwnedFd, Errno>;
+        let ways: [Way; 2] = [|folder, within, flags| beneath(&folder, within, flags), stepwise];
+        for way in ways {
+            for flags in [OFlags::RDONLY | OFlags::NOFOLLOW, OFlags::PATH | OFlags::NOFOLLOW] {
+                let open = |within: &str| way(open_root(&root).unwrap(), Path::new(within), flags);
+                assert!(open("a/b/file").is_ok());
+                assert_eq!(open("a/b/none").unwrap_err(), Errno::NOENT);
+                for within in ["to-a/b/file", "a/b/to-file", "dangling", "to-a"] {
+                    let error = open(within).unwrap_err();
+                    assert!(matches!(error, Errno::LOOP | Errno::NOTDIR), "{within} {error}");
+                    let error = explained(&root, Path::new(within), error);
+                    assert!(error.get_ref().is_some_and(|e| e.is::<Link>()), "{within} {error}");
+                }
+                assert_eq!(open("../file").unwrap_err(), Errno::XDEV);
+            }
+        }
+        assert!(
+            open(&root.join("to-a"), Path::new("b/file"), OFlags::RDONLY).is_ok(),
+            "the root is the user's own path"
+        );
+    }
+}
