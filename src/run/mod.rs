@@ -10,6 +10,7 @@
 //! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
 //! entry: there is a result for every entry of the capture in every record.
 
+mod checksums;
 mod entries;
 mod facade;
 mod honesty;

@@ -92,7 +92,8 @@ pub fn run_against(
     if options.validate {
         observer.phase(Phase::Validate, planned.len());
         let rule = semantics.comparison.as_ref().expect("a run that validates has a rule");
-        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
+        let mut entries =
+            Entries { capture, planned: &planned, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
         validate::validate(&mut entries, &planned, rule, &mut launchers, options, observer, &mut results);
         meter.phase(Phase::Release.name());
         observer.phase(Phase::Release, 0);
@@ -110,7 +111,8 @@ pub fn run_against(
             meter.phase(Phase::Profile.name());
         }
         observer.phase(Phase::Profile, planned.len());
-        let mut entries = Entries { capture, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
+        let mut entries =
+            Entries { capture, planned: &planned, verifier: &mut verifier, by_name: launchers.kernel.by_name() };
         let rule = semantics.comparison.as_ref();
         plan.learn(&results);
         profile::profile(&mut entries, &mut plan, rule, launchers.kernel, options, observer, &mut results);

@@ -55,7 +55,7 @@ pub fn versus(
     let rule = semantics.comparison;
     let mut results = [no_results(&planned), no_results(&planned)];
     let mut verifier = ObjectVerifier::new(options.verify);
-    let mut entries = Entries { capture, verifier: &mut verifier, by_name: false };
+    let mut entries = Entries { capture, planned: &planned, verifier: &mut verifier, by_name: false };
 
     if let Some(rule) = rule.as_ref().filter(|_| options.validate) {
         for (at, results) in results.iter_mut().enumerate() {
