@@ -77,6 +77,7 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
         ErrorKind::DeviceFault => FailureKind::DeviceFault,
         ErrorKind::LateWrite => FailureKind::LateWrite,
         ErrorKind::MutatedInput => FailureKind::MutatedInput,
+        ErrorKind::NotATensor => FailureKind::NotATensor,
     };
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
 }

@@ -3,6 +3,7 @@
 //! Whatever a worker does (crash, hang, fill the memory, close its descriptors, print, fork), [`process::WorkerProcess`]
 //! ends in a typed answer, and [`launcher::WorkerLauncher`] goes on with a fresh worker.
 
+mod building;
 mod call;
 mod command;
 mod death;
@@ -10,5 +11,6 @@ mod launcher;
 mod outputs;
 mod process;
 mod reclaim;
+mod sealed;
 
 pub use launcher::{Crew, NoLauncher, OnGpu, WorkerLauncher};
