@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "embedding.c"
@@ -74,4 +76,49 @@ KERNEL(rewrites_the_next_entry) {
     }
   }
   return 0;
+}
+
+/* Leaves less to do for the launches that follow: one index. */
+KERNEL(changes_a_shape) {
+  const int code = LAUNCH;
+  DLTensor *input = (DLTensor *)args[0].v_ptr;
+  input->shape[0] = 1;
+  return code;
+}
+
+/* The same by an argument of its own in the place of what it was given. */
+KERNEL(changes_an_argument) {
+  static DLTensor small;
+  static int64_t one = 1;
+  const int code = LAUNCH;
+  small = *kernel_tensor(&args[0]);
+  small.ndim = 1, small.shape = &one, small.strides = &one;
+  ((TVMFFIAny *)args)[0].v_ptr = &small;
+  return code;
+}
+
+/* A child that uses the processor for as long as a compiler would, and is waited for. */
+static void build(double seconds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    while ((double)clock() / CLOCKS_PER_SEC < seconds) {
+    }
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+}
+
+/* Is built when it is first launched, as load_inline and torch.compile do. */
+KERNEL(builds_lazily) {
+  static int built;
+  if (!built) build(2.5);
+  built = 1;
+  return LAUNCH;
+}
+
+/* Builds when it is launched again, which is too late. */
+KERNEL(builds_again) {
+  static int launches;
+  if (launches++) build(60);
+  return LAUNCH;
 }
