@@ -225,6 +225,7 @@ class Inputs(backend.Inputs):
         self.rooms, self.held = [None] * len(call["storages"]), []
         self.shared, self.shift = rooms, shift
         self.args = [self.value(value) for value in call["args"]]
+        self.described = [backend.description(value) for value in self.args]
 
     def storage(self, index):
         if self.storages[index] is None:
@@ -262,6 +263,7 @@ class Inputs(backend.Inputs):
 
     def mutated(self):
         """The names of the arguments whose bytes the kernel has changed."""
+        self.check_described()
         changed = {index for index, room in enumerate(self.rooms)
                    if room is not None and self.gpu.changed(self.places[index], room)}
         named = zip(self.call["params"], self.call["args"])

@@ -10,31 +10,23 @@ import mmap
 import os
 import sys
 import traceback
-from collections.abc import Mapping
 
 import plimsoll_memory as memory
 import plimsoll_timing as timing
 import torch
+from plimsoll_outputs import Refusal, flattened
 
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_cuda.py", "plimsoll_memory.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py",
-             "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_sealed.py",
+             "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
 # After these nothing more can be done with the device in this process.
 DEVICE_FAULTS = ("illegal memory access", "device-side assert", "unspecified launch failure", "misaligned address",
                  "illegal instruction", "invalid program counter", "hardware stack error", "uncorrectable ECC error",
                  "launch timed out")
-
-
-class Refusal(Exception):
-    """An error of a kind that is known where it is found."""
-
-    def __init__(self, kind, message):
-        super().__init__(message)
-        self.kind = kind
 
 
 def described(error):
@@ -141,6 +133,7 @@ class Inputs:
         self.shared = maps
         self.maps = {}
         self.args = [self.value(value) for value in call["args"]]
+        self.described = [description(value) for value in self.args]
 
     def value(self, value):
         if value is None or isinstance(value, (bool, int, str)):
@@ -217,8 +210,17 @@ class Inputs:
             self.maps[path] = self.shared.part(path, start, end), start
         return self.maps[path]
 
+    def check_described(self):
+        """Refuses arguments that are not what they were but for their bytes: launches that follow would have less to do."""
+        for name, before, now in zip(self.call["params"], self.described, map(description, self.args)):
+            if before != now:
+                what = f"the kernel changed its argument `{name}` itself{difference(before, now)}"
+                raise Refusal("mutated-input", f"{what}: later launches are given the same object; leave its shape, strides, "
+                              "storage and items as they are, and work on a view or a copy")
+
     def mutated(self):
         """The names of the arguments whose bytes the kernel has changed."""
+        self.check_described()
         changed = set()
         for path, (mapping, start) in self.maps.items():
             for first, end in memory.changed(mapping, path, start):
@@ -236,6 +238,43 @@ class Inputs:
     def drop(self):
         """Nothing of the call stays in memory, nor anything that a kernel wrote."""
         self.restore()
+
+
+class Same:
+    """An object, which is equal to itself alone."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(other) is Same and self.value is other.value
+
+
+def description(value, tensor=torch.Tensor, disabled=torch._C.DisableTorchFunction):
+    """What a value of a call is but for the bytes of its tensors, which a kernel is to leave as it is."""
+    if type(value) in (list, tuple):
+        return [Same(value), *map(description, value)]
+    if type(value) is dict:
+        return [Same(value), *((Same(key), description(item)) for key, item in value.items())]
+    if isinstance(value, tensor):
+        with disabled():
+            if tensor.layout.__get__(value) != torch.strided:
+                return {"object": Same(value), "layout": str(tensor.layout.__get__(value))}
+            return {"object": Same(value), "dtype": str(tensor.dtype.__get__(value)), "shape": list(tensor.size(value)),
+                    "strides": list(tensor.stride(value)), "storage offset": tensor.storage_offset(value),
+                    "storage": tensor.untyped_storage(value).data_ptr(), "bytes of its storage":
+                    tensor.untyped_storage(value).nbytes(), "conjugate bit": tensor.is_conj(value),
+                    "negative bit": tensor.is_neg(value)}
+    return Same(value)
+
+
+def difference(before, now):
+    """What of a tensor is not what it was, where one is described."""
+    if type(before) is not dict or type(now) is not dict:
+        return ""
+    other = [name for name in before if before[name] != now.get(name)]
+    told = next((name for name in ("shape", "strides", "storage offset", "dtype") if name in other), None)
+    return f": {told} {before[told]} became {now[told]}" if told in now else f": another {other[0]}"
 
 
 def storages_of(value):
@@ -313,19 +352,6 @@ class Outputs:
             self.mapping = None
 
 
-def flattened(output, path):
-    """The leaves of an output, each with its path."""
-    if isinstance(output, (list, tuple)):
-        for index, item in enumerate(output):
-            yield from flattened(item, f"{path}[{index}]")
-    elif isinstance(output, Mapping):
-        for key, item in output.items():
-            name = json.dumps(key, ensure_ascii=False) if isinstance(key, str) else str(key)
-            yield from flattened(item, f"{path}[{name}]")
-    else:
-        yield path, output
-
-
 def encoded(value):
     """A leaf that is no tensor, as VALUE."""
     if value is None or type(value) in (bool, str):
@@ -336,7 +362,7 @@ def encoded(value):
         return {"float": encoded_float(value)}
     if type(value) is complex:
         return {"complex": [encoded_float(value.real), encoded_float(value.imag)]}
-    if isinstance(value, (bytes, bytearray)):
+    if type(value) in (bytes, bytearray):
         return {"bytes": value.hex()}
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).replace("torch.", "")}

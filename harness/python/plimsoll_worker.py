@@ -27,7 +27,8 @@ worker -> supervisor
     {"type":"profiled","id":9}
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
-KIND is exception, host-oom, device-oom, device-fault, late-write, stale-output, unsupported or input (a file could not be mapped). An error
+KIND is exception, host-oom, device-oom, device-fault, late-write, stale-output, not-a-tensor, mutated-input, unsupported or input (a file could
+not be mapped). An error
 without `id` is one of the worker itself, such as a kernel that cannot be loaded, or of kind unavailable where there is no torch or no such GPU; the
 worker then exits with 1.
 CALL  {"params":[NAME,..],"args":[VALUE,..],"storages":[{"path":"/abs/entry.pt","offset":1234,"bytes":5678},..],
@@ -312,6 +313,7 @@ def main():
     if hello is None:
         process.end(0)
     try:
+        import plimsoll_locks as locks
         import plimsoll_stale as stale
         import plimsoll_torch as backend
     except ImportError as error:
@@ -327,6 +329,7 @@ def main():
             import plimsoll_cuda as cuda
 
             device = cuda.Device(hello["device"], hello.get("small_context", False))
+        locks.install()
         launch = backend.load_kernel(hello["kernel"])
     except BaseException as error:
         channel.send("error", **backend.described(error))

@@ -12,7 +12,7 @@ use super::mapped::MappedEntry;
 use super::object::{Value, value};
 use super::pickle::NodeId;
 use super::residency::Residency;
-use super::source::{KnownFile, SourceFile};
+use super::source::{KnownFile, SourceFile, Stamp};
 use super::storage::Storage;
 use super::store::object::Object;
 use super::store::packed::Packed;
@@ -84,6 +84,19 @@ impl Entry {
     /// The size of the file when it was opened; of an entry of a store, that of the file that was packed.
     pub fn file_size(&self) -> ByteSize {
         ByteSize::new(self.file.size())
+    }
+
+    /// What the file was like when it was opened.
+    pub fn stamp(&self) -> Stamp {
+        self.file.stamp()
+    }
+
+    /// Checks that the file is as it was when it was opened before.
+    ///
+    /// # Errors
+    /// [`SourceError::Changed`](super::error::SourceError::Changed) if the file was written, replaced or touched since.
+    pub fn check_stamp(&self, before: Stamp) -> Result<(), CaptureError> {
+        self.file.check(before)
     }
 
     /// The name of the function that was called, such as `torch.nn.functional.embedding`.

@@ -74,6 +74,7 @@ pub use identity::{Digest, Identity};
 pub use map::{Access, MappedFile};
 pub use mapped::MappedEntry;
 pub use residency::{Residency, StorageId};
+pub use source::Stamp;
 pub use storage::{Encoding, Place, Storage};
 pub use tensor::{Layout, OutsideStorage, TensorSpec, TensorView};
 pub use verify::Verified;

@@ -124,8 +124,8 @@ impl MappedFile {
     /// Whether every byte read so far was the file's own, and the file is still as it was when it was opened.
     ///
     /// # Errors
-    /// [`SourceError::Lost`] where the file shrank under a read, [`SourceError::Changed`] where its size or
-    /// modification time is another.
+    /// [`SourceError::Lost`] where the file shrank under a read, [`SourceError::Changed`] where its size, or its time of
+    /// modification or change, is another.
     pub fn intact(&self) -> Result<(), CaptureError> {
         if self.guard.as_ref().is_some_and(Guard::lost) {
             return Err(self.source.error(SourceError::Lost));
@@ -325,6 +325,22 @@ mod tests {
             .open(&path)
             .and_then(|mut f| std::io::Write::write_all(&mut f, b"x"))
             .unwrap();
+        let error = map.intact().unwrap_err();
+        assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::Changed)), "{error}");
+    }
+
+    #[test]
+    fn a_file_changed_in_place_is_told_though_its_modification_time_is_put_back() {
+        let (_dir, path) = file(&numbered(100));
+        let map = MappedFile::open(&path, 0, 100).unwrap();
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&std::fs::metadata(&path).unwrap());
+        let before = changed();
+        // The clock of a file system may tick once in several milliseconds.
+        while changed() == before {
+            std::fs::write(&path, numbered(100)).unwrap();
+            OpenOptions::new().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        }
         let error = map.intact().unwrap_err();
         assert!(matches!(error.kind, CaptureErrorKind::Source(SourceError::Changed)), "{error}");
     }

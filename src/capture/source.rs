@@ -14,11 +14,13 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What tells a changed file from an unchanged one.
+/// What tells a changed file from an unchanged one: its size, device and inode, and its times of modification and change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub struct Stamp {
     size: u64,
     modified: (i64, i64),
+    /// When the file or what the system keeps of it last changed. A program can put the modification time back, and not this.
+    changed: (i64, i64),
     inode: (u64, u64),
 }
 
@@ -27,6 +29,7 @@ impl Stamp {
         Self {
             size: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
             inode: (metadata.dev(), metadata.ino()),
         }
     }
@@ -68,6 +71,16 @@ impl KnownFile {
     /// The size in bytes when the file was opened.
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// What the file was like. Of an entry of a store, its reference.
+    pub(super) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// An error where the file was like something else before.
+    pub(super) fn check(&self, before: Stamp) -> Result<(), CaptureError> {
+        if self.stamp == before { Ok(()) } else { Err(CaptureError::new(&self.path, SourceError::Changed)) }
     }
 
     /// Opens the file again; it must be the same file in the same state.
@@ -197,7 +210,7 @@ impl SourceFile {
         Ok(buffer)
     }
 
-    /// Refuses a file whose size or modification time is not that of when it was opened.
+    /// Refuses a file whose size, or whose time of modification or change, is not that of when it was opened.
     pub(super) fn unchanged(&self) -> Result<(), CaptureError> {
         let metadata = self
             .file

@@ -31,6 +31,8 @@ pub enum FailureKind {
     StaleOutput,
     /// The output changed after the launch had returned.
     LateWrite,
+    /// The kernel gave what computes when it is read, and no plain tensor.
+    NotATensor,
     /// The kernel does not take such a call.
     Unsupported,
     /// The entry could not be read, or changed during the run.
@@ -43,7 +45,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Timeout,
         Self::Signal,
         Self::Exit,
@@ -56,6 +58,7 @@ impl FailureKind {
         Self::MutatedInput,
         Self::StaleOutput,
         Self::LateWrite,
+        Self::NotATensor,
         Self::Unsupported,
         Self::Input,
         Self::ChannelClosed,
@@ -77,6 +80,7 @@ impl FailureKind {
             Self::MutatedInput => "mutated-input",
             Self::StaleOutput => "stale-output",
             Self::LateWrite => "late-write",
+            Self::NotATensor => "not-a-tensor",
             Self::Unsupported => "unsupported",
             Self::Input => "input",
             Self::ChannelClosed => "channel-closed",

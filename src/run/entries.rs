@@ -3,18 +3,25 @@
 use plimsoll_capture::store::ObjectVerifier;
 use plimsoll_capture::{Bound, Capture, CaptureError, Entry};
 
+use super::manifest::Planned;
+
 /// Opens the entries of a capture.
 pub(super) struct Entries<'a> {
     pub(super) capture: &'a Capture,
+    /// What was found before any kernel ran: no entry is to have changed since.
+    pub(super) planned: &'a [Planned],
     pub(super) verifier: &'a mut ObjectVerifier,
     /// Whether the kernel is given its arguments by their names.
     pub(super) by_name: bool,
 }
 
 impl Entries<'_> {
-    /// Entry `index`, its objects verified where it lies in a store, and its arguments bound.
+    /// Entry `index`, unchanged since the manifest was made, its objects verified if it lies in a store, and its arguments bound.
     pub(super) fn open(&mut self, index: usize) -> Result<(Entry, Bound), CaptureError> {
         let entry = self.capture.entry(index)?;
+        if let Some(stamp) = self.planned[index].stamp {
+            entry.check_stamp(stamp)?;
+        }
         self.verifier.verify(&entry)?;
         let bound = self.bind(&entry, self.by_name)?;
         Ok((entry, bound))

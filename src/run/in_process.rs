@@ -118,7 +118,8 @@ impl From<KernelError> for Failure {
             | KernelError::NotForLibraries { .. }
             | KernelError::NotReachable { .. }
             | KernelError::NoOutputs { .. } => FailureKind::Unsupported,
-            KernelError::OutOfMemory { .. } => FailureKind::HostOom,
+            KernelError::OutOfMemory { .. } | KernelError::NoPages { .. } => FailureKind::HostOom,
+            KernelError::ChangedDescription { .. } => FailureKind::MutatedInput,
             KernelError::DeviceOutOfMemory { .. } => FailureKind::DeviceOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "MemoryError" => FailureKind::HostOom,
             KernelError::Raised { raised: Some(raised), .. } if raised.kind == "OutOfMemoryError" => {

@@ -6,8 +6,9 @@ use crate::record::{Failure, FailureKind};
 use plimsoll_capture::compare::{
     Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with,
 };
-use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, TensorView};
+use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, TensorRef, TensorView};
 
+use super::checksums::{Checksums, Running};
 use super::launcher::{Launched, OutputValue};
 
 /// Expected outputs are read through a map; its pages leave the resident memory after so many bytes.
@@ -32,7 +33,7 @@ impl<'a> Expected<'a> {
             Self::Captured(entry, mapped) => {
                 let leaf = |(path, value): (String, &'a Argument)| {
                     let value = match value {
-                        Argument::Tensor(tensor) => ExpectedValue::View(mapped.view(tensor)?),
+                        Argument::Tensor(tensor) => ExpectedValue::View(tensor, mapped.view(tensor)?),
                         value => ExpectedValue::Value(value),
                     };
                     Ok(ExpectedLeaf { path, value })
@@ -74,7 +75,7 @@ struct ExpectedLeaf<'a> {
 }
 
 enum ExpectedValue<'a> {
-    View(TensorView<'a>),
+    View(&'a TensorRef, TensorView<'a>),
     /// A contiguous tensor at the start of these bytes.
     Row(Layout, &'a [u8]),
     Value(&'a Argument),
@@ -83,7 +84,7 @@ enum ExpectedValue<'a> {
 impl ExpectedValue<'_> {
     fn leaf(&self) -> Result<Leaf<'_>, Failure> {
         Ok(match self {
-            Self::View(view) => Leaf::Tensor(*view),
+            Self::View(_, view) => Leaf::Tensor(*view),
             Self::Row(layout, bytes) => Leaf::Tensor(TensorView::new(layout, bytes).map_err(|outside| {
                 let message = format!("the reference's output lies outside of its memory: {outside}");
                 Failure::new(FailureKind::ChannelClosed, message)
@@ -96,17 +97,30 @@ impl ExpectedValue<'_> {
 /// Judges every leaf: the expected ones in order, then what the kernel gave beyond them.
 ///
 /// # Errors
-/// A failure of kind `input` where the entry's file shrank while it was read.
+/// A failure of kind `input` if the entry's file changed while it was read, or the bytes that were compared do not have the
+/// CRC-32 that the file says.
 pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> Result<Vec<LeafOutcome>, Failure> {
     let memory = (*launched.memory).as_ref();
     let mut leaves = Vec::new();
+    let mut checksums = match expected {
+        Expected::Captured(entry, mapped) => Some(Checksums::new(entry, mapped)),
+        Expected::Recomputed(_) => None,
+    };
     for ExpectedLeaf { path, value } in expected.leaves()? {
         let leaf = value.leaf()?;
         let Some((_, actual)) = launched.outputs.iter().find(|(p, _)| *p == path) else {
             leaves.push(problem(&path, Some(&leaf), "the kernel gave no value here".to_owned()));
             continue;
         };
-        leaves.push(judge_leaf(&path, leaf, expected.map(), actual, memory, rule));
+        let captured = match &value {
+            ExpectedValue::View(tensor, view) => checksums.as_mut().map(|checksums| (checksums, *tensor, view)),
+            _ => None,
+        };
+        let mut running = captured.as_ref().and_then(|(checksums, tensor, view)| checksums.begin(tensor, view));
+        leaves.push(judge_leaf(&path, leaf, expected.map(), actual, memory, rule, running.as_mut()));
+        if let Some((checksums, tensor, _)) = captured {
+            checksums.end(tensor, running)?;
+        }
     }
     for (path, _) in &launched.outputs {
         if !leaves.iter().any(|leaf| leaf.path == *path) {
@@ -128,6 +142,7 @@ fn judge_leaf(
     actual: &OutputValue,
     memory: &[u8],
     rule: &Comparison,
+    mut running: Option<&mut Running<'_>>,
 ) -> LeafOutcome {
     let (spec, offset) = match actual {
         OutputValue::Value(value) => return compare_leaves(path, expected, Leaf::Value(value), rule),
@@ -137,7 +152,13 @@ fn judge_leaf(
     match (TensorView::new(&layout, from(memory, *offset)), expected) {
         (Ok(actual), Leaf::Tensor(expected)) => {
             let maps: Vec<&MappedEntry> = map.into_iter().collect();
-            compare_tensors_with(path, expected, actual, rule, &mut releasing(&maps))
+            let mut release = releasing(&maps);
+            compare_tensors_with(path, expected, actual, rule, &mut |done| {
+                if let Some(running) = &mut running {
+                    running.add(&done);
+                }
+                release(done);
+            })
         }
         (Ok(actual), expected) => compare_leaves(path, expected, Leaf::Tensor(actual), rule),
         (Err(outside), expected) => {

@@ -1,7 +1,7 @@
 //! The manifest: what a capture means and what it will take, from headers alone.
 
 use crate::record::{EntrySemantics, TensorSemantics};
-use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, Residency};
+use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, Residency, Stamp};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The digest of an entry that could not be read: no entry that can be has it.
@@ -13,6 +13,8 @@ pub struct Planned {
     pub semantics: EntrySemantics,
     /// What will be resident; `None` where the entry could not be read.
     pub residency: Option<Residency>,
+    /// What its file was like; `None` if the entry could not be read.
+    pub stamp: Option<Stamp>,
 }
 
 /// Reads the headers of every entry, one at a time. An entry that cannot be read keeps its place: its launch will say why.
@@ -27,6 +29,7 @@ pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
                 tensors: Vec::new(),
             },
             residency: None,
+            stamp: None,
         })
     };
     capture.names().iter().zip(capture.entries()).map(|(name, entry)| read(name, entry)).collect()
@@ -46,6 +49,7 @@ fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planne
             tensors: tensors(entry, &bound),
         },
         residency: Some(entry.residency()),
+        stamp: Some(entry.stamp()),
     })
 }
 

@@ -12,6 +12,7 @@
 //! entry: there is a result for every entry of the capture in every record.
 
 mod check;
+mod checksums;
 mod document;
 mod entries;
 mod facade;

@@ -136,6 +136,7 @@ mod tests {
                 covers: Digest::Skeleton,
                 tensors: Vec::new(),
             },
+            stamp: None,
             residency: Some(Residency {
                 storages: vec![(StorageId::in_file(Arc::from(Path::new("a.pt")), number), ByteSize::new(90))],
                 outputs: ByteSize::new(10),

@@ -203,7 +203,7 @@ impl<'a> Run<'a> {
         if let Some(rule) = rule {
             self.validate(&planned, rule);
         }
-        let pairs = self.time(&mut plan, rule);
+        let pairs = self.time(&planned, &mut plan, rule);
         let phases = self.meter.finish();
         self.verifier.remember();
         let results = self.results(semantics.aggregation, pairs);
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
         for side in &mut self.sides {
             self.observer.phase(Phase::Validate, planned.len());
             let by_name = side.launcher.by_name();
-            let mut entries = Entries { capture: self.capture, verifier: &mut self.verifier, by_name };
+            let mut entries = Entries { capture: self.capture, planned, verifier: &mut self.verifier, by_name };
             let reference = self.reference.as_mut().map(|reference| &mut **reference as &mut dyn Launcher);
             let mut launchers = Launchers { kernel: &mut *side.launcher, reference };
             validate(&mut entries, planned, rule, &mut launchers, self.options, &mut *self.observer, &mut side.results);
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
     }
 
     /// Times every entry, and gives the pairs of each if that is done in turns.
-    fn time(&mut self, plan: &mut Plan<'_>, rule: Option<&Comparison>) -> Vec<Pairs> {
+    fn time(&mut self, planned: &[Planned], plan: &mut Plan<'_>, rule: Option<&Comparison>) -> Vec<Pairs> {
         let timing = self.timing();
         let Some(phase) = timing.phase() else { return Vec::new() };
         let options = self.options;
@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
         self.observer.phase(phase, self.capture.names().len() * rounds);
         self.sides.iter().for_each(|side| plan.learn(&side.results));
         let by_name = self.sides[0].launcher.by_name();
-        let mut entries = Entries { capture: self.capture, verifier: &mut self.verifier, by_name };
+        let mut entries = Entries { capture: self.capture, planned, verifier: &mut self.verifier, by_name };
         let observer = &mut *self.observer;
         let pairs = match &mut self.sides[..] {
             [own, other] => Turns::new(rule, options, plan).all(&mut entries, [own, other], observer),

@@ -5,6 +5,7 @@ mod adversaries;
 mod bench_gate;
 mod calibrate;
 mod capture;
+mod cheats;
 mod check;
 mod config;
 mod diagnose;

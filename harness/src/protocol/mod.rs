@@ -169,8 +169,10 @@ pub enum ErrorKind {
     StaleOutput,
     /// The device went on after the launch had ended.
     LateWrite,
-    /// The kernel wrote beside its inputs.
+    /// The kernel wrote beside its inputs, or changed what describes them.
     MutatedInput,
+    /// The kernel gave what computes when it is read.
+    NotATensor,
 }
 
 /// What a worker says.

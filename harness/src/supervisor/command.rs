@@ -1,25 +1,35 @@
 //! The command of a worker: the program `plimsoll` for built-in kernels and shared libraries, `plimsoll-torch-worker` for operators of
 //! PyTorch, a Python for `py:` kernels.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
-use tempfile::TempDir;
 
 use super::launcher::NoLauncher;
+use super::process::SOURCES_FD;
+use super::sealed;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 6] = [
+const PYTHON_WORKER: [(&str, &str); 9] = [
+    ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
     ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
+    ("plimsoll_locks.py", include_str!("../../python/plimsoll_locks.py")),
+    ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
     ("plimsoll_stale.py", include_str!("../../python/plimsoll_stale.py")),
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
+
+/// Runs the worker from the descriptor that it is given, from byte 0 on: all workers share the position in it.
+const START: &str = "import json, os; SOURCES = json.loads(os.pread({fd}, os.fstat({fd}).st_size, 0)); os.close({fd}); \
+    exec(compile(SOURCES['plimsoll_sealed.py'], '<plimsoll>/plimsoll_sealed.py', 'exec'))";
 
 /// The worker of `torch:` kernels, which is a program of its own: it alone needs libtorch.
 const TORCH_WORKER: &str = "plimsoll-torch-worker";
@@ -44,8 +54,8 @@ pub struct WorkerCommand {
     program: PathBuf,
     /// Whether `program` is `plimsoll`, which is other things as well.
     own: bool,
-    /// The folder of the Python worker's files.
-    scripts: Option<TempDir>,
+    /// The Python worker's files, in memory that no kernel can write to: it could alter the worker that times it.
+    sources: Option<OwnedFd>,
     /// The implementation of the ABI, for a library that needs it.
     runtime: Option<PathBuf>,
 }
@@ -59,29 +69,27 @@ impl WorkerCommand {
     pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
         match kernel {
             KernelSpec::Builtin(_) => {
-                Ok(Self { kernel, program: own.to_owned(), own: true, scripts: None, runtime: None })
+                Ok(Self { kernel, program: own.to_owned(), own: true, sources: None, runtime: None })
             }
             KernelSpec::Library { file, symbol } => Ok(Self {
                 runtime: runtime(&file, &python),
                 kernel: KernelSpec::Library { file: std::path::absolute(file)?, symbol },
                 program: own.to_owned(),
                 own: true,
-                scripts: None,
+                sources: None,
             }),
             KernelSpec::Torch(_) => {
                 let program = torch_worker(&kernel, own)?;
-                Ok(Self { kernel, program, own: false, scripts: None, runtime: None })
+                Ok(Self { kernel, program, own: false, sources: None, runtime: None })
             }
             KernelSpec::Python { file, function } => {
-                let scripts = tempfile::Builder::new().prefix("plimsoll-worker-").tempdir()?;
-                for (name, source) in PYTHON_WORKER {
-                    std::fs::write(scripts.path().join(name), source)?;
-                }
+                let sources = BTreeMap::from(PYTHON_WORKER);
+                let text = serde_json::to_vec(&sources).expect("texts by name");
                 Ok(Self {
                     kernel: KernelSpec::Python { file: std::path::absolute(file)?, function },
                     program: python,
                     own: false,
-                    scripts: Some(scripts),
+                    sources: Some(sealed::memory("plimsoll-worker", &text)?),
                     runtime: None,
                 })
             }
@@ -121,18 +129,22 @@ impl WorkerCommand {
         )
     }
 
-    /// The command line of one worker.
-    pub fn build(&self) -> Command {
+    /// The command line of one worker, and what it finds at the descriptor [`SOURCES_FD`].
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn build(&self) -> io::Result<(Command, Option<OwnedFd>)> {
         let mut command = Command::new(&self.program);
-        if let Some(scripts) = &self.scripts {
-            command.arg("-u").arg(scripts.path().join(PYTHON_WORKER[0].0));
+        if self.sources.is_some() {
+            command.args(["-I", "-u", "-c", &START.replace("{fd}", &SOURCES_FD.to_string())]);
         } else if self.own {
             command.arg("worker");
         }
         if let Some(runtime) = &self.runtime {
             command.env(RUNTIME_VARIABLE, runtime);
         }
-        command
+        let sources = self.sources.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok((command, sources))
     }
 }
 

@@ -77,6 +77,7 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
         ErrorKind::DeviceFault => FailureKind::DeviceFault,
         ErrorKind::LateWrite => FailureKind::LateWrite,
         ErrorKind::MutatedInput => FailureKind::MutatedInput,
+        ErrorKind::NotATensor => FailureKind::NotATensor,
     };
     let (message, detail) = (bounded(message), detail.map(bounded));
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }

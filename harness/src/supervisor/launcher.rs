@@ -29,7 +29,7 @@ use crate::signals::Cancel;
 
 pub use crew::Crew;
 
-/// Loading a kernel may build it first, so that it may take longer than any launch.
+/// Loading a kernel may build it first, and so may the first launch: both may take longer than any other launch.
 const START_LIMIT: Duration = Duration::from_secs(600);
 /// Measuring an entry takes many launches: it may take this many times the limit of one.
 const PROFILE_FACTOR: u32 = 10;
@@ -110,6 +110,16 @@ struct Running {
     number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
+    /// Whether it has launched: the first launch may build the kernel, and those after it not.
+    launched: bool,
+}
+
+impl Running {
+    /// How much longer than others the next launch may take to build the kernel.
+    fn may_build(&mut self) -> Option<Duration> {
+        let first = !std::mem::replace(&mut self.launched, true);
+        first.then_some(START_LIMIT)
+    }
 }
 
 impl<'a> WorkerLauncher<'a> {
@@ -144,7 +154,7 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     fn watch(&self, limit: Duration) -> Watch<'a> {
-        Watch { limit, cancel: self.cancel.clone(), meter: self.context.meter() }
+        Watch { limit, building: None, cancel: self.cancel.clone(), meter: self.context.meter() }
     }
 
     fn next_id(&mut self) -> u64 {
@@ -166,8 +176,9 @@ impl<'a> WorkerLauncher<'a> {
     fn start(&mut self) -> Result<(), Failure> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
-        let process = WorkerProcess::start(self.command.build())
-            .map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
+        self.check_kernel()?;
+        let started = self.command.build().and_then(|(command, sources)| WorkerProcess::start(command, sources));
+        let process = started.map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
         let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
         if let Some(crew) = &self.crew {
             crew.enter(process.pid());
@@ -175,8 +186,9 @@ impl<'a> WorkerLauncher<'a> {
         let number = self.context.next_worker();
         self.number = Some(number);
         self.context.meter().name_process(process.pid(), &format!("{} {number}", self.name));
-        let running = self.worker.insert(Running { process, number, available_before, oom_kills });
-        let watch = Watch { limit: START_LIMIT, cancel: self.cancel.clone(), meter: self.context.meter() };
+        let running = self.worker.insert(Running { process, number, available_before, oom_kills, launched: false });
+        let watch =
+            Watch { limit: START_LIMIT, building: None, cancel: self.cancel.clone(), meter: self.context.meter() };
         let device = self.gpu.as_ref().map(|gpu| gpu.facts.index);
         // If its memory is held to a ceiling, a context is to take little of it.
         let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
@@ -216,6 +228,23 @@ impl<'a> WorkerLauncher<'a> {
         }
     }
 
+    /// Refuses a kernel whose file is not what it was when the run began: a worker before may have rewritten it.
+    fn check_kernel(&mut self) -> Result<(), Failure> {
+        let now = self.command.kernel().identity();
+        if now.as_ref().is_ok_and(|now| now.digest == self.identity.digest) {
+            return Ok(());
+        }
+        let why = now.err().map(|error| format!(": {error}")).unwrap_or_default();
+        let message = format!(
+            "the file of {} is not what it was when the run began{why}; run again when nothing writes to it, the kernel \
+             itself included",
+            self.identity.name
+        );
+        let failure = Failure::new(FailureKind::Input, message);
+        self.set_unloadable(&failure, false);
+        Err(failure)
+    }
+
     fn is_torch(&self) -> bool {
         matches!(self.command.kernel(), KernelSpec::Torch(_))
     }
@@ -248,7 +277,7 @@ impl<'a> WorkerLauncher<'a> {
         reason: ReleaseReason,
         how: impl FnOnce(WorkerProcess, &Watch<'_>) -> End,
     ) -> (End, Option<u64>) {
-        let Running { process, number, available_before, oom_kills: before } = running;
+        let Running { process, number, available_before, oom_kills: before, launched: _ } = running;
         let pid = process.pid();
         let release = meter::Release::begin(process.id(), available_before);
         self.context.meter().observe_exit(pid);
@@ -311,9 +340,10 @@ impl Launcher for WorkerLauncher<'_> {
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
         let call = CallBuilder::new(job)?;
         let id = self.next_id();
-        let watch = self.watch(self.timeout);
+        let mut watch = self.watch(self.timeout);
         let request = Request::Launch { id, call: call.message() };
         let running = self.running()?;
+        watch.building = running.may_build();
         match running.process.ask(&request, &watch) {
             Ok(Reply::Launched { id: of, outcome }) if of == id => {
                 outputs::collect(running.process.memory(), outcome).map_err(|what| self.lost(Cause::Protocol(what)))

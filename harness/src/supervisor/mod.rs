@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod building;
 mod call;
 mod command;
 mod death;
@@ -23,6 +24,7 @@ mod launcher;
 mod outputs;
 mod process;
 mod reclaim;
+mod sealed;
 mod workers;
 
 pub use command::NoTorchWorker;

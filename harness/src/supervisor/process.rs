@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use super::building::Building;
 use crate::protocol::{self, Reply, Request};
 use crate::signals::Cancel;
 
@@ -24,6 +25,9 @@ const TAIL: usize = 64 << 10;
 const LONGEST_MESSAGE: usize = 256 << 20;
 /// How long a worker may take to end once it was told to.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The descriptor at which a worker finds its own source, if it is given one.
+pub const SOURCES_FD: i32 = 5;
 
 /// The last bytes of a stream that may be endless.
 #[derive(Default)]
@@ -84,6 +88,8 @@ pub struct End {
 pub struct Watch<'a> {
     /// The longest wait.
     pub limit: Duration,
+    /// How much longer the wait may be while the worker builds its kernel; `None` if it is not to build any more.
+    pub building: Option<Duration>,
     /// Ctrl-C.
     pub cancel: Cancel,
     /// Ceilings.
@@ -108,14 +114,19 @@ pub struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Starts `command` as a worker in a process group of its own.
-    pub fn start(mut command: Command) -> io::Result<Self> {
+    /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`].
+    pub fn start(mut command: Command, sources: Option<OwnedFd>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let memory = rustix::fs::memfd_create("plimsoll-outputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         // A worker that shrank the memory would turn the supervisor's reads into faults.
         rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
         let (channel_fd, outputs_fd) = (3, 4);
+        let mut mappings = vec![
+            FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
+            FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
+        ];
+        mappings.extend(sources.map(|parent_fd| FdMapping { parent_fd, child_fd: SOURCES_FD }));
         command
             .env(protocol::CHANNEL, channel_fd.to_string())
             .env(protocol::OUTPUTS, outputs_fd.to_string())
@@ -123,10 +134,7 @@ impl WorkerProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            .fd_mappings(vec![
-                FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
-                FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
-            ])
+            .fd_mappings(mappings)
             .map_err(io::Error::other)?;
         let mut child = command.spawn()?;
         // The command holds the worker's end of the channel: while it lives, the end of the worker is not seen.
@@ -180,12 +188,14 @@ impl WorkerProcess {
     pub fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
         let mut line = serde_json::to_vec(request).expect("a request is plain data");
         line.push(b'\n');
-        let deadline = Instant::now() + watch.limit;
+        let mut deadline = Instant::now() + watch.limit;
         let mut rest = line.as_slice();
         while !rest.is_empty() {
             match self.channel.write(rest) {
                 Ok(n) => rest = &rest[n..],
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT, deadline, watch)?,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::OUT, &mut deadline, &mut None, watch)?
+                }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
             }
@@ -195,7 +205,8 @@ impl WorkerProcess {
 
     /// Waits for the next answer.
     pub fn answer(&mut self, watch: &Watch<'_>) -> Result<Reply, Cause> {
-        let deadline = Instant::now() + watch.limit;
+        let mut deadline = Instant::now() + watch.limit;
+        let mut building = watch.building.map(|limit| Building::begin(self.pid(), limit));
         loop {
             if let Some(reply) = self.next_line()? {
                 return Ok(reply);
@@ -204,7 +215,9 @@ impl WorkerProcess {
             match self.channel.read(&mut buffer) {
                 Ok(0) => return Err(self.closed()),
                 Ok(n) => self.inbox.extend_from_slice(&buffer[..n]),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::IN, deadline, watch)?,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::IN, &mut deadline, &mut building, watch)?
+                }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.closed()),
             }
@@ -237,7 +250,13 @@ impl WorkerProcess {
     }
 
     /// Waits until the channel is ready for `flags`, and drains what the worker prints.
-    fn wait(&mut self, flags: PollFlags, deadline: Instant, watch: &Watch<'_>) -> Result<(), Cause> {
+    fn wait(
+        &mut self,
+        flags: PollFlags,
+        deadline: &mut Instant,
+        building: &mut Option<Building>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Cause> {
         loop {
             if watch.cancel.requested() {
                 return Err(Cause::Cancelled);
@@ -246,6 +265,11 @@ impl WorkerProcess {
                 return Err(Cause::Breached(Box::new(breach)));
             }
             let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() && building.as_mut().is_some_and(Building::goes_on) {
+                // What was built is launched afterwards, and may take as long as any launch.
+                *deadline = Instant::now() + watch.limit;
+                continue;
+            }
             if left.is_zero() {
                 return Err(Cause::TimedOut(watch.limit));
             }
@@ -276,7 +300,7 @@ impl WorkerProcess {
 
     /// Ends the worker: asks, waits a moment, then kills it and everything that it started.
     pub fn finish(mut self, watch: &Watch<'_>) -> End {
-        let polite = Watch { limit: GRACE, ..watch.clone() };
+        let polite = Watch { limit: GRACE, building: None, ..watch.clone() };
         let asked = self.send(&Request::Bye, &polite);
         let cause = match asked.and_then(|()| self.answer(&polite).map(drop)) {
             Err(cause @ (Cause::Cancelled | Cause::Breached(_))) => cause,

@@ -84,6 +84,7 @@ impl CallError {
                 FailureKind::Unsupported => ErrorKind::Unsupported,
                 FailureKind::HostOom => ErrorKind::HostOom,
                 FailureKind::DeviceOom => ErrorKind::DeviceOom,
+                FailureKind::MutatedInput => ErrorKind::MutatedInput,
                 _ => ErrorKind::Exception,
             },
             Self::Outputs { .. } | Self::Addresses(_) => ErrorKind::HostOom,

@@ -28,7 +28,7 @@ pub enum SourceError {
         /// The size that it has, in bytes.
         size: u64,
     },
-    /// The file has another size or modification time than when it was opened.
+    /// The file has another size, or another time of modification or change, than when it was opened.
     #[error("the file changed while it was being read")]
     Changed,
     /// The file shrank, or its disk failed, under a map of it.

@@ -96,6 +96,21 @@ pub enum KernelError {
         /// What it said.
         message: String,
     },
+    /// The kernel changed what describes an argument: where its elements lie, or its shape.
+    #[error(
+        "the kernel changed the description of its argument `{name}` (a tensor of a list: data, shape, strides or dtype); \
+         a launch is to leave it as it was, for those that follow are given the same"
+    )]
+    ChangedDescription {
+        /// The parameter's name.
+        name: String,
+    },
+    /// The memory that describes a call could not be had.
+    #[error("the arguments of the kernel cannot be described to it: {reason}")]
+    NoPages {
+        /// The system's answer.
+        reason: String,
+    },
     /// There is no such operator, or none that takes such a call.
     #[error("{message}")]
     NotReachable {

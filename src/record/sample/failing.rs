@@ -71,6 +71,7 @@ fn message_of(kind: FailureKind) -> &'static str {
         FailureKind::MutatedInput => "the kernel wrote to its input `weight`",
         FailureKind::StaleOutput => "the output is that of the entry before it",
         FailureKind::LateWrite => "the output changed after the launch had returned",
+        FailureKind::NotATensor => "the kernel returned an object of type `kernel.Lazy`",
         FailureKind::Unsupported => "padding_idx is not supported",
         FailureKind::Input => "entry_000009.pt was truncated during the run",
         FailureKind::ChannelClosed => "worker 1 closed its channel",

@@ -21,7 +21,7 @@ impl WorkerLauncher<'_> {
         each: &mut dyn FnMut(usize, Result<Timed, Failure>),
     ) -> (usize, Option<Failure>) {
         let id = self.next_id();
-        let watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
+        let mut watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
         let messages = calls.iter().map(|(_, call)| call.message()).collect();
         let graph = self.replays();
         let request = Request::Profile { id, calls: messages, protocol, graph };
@@ -29,7 +29,9 @@ impl WorkerLauncher<'_> {
             Ok(running) => running,
             Err(failure) => return (0, Some(failure)),
         };
+        watch.building = running.may_build();
         let mut reply = running.process.ask(&request, &watch);
+        watch.building = None;
         for (done, (index, _)) in calls.iter().enumerate() {
             match reply {
                 Ok(Reply::Timed { id: of, index: at, samples, again }) if (of, at) == (id, done) => {

@@ -28,7 +28,7 @@ pub(super) mod index {
 
 /// `TVMFFIAny`: a value, or a pointer to one.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Any {
     pub type_index: i32,
     pub padding: u32,
@@ -53,6 +53,7 @@ pub(super) type SafeCall = unsafe extern "C" fn(*mut c_void, *const Any, i32, *m
 
 /// `TVMFFIByteArray`.
 #[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ByteArray {
     pub data: *const c_char,
     pub size: usize,
@@ -86,6 +87,7 @@ impl<T> Object<T> {
 
 /// `TVMFFISeqCell`: the items of an array.
 #[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sequence {
     pub data: *const Any,
     pub size: i64,
@@ -103,6 +105,7 @@ pub(super) struct ErrorCell {
 
 /// `DLTensor`.
 #[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DlTensor {
     pub data: *mut c_void,
     pub device: DlDevice,

@@ -1,32 +1,49 @@
 //! [`Arguments`]: a call as the ABI wants it, in memory that lives as long as the launch.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CString, c_void};
+use std::io;
 use std::marker::PhantomData;
 
 use super::abi::{Any, ByteArray, DlDataType, DlDevice, DlTensor, Object, Sequence, index};
+use super::pages::Pages;
 use crate::kernel::{Call, DeviceCall, KernelError, OutputBuffer};
 use crate::{Argument, Layout, TensorRef};
 
 /// The positional arguments of a call, the outputs last. What they point to is owned here, or borrowed for `'a`.
+///
+/// All launches of a call are given the same. A kernel that changed a shape would have less to do in those that follow: what
+/// describes the arguments lies where it can be read alone. Objects count their references, and are looked at after each launch.
 pub(super) struct Arguments<'a> {
-    values: Vec<Any>,
-    /// Boxed, so that it does not move; only pointers in `values` reach it.
-    _memory: Vec<Memory>,
+    values: *const Any,
+    count: usize,
+    objects: Vec<Lent>,
+    /// What `values` and all pointers of theirs point to, but for objects.
+    _pages: Pages,
     _borrowed: PhantomData<&'a mut [u8]>,
 }
 
-/// What arguments point to.
-#[expect(dead_code, reason = "it is read by the kernel, through pointers")]
-enum Memory {
-    Text(CString),
-    Bytes(Box<[u8]>),
-    ByteArray(Box<ByteArray>),
-    Numbers(Box<[i64]>),
-    Items(Box<[Any]>),
-    Tensor(Box<DlTensor>),
-    TensorObject(Box<Object<DlTensor>>),
-    ByteObject(Box<Object<ByteArray>>),
-    Array(Box<Object<Sequence>>),
+/// An object that an argument holds, boxed so that it does not move, and what it is to say after every launch.
+enum Lent {
+    Tensor(usize, Box<Object<DlTensor>>, DlTensor),
+    Bytes(usize, Box<Object<ByteArray>>, ByteArray),
+    Array(usize, Box<Object<Sequence>>, Sequence),
+}
+
+impl Lent {
+    /// The argument that holds it, and whether it says what it did.
+    fn seen(&self) -> (usize, bool) {
+        // SAFETY: each is a field of a box that lives, and that a kernel may have written to behind the compiler's back.
+        unsafe {
+            match self {
+                Self::Tensor(at, object, before) => (*at, (&raw const object.cell).read_volatile() == *before),
+                Self::Bytes(at, object, before) => (*at, (&raw const object.cell).read_volatile() == *before),
+                Self::Array(at, object, before) => {
+                    let now = (&raw const object.cell).read_volatile();
+                    (*at, (now.data, now.size) == (before.data, before.size))
+                }
+            }
+        }
+    }
 }
 
 impl<'a> Arguments<'a> {
@@ -56,21 +73,35 @@ impl<'a> Arguments<'a> {
         args: &[Argument],
         outputs: impl Iterator<Item = (Layout, *mut u8)>,
     ) -> Result<Self, KernelError> {
-        let mut builder = Builder { device, locate, memory: Vec::new() };
+        let mut builder = Builder { device, locate, pages: Pages::default(), objects: Vec::new(), argument: 0 };
         let mut values = Vec::with_capacity(args.len() + outputs.size_hint().0);
-        for (name, argument) in params.iter().zip(args) {
+        for (at, (name, argument)) in params.iter().zip(args).enumerate() {
+            builder.argument = at;
             values.push(builder.value(name, argument, false)?);
         }
         for (layout, data) in outputs {
             let tensor = builder.tensor("output", &layout, data)?;
-            values.push(builder.tensor_pointer(tensor));
+            values.push(builder.tensor_pointer(tensor)?);
         }
-        Ok(Self { values, _memory: builder.memory, _borrowed: PhantomData })
+        let count = values.len();
+        let values = builder.keep(&values)?;
+        let Builder { pages, objects, .. } = builder;
+        pages.protect().map_err(no_pages)?;
+        Ok(Self { values, count, objects, _pages: pages, _borrowed: PhantomData })
     }
 
     /// The values, in order.
     pub fn values(&self) -> &[Any] {
-        &self.values
+        // SAFETY: so many lie there, in pages that live as long as this does and that nobody can write to.
+        unsafe { std::slice::from_raw_parts(self.values, self.count) }
+    }
+
+    /// Refuses a launch that changed what describes the arguments, whose names these are.
+    pub fn check(&self, params: &[String]) -> Result<(), KernelError> {
+        match self.objects.iter().map(Lent::seen).find(|(_, same)| !same) {
+            Some((at, _)) => Err(KernelError::ChangedDescription { name: params.get(at).cloned().unwrap_or_default() }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -81,10 +112,17 @@ type Locate<'l> = dyn Fn(&str, &TensorRef) -> Result<*mut u8, KernelError> + 'l;
 struct Builder<'l> {
     device: DlDevice,
     locate: &'l Locate<'l>,
-    memory: Vec<Memory>,
+    pages: Pages,
+    objects: Vec<Lent>,
+    /// The number of the argument that is being made.
+    argument: usize,
 }
 
 impl Builder<'_> {
+    fn keep<T: Copy>(&mut self, values: &[T]) -> Result<*const T, KernelError> {
+        self.pages.keep(values).map_err(no_pages)
+    }
+
     /// The value of an argument. Items of a list are `owned`: no pointers but to objects.
     fn value(&mut self, name: &str, argument: &Argument, owned: bool) -> Result<Any, KernelError> {
         Ok(match argument {
@@ -98,21 +136,17 @@ impl Builder<'_> {
                 let found = found.ok_or_else(|| refused(name, format!("DLPack has no device `{device}`")))?;
                 Any::new(index::DEVICE, found.bits())
             }
-            Argument::Str(text) if owned => self.byte_object(index::STRING, text.as_bytes()),
+            Argument::Str(text) if owned => self.byte_object(index::STRING, text.as_bytes())?,
             Argument::Str(text) => {
                 let text = CString::new(text.as_str());
                 let text =
                     text.map_err(|_| refused(name, "a text with a zero byte in it ends there in C".to_owned()))?;
-                let value = Any::pointer(index::RAW_STRING, text.as_ptr());
-                self.memory.push(Memory::Text(text));
-                value
+                Any::pointer(index::RAW_STRING, self.keep(text.as_bytes_with_nul())?)
             }
-            Argument::Bytes(bytes) if owned => self.byte_object(index::BYTES, bytes),
+            Argument::Bytes(bytes) if owned => self.byte_object(index::BYTES, bytes)?,
             Argument::Bytes(bytes) => {
-                let array = Box::new(self.bytes(bytes));
-                let value = Any::pointer(index::BYTE_ARRAY_POINTER, &raw const *array);
-                self.memory.push(Memory::ByteArray(array));
-                value
+                let array = self.bytes(bytes)?;
+                Any::pointer(index::BYTE_ARRAY_POINTER, self.keep(&[array])?)
             }
             Argument::Tensor(tensor) => {
                 let start = (self.locate)(name, tensor)?;
@@ -120,16 +154,16 @@ impl Builder<'_> {
                 let empty = tensor.layout.numel() == Some(0);
                 let offset = if empty { 0 } else { tensor.layout.offset * tensor.layout.dtype.size() };
                 let tensor = self.tensor(name, &tensor.layout, start.wrapping_add(offset as usize))?;
-                if owned { self.tensor_object(tensor) } else { self.tensor_pointer(tensor) }
+                if owned { self.tensor_object(tensor) } else { self.tensor_pointer(tensor)? }
             }
             Argument::List(items) | Argument::Tuple(items) => {
-                let items: Box<[Any]> =
+                let items: Vec<Any> =
                     items.iter().map(|item| self.value(name, item, true)).collect::<Result<_, _>>()?;
                 let size = items.len() as i64;
-                let sequence = Sequence { data: items.as_ptr(), size, capacity: size, data_deleter: None };
+                let sequence = Sequence { data: self.keep(&items)?, size, capacity: size, data_deleter: None };
                 let array = Box::new(Object::lent(index::ARRAY, sequence));
                 let value = Any::pointer(index::ARRAY, &raw const *array);
-                self.memory.extend([Memory::Items(items), Memory::Array(array)]);
+                self.objects.push(Lent::Array(self.argument, array, sequence));
                 value
             }
             Argument::BigInt(_) | Argument::Complex(..) | Argument::Dict(_) | Argument::Opaque { .. } => {
@@ -144,48 +178,46 @@ impl Builder<'_> {
         }
         let dtype = data_type(name, layout.dtype)?;
         let mut numbers = |values: &[u64]| {
-            let numbers: Box<[i64]> = values.iter().map(|&n| n.cast_signed()).collect();
-            let pointer = numbers.as_ptr();
-            self.memory.push(Memory::Numbers(numbers));
-            pointer
+            let numbers: Vec<i64> = values.iter().map(|&n| n.cast_signed()).collect();
+            self.keep(&numbers)
         };
-        let (shape, strides) = (numbers(&layout.shape), numbers(&layout.strides));
+        let (shape, strides) = (numbers(&layout.shape)?, numbers(&layout.strides)?);
         let ndim = layout.shape.len() as i32;
         let data = data.cast::<c_void>();
         Ok(DlTensor { data, device: self.device, ndim, dtype, shape, strides, byte_offset: 0 })
     }
 
-    fn tensor_pointer(&mut self, tensor: DlTensor) -> Any {
-        let tensor = Box::new(tensor);
-        let value = Any::pointer(index::TENSOR_POINTER, &raw const *tensor);
-        self.memory.push(Memory::Tensor(tensor));
-        value
+    fn tensor_pointer(&mut self, tensor: DlTensor) -> Result<Any, KernelError> {
+        Ok(Any::pointer(index::TENSOR_POINTER, self.keep(&[tensor])?))
     }
 
     fn tensor_object(&mut self, tensor: DlTensor) -> Any {
         let object = Box::new(Object::lent(index::TENSOR, tensor));
         let value = Any::pointer(index::TENSOR, &raw const *object);
-        self.memory.push(Memory::TensorObject(object));
+        self.objects.push(Lent::Tensor(self.argument, object, tensor));
         value
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> ByteArray {
-        let copy: Box<[u8]> = [bytes, &[0]].concat().into();
-        let array = ByteArray { data: copy.as_ptr().cast::<c_char>(), size: bytes.len() };
-        self.memory.push(Memory::Bytes(copy));
-        array
+    fn bytes(&mut self, bytes: &[u8]) -> Result<ByteArray, KernelError> {
+        let copy = self.keep(&[bytes, &[0]].concat())?;
+        Ok(ByteArray { data: copy.cast(), size: bytes.len() })
     }
 
-    fn byte_object(&mut self, type_index: i32, bytes: &[u8]) -> Any {
-        let object = Box::new(Object::lent(type_index, self.bytes(bytes)));
+    fn byte_object(&mut self, type_index: i32, bytes: &[u8]) -> Result<Any, KernelError> {
+        let array = self.bytes(bytes)?;
+        let object = Box::new(Object::lent(type_index, array));
         let value = Any::pointer(type_index, &raw const *object);
-        self.memory.push(Memory::ByteObject(object));
-        value
+        self.objects.push(Lent::Bytes(self.argument, object, array));
+        Ok(value)
     }
 }
 
 fn data_type(name: &str, dtype: crate::Dtype) -> Result<DlDataType, KernelError> {
     DlDataType::of(dtype).ok_or_else(|| refused(name, format!("DLPack has no data type for {dtype}")))
+}
+
+fn no_pages(error: io::Error) -> KernelError {
+    KernelError::NoPages { reason: error.to_string() }
 }
 
 fn refused(name: &str, reason: String) -> KernelError {
@@ -194,6 +226,8 @@ fn refused(name: &str, reason: String) -> KernelError {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::c_char;
+
     use super::*;
     use crate::{Dtype, TensorRef, TensorSpec};
 

@@ -11,6 +11,7 @@ mod arguments;
 mod error;
 mod file;
 mod load;
+mod pages;
 mod runtime;
 
 use std::path::{Path, PathBuf};
@@ -93,6 +94,7 @@ impl Library {
                 outputs,
             });
         }
+        arguments.check(given)?;
         if result.type_index >= index::OBJECTS {
             if let Some(runtime) = Runtime::loaded() {
                 runtime.drop_object(result.bits as usize as *mut _);
