@@ -20,7 +20,9 @@ pub struct MannKendall {
 /// Takes time and memory in proportion to the square of the number of points.
 pub fn theil_sen(points: &[(f64, f64)]) -> f64 {
     let pairs = points.iter().enumerate().flat_map(|(at, a)| points[at + 1..].iter().map(move |b| (a, b)));
-    let slopes = pairs.filter(|(a, b)| b.0 > a.0 || b.0 < a.0).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0));
+    let slopes = pairs
+        .filter(|(a, b)| b.0.partial_cmp(&a.0).is_some_and(std::cmp::Ordering::is_ne))
+        .map(|(a, b)| (b.1 - a.1) / (b.0 - a.0));
     median(slopes.collect()).unwrap_or(0.0)
 }
 
