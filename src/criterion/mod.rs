@@ -48,6 +48,7 @@
 //!   `plimsoll bench-gate` takes it, and which keeps the results of two measurements in two folders.
 
 mod cpu_time;
+#[cfg(all(feature = "capture", feature = "gpu"))]
 mod cuda_time;
 mod format;
 mod heap;
@@ -57,6 +58,7 @@ mod resident;
 mod sampled;
 
 pub use cpu_time::CpuTime;
+#[cfg(all(feature = "capture", feature = "gpu"))]
 pub use cuda_time::CudaTime;
 pub use heap::PeakHeap;
 pub use iterate::{IterEach, Measured, group};

@@ -120,7 +120,21 @@ fn an_output_that_is_not_the_kernels_fails_with_the_first_mismatch() {
     let output = bytes.windows(6).rposition(|w| w == b"data/2").map(|at| &bytes[..at]).unwrap().len();
     let local = bytes[..output].windows(6).rposition(|w| w == b"data/2").unwrap();
     let start = (local + 6).next_multiple_of(64);
+    let crc = |bytes: &[u8]| crc32fast::hash(&bytes[start..start + 32 * 64 * 2]).to_le_bytes();
+    let before = crc(&bytes);
     bytes[start] ^= 0x40;
+    fs::write(scene.entry(1), &bytes).unwrap();
+    // A file that was damaged says nothing of the kernel.
+    let (code, record) = scene.run(scene.command("validate").args(["--kernel", "builtin:embedding"]));
+    assert_eq!(code, 1);
+    let damaged = record.results.entries[1].validation.as_ref().unwrap();
+    assert_eq!(damaged.status, ValidationStatus::Error);
+    assert!(damaged.error.as_ref().unwrap().message.contains("CRC"), "{damaged:?}");
+    // One that was written so has the checksum of what it holds, in the local header and the central directory.
+    let after = crc(&bytes);
+    let places: Vec<usize> = (0..bytes.len() - 4).filter(|&at| bytes[at..at + 4] == before).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at..at + 4].copy_from_slice(&after));
     fs::write(scene.entry(1), bytes).unwrap();
     let (code, record) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding"]));
     assert_eq!((code, record.exit_code), (1, 1));
