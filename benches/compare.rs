@@ -4,7 +4,7 @@
 //! machine in the same run. `equal` has equal bytes on both sides, `near` differs at every element by a unit in the
 //! last place. `benches/peers/allclose.py` measures torch.allclose on the same tensors.
 //!
-//!     cargo bench --bench compare
+//!     cargo bench --features full --bench compare
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use half::{bf16, f16};

@@ -2,7 +2,7 @@
 //! is not filled at all, which is what pinned copies alone take. By turns in one run; the medians are told, and the process's
 //! largest resident set.
 //!
-//!     cargo bench --bench gpu -- [FILE] [--json OUT]
+//!     cargo bench --features full --bench gpu -- [FILE] [--json OUT]
 //!
 //! Without a file one of 2 GiB is written below the target folder; with `--json` the figures are written to a file as well. Where
 //! there is no GPU it says so, and measures nothing.

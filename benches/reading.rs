@@ -4,7 +4,7 @@
 //! `blake3` read every byte of a 256 MiB entry: `limit` is the hash alone, over the same bytes in memory (crc32fast on one
 //! thread; BLAKE3 over a plain map of the file, on every thread), `file` is `inspect --verify` and the full digest.
 //!
-//!     cargo bench --bench reading
+//!     cargo bench --features full --bench reading
 
 use std::fs::File;
 use std::hint::black_box;

@@ -15,7 +15,7 @@
 #     PLIMSOLL_BIN           the program: cargo build --release --package plimsoll-harness, target/release/plimsoll
 #     PLIMSOLL_TORCH_WORKER  the worker of operators of PyTorch, which finds libtorch where it was built with it:
 #                            LIBTORCH_USE_PYTORCH=1 cargo build --release --package plimsoll-torch --features tch
-#     PLIMSOLL_GPU_BENCH     the benchmark of uploads: cargo bench --bench gpu --no-run, which prints its path
+#     PLIMSOLL_GPU_BENCH     the benchmark of uploads: cargo bench --features full --bench gpu --no-run, which prints its path
 #     PLIMSOLL_GPU_KERNELS   a folder with embedding.so and device.so, built elsewhere from harness/examples/embedding.cu and
 #                            tests/kernels/library/device.cu as below, where there is no nvcc
 # and PLIMSOLL_GPU_CHECK_WORK is a folder with 12 GiB of room for captures [default: plimsoll-gpu-check in TMPDIR].
@@ -75,7 +75,7 @@ if ! [ -x "$plimsoll" ]; then
 fi
 if [ $build_only -eq 1 ]; then
     code=0
-    built "the benchmark of uploads" cargo bench --offline --locked --bench gpu --no-run || code=2
+    built "the benchmark of uploads" cargo bench --offline --locked --features full --bench gpu --no-run || code=2
     if has_torch; then built plimsoll-torch-worker build_torch_worker || code=2; fi
     exit $code
 fi
@@ -173,7 +173,7 @@ say "device    $name, $("$plimsoll" --version), $(date -u +%Y-%m-%d)"
 if [ -n "${PLIMSOLL_GPU_BENCH:-}" ]; then
     bench=("$PLIMSOLL_GPU_BENCH")
 elif command -v cargo >/dev/null; then
-    bench=(cargo bench --offline --locked --bench gpu --)
+    bench=(cargo bench --offline --locked --features full --bench gpu --)
 else
     bench=()
 fi
