@@ -12,25 +12,13 @@ import mmap
 import os
 import random
 
+import plimsoll_rules as rules
 import plimsoll_torch as backend
 import torch
 
-# Elements beside each other that change together.
-RUN = 64
-# A tensor up to this number of elements is changed all over; of a larger one so many runs are, in rows that integers among
-# the arguments name, and anywhere: each costs a page of memory, and up to 64 KiB where the kernel did not read there.
-WHOLE = 1 << 15
-NAMED, ANYWHERE, ANYWHERE_BESIDE_NAMED = 240, 128, 16
-# The runs of a call, however many tensors it has, and the indices of each tensor that are looked at.
-MOST_RUNS = 1 << 9
-MOST_INDICES = 1 << 10
 # Outputs are compared in so many pieces at most, and so many elements at a time; fewer where they have to be gathered.
 PIECES = 1 << 20
 PART, PART_COPIED = 1 << 20, 1 << 16
-# As many are enough to tell a part that was kept from one that came out the same by chance.
-ENOUGH = 64
-# How often a suspicion is to hold before it is told.
-ROUNDS = 4
 # Integers of the size of an element: bits are compared, and NaN is itself.
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -46,7 +34,7 @@ class Trial:
 
     def __init__(self, launch, outputs):
         self.launch, self.outputs = launch, outputs
-        self.other = self.given = self.same = None
+        self.other = self.given = self.evidence = None
         # Inputs whose addresses are not to come again.
         self.seen = []
 
@@ -81,7 +69,7 @@ class Trial:
             else:
                 other.undo(inputs)
         if differs is not None:
-            self.other, self.same = other, ~differs
+            self.other, self.evidence = other, Evidence(differs)
 
     def elsewhere(self, inputs):
         """Holds what was given at the timed addresses against launches on `inputs()`, at addresses that the kernel never saw.
@@ -89,10 +77,9 @@ class Trial:
         A suspicion has to hold several times, in an order that no kernel follows: where a result differs by itself from one
         launch to the next, or with the addresses, nothing can be told.
         """
-        if self.same is None or not self.same.any():
+        if self.evidence is None or self.evidence.is_none():
             return
-        changed, noisy = torch.ones_like(self.same), torch.zeros_like(self.same)
-        for altered in [True, *pairs(ROUNDS)]:
+        for altered in [True, *pairs(rules.ROUNDS)]:
             fresh = inputs()
             differs = self.differs(fresh, self.other if altered else None)
             fresh.drop()
@@ -100,15 +87,15 @@ class Trial:
             if differs is None:
                 return
             if altered:
-                changed &= differs
+                self.evidence.altered(differs)
             else:
-                noisy |= differs
-            steady = changed & ~noisy
-            stale, all_changed = int((steady & self.same).sum()), int(steady.sum())
-            if not is_stale(stale, all_changed) or stale <= int(noisy.sum()):
+                self.evidence.captured(differs)
+            kept = self.evidence.kept()
+            if kept is None:
                 return
+        stale, following = kept
         pieces = "elements" if self.given.piece == 1 else f"stretches of {self.given.piece} elements"
-        message = MESSAGE.format(stale=stale, following=all_changed, pieces=pieces)
+        message = MESSAGE.format(stale=stale, following=following, pieces=pieces)
         raise backend.Refusal("stale-output", message)
 
     def differs(self, inputs, other):
@@ -135,9 +122,38 @@ def pairs(rounds):
         yield from (first, not first)
 
 
-def is_stale(stale, changed):
-    """Whether so many pieces of those that change elsewhere are enough to say that they, or a part of them, were kept."""
-    return 0 < stale and (stale == changed or changed >= ENOUGH and stale >= changed / 8)
+class Evidence:
+    """Which pieces of the outputs follow the arguments, and which of them do not where the kernel was timed.
+
+    `harness/src/worker/evidence.rs` judges by the same rules. Here every output is held against one: what captured values gave where
+    the kernel was timed. `here` says of each piece whether other values gave something else there.
+    """
+
+    def __init__(self, here):
+        self.here = here
+        self.elsewhere, self.unsteady = torch.ones_like(here), torch.zeros_like(here)
+
+    def is_none(self):
+        """Whether other values changed everything, or there is nothing."""
+        return bool(self.here.all())
+
+    def altered(self, differs):
+        """Takes in what other values gave elsewhere."""
+        self.elsewhere &= differs
+
+    def captured(self, differs):
+        """Takes in what captured values gave elsewhere: a piece that differs does so by itself, or with the addresses."""
+        self.unsteady |= differs
+
+    def kept(self):
+        """How many pieces are stale, and how many follow the arguments, if that is enough to accuse a kernel; else None."""
+        steady = ~self.unsteady
+        stale = int((self.elsewhere & ~self.here & steady).sum())
+        following = int(((self.elsewhere | self.here) & steady).sum())
+        unsteady = int(self.unsteady.sum())
+        everything = stale == following and unsteady == 0
+        part = stale >= rules.ENOUGH and rules.PARTS * stale >= following and stale > rules.UNSTEADY * unsteady
+        return (stale, following) if stale > 0 and (everything or part) else None
 
 
 class Other:
@@ -155,10 +171,10 @@ class Other:
             elif dtype in (torch.int32, torch.int64) and places.count > 0:
                 integers.append(places)
         named = [index for places in integers for index in places.sample(inputs, chance)]
-        runs = max(1, MOST_RUNS // max(1, len(floating)))
+        places_of_one = min(rules.PLACES, max(1, rules.PLACES_OF_CALL // max(1, len(floating))))
         draw = torch.Generator(device="cpu").manual_seed(chance.getrandbits(63))
-        for places in list(floating.values())[:MOST_RUNS]:
-            at = places.chosen(named, runs, chance).to(inputs.device)
+        for places in list(floating.values())[:rules.PLACES_OF_CALL]:
+            at = places.chosen(named, places_of_one, chance).to(inputs.device)
             before = places.flat(inputs)[at]
             # Each of another, by chance: an exchange would leave a sum as it was.
             count = before.numel()
@@ -218,25 +234,27 @@ class Places:
 
     def sample(self, inputs, chance):
         """Elements of a tensor of integers: all, or as many as are looked at."""
-        most = min(self.count, MOST_INDICES)
-        numbers = range(self.count) if most == self.count else [chance.randrange(self.count) for _ in range(most)]
-        elements = torch.tensor(list(numbers), dtype=torch.int64, device="cpu")
+        numbers = chance.sample(range(self.count), min(self.count, rules.NAMED))
+        elements = torch.tensor(numbers, dtype=torch.int64, device="cpu")
         return self.flat(inputs)[self.at(elements).to(inputs.device)].tolist()
 
-    def chosen(self, named, runs, chance):
-        """The places that are to change, those of a run beside each other."""
+    def chosen(self, named, most, chance):
+        """The places that are to change, those of a run beside each other.
+
+        Each costs a page of memory, and up to 64 KiB if the kernel did not read there: few lie anywhere if integers name rows.
+        """
         rows = self.shape[0] if self.shape and self.dims and self.dims[0][0] == self.shape[0] else 0
         size = backend.dtype_named(self.content["layout"]["dtype"]).itemsize
-        if self.count <= RUN or self.count <= WHOLE and self.count * size <= runs * mmap.PAGESIZE:
+        if self.count <= rules.RUN or self.span * size <= min(rules.WHOLE, most * mmap.PAGESIZE):
             return self.at(torch.arange(self.count, device="cpu").view(1, -1))
-        cells, inner = self.count // RUN, self.count // max(1, rows)
+        cells, inner = self.count // rules.RUN, self.count // max(1, rows)
         within = [index for index in named if 0 <= index < rows]
-        within = chance.sample(within, min(len(within), NAMED, runs))
-        chosen = {min((row * inner + chance.randrange(inner)) // RUN, cells - 1) for row in within}
-        anywhere = min(runs, ANYWHERE_BESIDE_NAMED if within else ANYWHERE)
+        within = chance.sample(within, min(len(within), rules.NAMED, most))
+        chosen = {min((row * inner + chance.randrange(inner)) // rules.RUN, cells - 1) for row in within}
+        anywhere = min(most, rules.PLACES - rules.NAMED if within else rules.PLACES)
         chosen.update(chance.randrange(cells) for _ in range(anywhere))
-        starts = torch.tensor(sorted(chosen), dtype=torch.int64, device="cpu") * RUN
-        return self.at(starts.view(-1, 1) + torch.arange(RUN, device="cpu"))
+        starts = torch.tensor(sorted(chosen), dtype=torch.int64, device="cpu") * rules.RUN
+        return self.at(starts.view(-1, 1) + torch.arange(rules.RUN, device="cpu"))
 
 
 class Given:

@@ -19,8 +19,8 @@ from plimsoll_outputs import Refusal, flattened
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_sealed.py",
-             "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
+OWN_FILES = ("plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_rules.py",
+             "plimsoll_sealed.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
 # After these nothing more can be done with the device in this process.

@@ -13,6 +13,7 @@ from test_worker import DTYPES, Supervisor, raw, tensor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(ROOT, "harness", "python"))
+import plimsoll_rules  # noqa: E402
 import plimsoll_stale  # noqa: E402
 import plimsoll_torch  # noqa: E402
 
@@ -41,6 +42,33 @@ class Kept:
             self.kept.clear()
         self.kept[key] = self.kernel(*args)
         return self.kept[key]
+
+
+def elements(runs, dtype):
+    """A tensor of `[value, how often]` pairs; a text is the bits of an element of four bytes."""
+    parts = [torch.empty(0, dtype=dtype)]
+    for value, times in runs:
+        if isinstance(value, str):
+            one = torch.frombuffer(bytearray(int(value, 16).to_bytes(4, "little")), dtype=dtype)
+        else:
+            one = torch.tensor([value], dtype=dtype)
+        parts.append(one.repeat(times))
+    return torch.cat(parts)
+
+
+class Told:
+    """A kernel that gives what a vector says, by where it is launched and on what."""
+
+    def __init__(self, vector):
+        dtype = getattr(torch, vector["dtype"])
+        self.outputs = {(values, place): elements(vector[values][place], dtype)
+                        for values in ("altered", "captured") for place in ("here", "elsewhere")}
+        self.captured, self.here = torch.arange(100.0), None
+
+    def __call__(self, x):
+        self.here = self.here or x.data_ptr()
+        values = "captured" if torch.equal(x, self.captured) else "altered"
+        return self.outputs[values, "here" if x.data_ptr() == self.here else "elsewhere"]
 
 
 class StaleTest(unittest.TestCase):
@@ -95,7 +123,7 @@ class StaleTest(unittest.TestCase):
         stale, following = re.search("the kernel gave ([0-9]+) of the ([0-9]+) ", said).groups()
         self.assertEqual(stale != following, part, said)
         # Two where it was timed, one elsewhere that raises the suspicion, and as many again as confirm it.
-        self.assertEqual(launches, 3 + 2 * plimsoll_stale.ROUNDS)
+        self.assertEqual(launches, 3 + 2 * plimsoll_rules.ROUNDS)
 
     def assert_honest(self, kernel, *args, **more):
         said, launches = self.verdict(kernel, *args, **more)
@@ -117,6 +145,20 @@ class StaleTest(unittest.TestCase):
         self.assert_stale(Kept(lambda x: x.sum().item()), torch.arange(1000).float())
         self.assert_stale(Kept(torch.relu), torch.randn(1 << 21), launches=2)
         self.assert_stale(Kept(lambda x: x.t().softmax(0)), torch.randn(700, 600))
+
+    def test_the_verdict_on_every_vector_is_the_one_that_rust_gives_too(self):
+        with open(os.path.join(ROOT, "tests", "data", "stale.json"), encoding="utf-8") as file:
+            vectors = json.load(file)["vectors"]
+        self.assertGreater(len(vectors), 30)
+        for vector in vectors:
+            with self.subTest(vector["name"]):
+                kernel = Told(vector)
+                said, launches = self.verdict(kernel, kernel.captured, launches=1)
+                found = said and re.search("the kernel gave ([0-9]+) of the ([0-9]+) elements ", said).groups()
+                kept = vector["kept"]
+                self.assertEqual(found, kept and (str(kept["stale"]), str(kept["following"])))
+                if kept:
+                    self.assertEqual(launches, 3 + 2 * plimsoll_rules.ROUNDS)
 
     def test_a_part_that_is_kept_is_stale(self):
         first = Kept(lambda x: x[:500] * 2)

@@ -15,7 +15,7 @@ use super::process::SOURCES_FD;
 use super::sealed;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 9] = [
+const PYTHON_WORKER: [(&str, &str); 10] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
@@ -23,6 +23,7 @@ const PYTHON_WORKER: [(&str, &str); 9] = [
     ("plimsoll_locks.py", include_str!("../../python/plimsoll_locks.py")),
     ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
+    ("plimsoll_rules.py", include_str!("../../python/plimsoll_rules.py")),
     ("plimsoll_stale.py", include_str!("../../python/plimsoll_stale.py")),
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];

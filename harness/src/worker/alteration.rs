@@ -15,21 +15,12 @@ use plimsoll::capture::{Argument, Dtype, DtypeKind, Layout, TensorRef};
 use plimsoll::random::SplitMix64;
 
 use super::error::CallError;
+use super::rules::{NAMED, PLACES, PLACES_OF_CALL, RUN, WHOLE};
 use crate::protocol::{CallMessage, StorageRange};
 
-/// The pages that are written for a call, at the most: each is a copy.
-const PAGES: usize = 1 << 10;
-/// The same for one tensor.
-const PAGES_OF_ONE: usize = 1 << 7;
 const PAGE: u64 = 1 << 12;
-/// A tensor that spans no more bytes is altered everywhere.
-const WHOLE: u64 = 1 << 16;
-/// The elements of a larger one that are altered together.
-const RUN: u64 = 64;
-/// How often that is done.
-const RUNS: usize = 1 << 8;
-/// How many rows that the integers of a call name are altered.
-const ROWS: usize = 1 << 6;
+/// How often elements of a larger tensor are chosen, if their places are on few pages.
+const RUNS: usize = 2 * PLACES;
 
 /// Other contents for arguments of a call.
 pub struct Alteration(Vec<Altered>);
@@ -65,9 +56,9 @@ impl Alteration {
         // What is read as integers elsewhere stays.
         floats.retain(|place| !others.iter().any(|other| place.overlaps(other)));
         let rows = named(&others, random)?;
-        let pages = (PAGES / floats.len().max(1)).clamp(1, PAGES_OF_ONE);
+        let pages = (PLACES_OF_CALL / floats.len().max(1)).clamp(1, PLACES);
         let mut altered = Vec::new();
-        for place in floats.iter().take(PAGES) {
+        for place in floats.iter().take(PLACES_OF_CALL) {
             place.alter(place.elements(&rows, pages, random), random, &mut altered)?;
         }
         Ok(Self(altered))
@@ -89,7 +80,7 @@ fn named(tensors: &[Place<'_>], random: &mut SplitMix64) -> Result<Vec<u64>, Cal
     let mut rows = Vec::new();
     for place in tensors.iter().filter(|place| matches!(place.dtype(), Dtype::I32 | Dtype::I64)) {
         let file = place.open()?;
-        for _ in 0..ROWS {
+        for _ in 0..NAMED {
             let element = place.element(random.word() % place.numel);
             let mut bytes = [0; 8];
             let size = place.size() as usize;
@@ -154,7 +145,7 @@ impl<'a> Place<'a> {
         let mut begins = Vec::new();
         if row > 1 {
             let of_row = |n: u64, random: &mut SplitMix64| n * row + random.word() % (row - run.min(row) + 1);
-            let inside = rows.iter().filter(|&&n| n < count).take(ROWS);
+            let inside = rows.iter().filter(|&&n| n < count).take(NAMED);
             begins.extend(inside.map(|&n| (of_row(n, random), run.min(row))));
         }
         begins.extend((begins.len()..RUNS).map(|_| (random.word() % (self.numel - run + 1), run)));

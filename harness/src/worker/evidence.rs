@@ -1,18 +1,14 @@
-//! [`Evidence`]: which elements of the outputs of a kernel follow its arguments, and which of them did not when they should have.
+//! [`Evidence`]: which elements of the outputs of a kernel follow its arguments, and which of them did not when they should
+//! have.
 
 use std::ops::Range;
 
 use plimsoll::run::Placement;
 
-use super::error::CallError;
+use super::rules::{ENOUGH, PARTS, UNSTEADY};
 
 /// The bytes that are compared at a time, a multiple of every element's.
 const PIECE: usize = 1 << 20;
-/// As many elements are enough to tell a part that is kept from one that came out the same by chance.
-const ENOUGH: u64 = 64;
-/// An element that is not the same in two launches on the same contents speaks for so many that may differ for no other
-/// reason.
-const UNSTEADY: u64 = 8;
 
 /// Elements of outputs, in order.
 pub struct Piece {
@@ -40,14 +36,26 @@ pub fn pieces(placement: &Placement) -> impl Iterator<Item = Piece> {
 
 /// What launches at the addresses that were timed ("here") and at others ("elsewhere") gave, on other contents than were
 /// captured ("altered") and on those. Elements are compared as their bytes are, so that NaN is what it was.
+///
+/// An element that differs between the launches on captured contents is unsteady, and neither stale nor following.
 #[derive(Default)]
 pub struct Evidence {
-    /// A bit for each element: whether altered arguments gave another here than elsewhere.
-    differs: Vec<u64>,
-    following: u64,
-    stale: u64,
+    /// A bit for each element: whether altered arguments gave another here than elsewhere; then, of those, whether it is
+    /// what captured ones gave.
+    stale: Vec<u64>,
+    /// A bit for each element: whether it follows the arguments, here or elsewhere.
+    following: Vec<u64>,
     /// Elements that are others though nothing is.
     unsteady: u64,
+}
+
+/// How much a kernel gave that it had kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Elements that are as captured arguments gave them.
+    pub stale: u64,
+    /// Elements that follow the arguments; the stale ones are among them.
+    pub following: u64,
 }
 
 impl Evidence {
@@ -56,40 +64,67 @@ impl Evidence {
         if here == elsewhere {
             return;
         }
-        self.differs.resize(self.differs.len().max((piece.first + here.len() / piece.size).div_ceil(64)), 0);
+        reach(&mut self.stale, piece, here);
         compared(piece, here, elsewhere, |element, same| {
-            self.differs[element / 64] |= u64::from(!same) << (element % 64);
+            self.stale[element / 64] |= u64::from(!same) << (element % 64);
         });
     }
 
     /// Whether they gave the same, as every kernel does that is honest and deterministic.
     pub fn is_none(&self) -> bool {
-        self.differs.is_empty()
+        self.stale.is_empty()
     }
 
     /// Takes in what altered arguments gave here, and captured ones elsewhere.
     pub fn captured(&mut self, piece: &Piece, altered: &[u8], captured: &[u8]) {
+        reach(&mut self.following, piece, altered);
         compared(piece, altered, captured, |element, same| {
-            let differs = self.differs.get(element / 64).is_some_and(|word| word >> (element % 64) & 1 == 1);
-            self.following += u64::from(differs || !same);
-            self.stale += u64::from(differs && same);
+            let (word, bit) = (element / 64, 1 << (element % 64));
+            let differs = self.stale.get_mut(word).filter(|stale| **stale & bit != 0);
+            if differs.is_some() || !same {
+                self.following[word] |= bit;
+            }
+            if let Some(stale) = differs.filter(|_| !same) {
+                *stale &= !bit;
+            }
         });
     }
 
     /// Takes in what captured arguments gave here and elsewhere.
     pub fn again(&mut self, piece: &Piece, here: &[u8], elsewhere: &[u8]) {
-        if here != elsewhere {
-            compared(piece, here, elsewhere, |_, same| self.unsteady += u64::from(!same));
+        if here == elsewhere {
+            return;
         }
+        compared(piece, here, elsewhere, |element, same| {
+            if !same {
+                self.unsteady += 1;
+                for bits in [&mut self.stale, &mut self.following] {
+                    bits.get_mut(element / 64).into_iter().for_each(|word| *word &= !(1 << (element % 64)));
+                }
+            }
+        });
     }
 
-    /// The error of a kernel that gave what it had kept.
-    pub fn kept(&self) -> Option<CallError> {
-        let Self { unsteady, following, stale, .. } = *self;
+    /// What of the outputs was kept, if that is enough to accuse a kernel: all that follows the arguments, or a large part
+    /// of it.
+    ///
+    /// A smaller part is no evidence. If the kernel's own noise shows on altered contents alone, as when equal values are
+    /// drawn and ties are broken by chance, then a coarse output (a truth value, the number of an expert) is by chance what
+    /// captured contents gave. Launches that were not kept in memory cannot tell that from a part that was kept: the share
+    /// can.
+    pub fn kept(&self) -> Option<Kept> {
+        let count = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        let (stale, following, unsteady) = (count(&self.stale), count(&self.following), self.unsteady);
         let all = stale == following && unsteady == 0;
-        let part = stale >= ENOUGH && stale >= following / 8 && stale > UNSTEADY * unsteady;
-        (stale > 0 && (all || part)).then_some(CallError::Kept { stale, following })
+        let part = stale >= ENOUGH && PARTS * stale >= following && stale > UNSTEADY * unsteady;
+        (stale > 0 && (all || part)).then_some(Kept { stale, following })
     }
+}
+
+/// Makes room for the bits of a piece, of which `bytes` are given.
+fn reach(bits: &mut Vec<u64>, piece: &Piece, bytes: &[u8]) {
+    let words = (piece.first + bytes.len() / piece.size).div_ceil(64);
+    bits.resize(bits.len().max(words), 0);
 }
 
 /// Hands each element of a piece to `visit`, and whether it is the same in both.
@@ -116,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether launches that gave these outputs are those of a kernel that keeps: on altered contents here and elsewhere, then on
-    /// captured ones here and elsewhere.
+    /// Whether launches that gave these outputs are those of a kernel that keeps: on altered contents here and elsewhere,
+    /// then on captured ones here and elsewhere.
     fn kept(altered: [&[u8]; 2], captured: [&[u8]; 2]) -> bool {
         let bytes = altered[0].len();
         let shape = vec![bytes as u64 / 4];

@@ -1,49 +1,21 @@
-//! Whether a kernel gives what it has kept by the addresses of its arguments, and not what these hold.
-//!
-//! Its arguments are given other contents where they lay while it was timed, and it is launched there once more, and on the same
-//! contents at addresses that it has never seen. An honest kernel gives the same. Where it does not, launches on what was
-//! captured, here and there, tell what is stale from what differs by itself.
+//! [`Timed`]: the [`Trial`] of a kernel on the CPU, whose inputs are mapped from files, and whose outputs are compared in
+//! shared memory.
 
 use plimsoll::kernel::{Kernel, OutputBuffer};
 use plimsoll::run::Placement;
 
 use super::alteration::Alteration;
 use super::error::CallError;
-use super::evidence::{Evidence, Piece, pieces};
+use super::evidence::pieces;
 use super::forked::in_parent;
 use super::inputs::Inputs;
 use super::outputs::Outputs;
+use super::trial::{self, Compare, Followed, Trial, unless_refused};
 use crate::protocol::CallMessage;
 
 /// The parts of outputs that are digested, at the most, and the bytes that each has at the least.
 const PARTS: usize = 1 << 12;
 const PART: usize = 16;
-/// How often a kernel has to give the same that stopped following its arguments.
-const AGAIN: usize = 8;
-/// How often a kernel has to be found out: what differs from launch to launch by itself can look so once.
-const ROUNDS: u64 = 3;
-
-/// The error that a kernel is found out with in every round.
-pub fn in_each_round(
-    mut round: impl FnMut(u64) -> Result<Option<CallError>, CallError>,
-) -> Result<Option<CallError>, CallError> {
-    let mut found = None;
-    for number in 0..ROUNDS {
-        found = unless_refused(round(number))?;
-        if found.is_none() {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// Nothing where the kernel fails: it was not made for other contents.
-fn unless_refused<T>(found: Result<Option<T>, CallError>) -> Result<Option<T>, CallError> {
-    match found {
-        Err(CallError::Kernel(_)) => Ok(None),
-        other => other,
-    }
-}
 
 /// Outputs, where the timed launches left them.
 pub struct TimedOutputs {
@@ -53,7 +25,7 @@ pub struct TimedOutputs {
 
 impl TimedOutputs {
     /// Hands each piece to `take`, with what `other` holds in its place.
-    fn each_beside(&self, other: &[u8], mut take: impl FnMut(&Piece, &[u8], &[u8])) {
+    fn each_beside(&self, other: &[u8], take: &mut Compare<'_>) {
         for piece in pieces(&self.placement) {
             take(&piece, &self.memory[piece.range.clone()], &other[piece.range.clone()]);
         }
@@ -63,10 +35,7 @@ impl TimedOutputs {
 /// What a kernel gave before it was timed, digested part by part.
 pub struct Before {
     alteration: Alteration,
-    /// Of other contents.
-    altered: Vec<u8>,
-    /// Of those that were captured.
-    captured: Vec<u8>,
+    followed: Followed,
     /// What it was given. Its addresses are given to nothing else, so that none is seen twice.
     _inputs: Vec<Inputs>,
 }
@@ -104,7 +73,7 @@ impl Before {
         };
         digested(Some(&alteration))?;
         let (captured, altered) = (digested(None)?, digested(Some(&alteration))?);
-        Ok(Self { alteration, altered, captured, _inputs: inputs })
+        Ok(Self { alteration, followed: Followed { altered, captured }, _inputs: inputs })
     }
 }
 
@@ -121,79 +90,38 @@ pub struct Timed<'a> {
     pub call: &'a CallMessage,
     pub inputs: &'a mut Inputs,
     pub left: &'a mut TimedOutputs,
+    pub outputs: &'a mut Outputs,
     pub before: Option<&'a Before>,
+    /// Inputs that were launched on elsewhere. They keep their addresses to the end, so that none is seen twice.
+    pub elsewhere: Vec<Inputs>,
 }
 
 impl Timed<'_> {
-    /// The error of a kernel that gives what it has kept. One that fails on other contents is not accused. Inputs elsewhere keep
-    /// their addresses to the end, so that none is seen twice.
-    pub fn kept(&mut self, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {
-        let mut elsewhere = Vec::new();
+    /// The error of a kernel that gives what it has kept. A kernel that fails on other contents is not accused.
+    pub fn kept(&mut self) -> Result<Option<CallError>, CallError> {
         self.inputs.restore()?;
-        match self.before.map(|before| self.follows(before)) {
+        let Some(before) = self.before else { return trial::kept(self) };
+        match self.altered(before) {
             // As it gave before it was timed: so does every honest kernel that is deterministic.
-            Some(Ok(true)) | Some(Err(CallError::Kernel(_))) => return Ok(None),
-            Some(Err(error)) => return Err(error),
-            Some(Ok(false)) | None => {}
+            Ok(altered) if altered == before.followed.altered => return Ok(None),
+            Err(CallError::Kernel(_)) => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(_) => {}
         }
-        let found = in_each_round(|_| self.round(&mut elsewhere, outputs))?;
-        match (found, self.before) {
-            (None, Some(before)) => unless_refused(self.stopped(before)),
-            (found, _) => Ok(found),
+        match trial::kept(self)? {
+            None => unless_refused(before.followed.stopped(|| {
+                let altered = self.altered(before)?;
+                self.launch()?;
+                Ok([altered, digests(&self.left.placement, &self.left.memory)])
+            })),
+            found => Ok(found),
         }
     }
 
-    /// Whether the kernel gives of other contents what it gave before it was timed.
-    fn follows(&mut self, before: &Before) -> Result<bool, CallError> {
-        Ok(self.altered(before)? == before.altered)
-    }
-
+    /// Digests of what the kernel gives here of the contents that it was given before it was timed.
     fn altered(&mut self, before: &Before) -> Result<Vec<u8>, CallError> {
-        self.inputs.alter(self.call, &before.alteration);
-        self.launch()?;
+        self.altered_here(&before.alteration)?;
         Ok(digests(&self.left.placement, &self.left.memory))
-    }
-
-    /// The error of a kernel that followed its arguments before it was timed, and no longer does, wherever they lie.
-    fn stopped(&mut self, before: &Before) -> Result<Option<CallError>, CallError> {
-        for _ in 0..AGAIN {
-            let altered = self.altered(before)?;
-            self.launch()?;
-            let captured = digests(&self.left.placement, &self.left.memory);
-            let all = Piece { first: 0, size: size_of::<u32>(), range: 0..altered.len() };
-            let mut evidence = Evidence::default();
-            evidence.altered(&all, &altered, &before.altered);
-            evidence.captured(&all, &altered, &before.captured);
-            evidence.again(&all, &captured, &before.captured);
-            if evidence.kept().is_none() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(CallError::Stopped))
-    }
-
-    fn round(&mut self, elsewhere: &mut Vec<Inputs>, outputs: &mut Outputs) -> Result<Option<CallError>, CallError> {
-        let alteration = Alteration::of(self.call)?;
-        if alteration.is_empty() {
-            return Ok(None);
-        }
-        self.inputs.alter(self.call, &alteration);
-        self.launch()?;
-        let (placement, mut evidence) = (&self.left.placement, Evidence::default());
-        outputs.elsewhere(placement.bytes, |memory| {
-            elsewhere.push(launch_elsewhere(self.kernel, self.call, Some(&alteration), placement, memory)?);
-            self.left.each_beside(memory, |piece, here, elsewhere| evidence.altered(piece, here, elsewhere));
-            Ok(())
-        })?;
-        if evidence.is_none() {
-            return Ok(None);
-        }
-        let memory = outputs.of_call(placement.bytes)?;
-        elsewhere.push(launch_elsewhere(self.kernel, self.call, None, placement, memory)?);
-        self.left.each_beside(memory, |piece, altered, captured| evidence.captured(piece, altered, captured));
-        self.launch()?;
-        self.left.each_beside(memory, |piece, here, elsewhere| evidence.again(piece, here, elsewhere));
-        Ok(evidence.kept())
     }
 
     /// Launches where launches were timed, and then has the arguments hold what was captured.
@@ -201,6 +129,42 @@ impl Timed<'_> {
         let done = launch(self.kernel, self.call, self.inputs, &self.left.placement, &mut self.left.memory);
         self.inputs.restore()?;
         done
+    }
+}
+
+impl Trial for Timed<'_> {
+    fn call(&self) -> &CallMessage {
+        self.call
+    }
+
+    fn altered_here(&mut self, alteration: &Alteration) -> Result<(), CallError> {
+        self.inputs.alter(self.call, alteration);
+        self.launch()
+    }
+
+    fn altered_elsewhere(&mut self, alteration: &Alteration, compare: &mut Compare<'_>) -> Result<(), CallError> {
+        let placement = &self.left.placement;
+        self.outputs.elsewhere(placement.bytes, |memory| {
+            let inputs = launch_elsewhere(self.kernel, self.call, Some(alteration), placement, memory)?;
+            self.elsewhere.push(inputs);
+            self.left.each_beside(memory, compare);
+            Ok(())
+        })
+    }
+
+    fn captured_elsewhere(&mut self, compare: &mut Compare<'_>) -> Result<(), CallError> {
+        let placement = &self.left.placement;
+        let memory = self.outputs.of_call(placement.bytes)?;
+        self.elsewhere.push(launch_elsewhere(self.kernel, self.call, None, placement, memory)?);
+        self.left.each_beside(memory, compare);
+        Ok(())
+    }
+
+    fn captured_here(&mut self, compare: &mut Compare<'_>) -> Result<(), CallError> {
+        self.launch()?;
+        let memory = self.outputs.of_call(self.left.placement.bytes)?;
+        self.left.each_beside(memory, compare);
+        Ok(())
     }
 }
 

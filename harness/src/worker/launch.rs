@@ -167,8 +167,8 @@ impl Launches {
         let kept = match (&self.kernel, filled) {
             (Loaded::Foreign(kernel), Some(mut filled)) if left == Left::Nothing => {
                 let (kernel, before) = (kernel.as_ref(), before.as_ref());
-                let mut timed = Timed { kernel, call, inputs: &mut inputs, left: &mut filled, before };
-                timed.kept(outputs)?
+                let (inputs, left) = (&mut inputs, &mut filled);
+                Timed { kernel, call, inputs, left, outputs, before, elsewhere: Vec::new() }.kept()?
             }
             _ => None,
         };

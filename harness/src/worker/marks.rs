@@ -10,7 +10,7 @@ use super::error::CallError;
 const MOST: usize = 1 << 12;
 /// The bytes that have one mark, at the least: a kernel that looks at a few of them sees what it left there.
 const STRETCH: usize = 16;
-/// As many are enough to tell a part that was left out from a byte that came out the same by chance.
+/// As many are enough to tell a part that was left out from bytes that came out the same by chance.
 const ENOUGH: usize = 64;
 
 /// What a launch left of the marks.
@@ -18,7 +18,7 @@ const ENOUGH: usize = 64;
 pub enum Left {
     /// It wrote over them.
     Nothing,
-    /// An eighth of them, or more: it left a part of its output out.
+    /// More than come out the same by chance: it left a part of its output out.
     Part,
     /// All of them: it wrote nothing.
     Everything,
@@ -79,10 +79,19 @@ impl Marks {
         match left {
             0 => Left::Nothing,
             _ if left == all => Left::Everything,
-            _ if all >= ENOUGH && left >= all / 8 => Left::Part,
+            _ if all >= ENOUGH && left >= part(all) => Left::Part,
             _ => Left::Nothing,
         }
     }
+}
+
+/// How many marks of `all` are a part: about one in thirty if there are thousands, one in eight if there are few.
+///
+/// A launch that writes everywhere leaves a mark only if the byte that it writes is the marked one. The kernel does not know which of 128 odd
+/// masks was drawn, so that this has a chance of at most 1/128, for each mark by itself, however the kernel's results differ from launch to
+/// launch. By the binomial distribution such a kernel leaves so many marks in less than one of ten million trials, whatever their number.
+fn part(all: usize) -> usize {
+    (all / 8).min(7 + all / 32)
 }
 
 #[cfg(test)]
@@ -91,17 +100,21 @@ mod tests {
 
     use super::*;
 
-    /// What is left of marks on two outputs of `bytes`, after a launch that writes to the first `written` of each.
-    fn left(bytes: u64, written: usize) -> Left {
+    /// What is left of marks on two outputs of `bytes`, after a launch that writes `value` of what lay there to the first `written` of each.
+    fn left_by(bytes: u64, written: usize, value: impl Fn(u8) -> u8) -> Left {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
         let (mut one, mut two) = (vec![7; bytes as usize], vec![9; bytes as usize]);
         let mut buffers = [&mut one, &mut two].map(|memory| OutputBuffer::new(&spec, memory).unwrap());
         let mut marks = Marks::of(&mut buffers);
         marks.set(&mut buffers);
-        for (buffer, value) in buffers.iter_mut().zip([7, 9]) {
-            buffer.bytes_mut()[..written].fill(value);
+        for (buffer, before) in buffers.iter_mut().zip([7, 9]) {
+            buffer.bytes_mut()[..written].fill(value(before));
         }
         marks.left(&mut buffers)
+    }
+
+    fn left(bytes: u64, written: usize) -> Left {
+        left_by(bytes, written, |before| before)
     }
 
     #[test]
@@ -113,5 +126,36 @@ mod tests {
         assert_eq!(left(100_000, 50_000), Left::Part);
         assert_eq!(left(100_000, 99_000), Left::Nothing);
         assert_eq!(left(0, 0), Left::Nothing);
+    }
+
+    #[test]
+    fn a_ninth_that_is_left_out_is_a_part_and_so_is_a_twentieth_of_a_large_output() {
+        for bytes in [900, 9_000, 90_000, 9_000_000] {
+            assert_eq!(left(bytes, bytes as usize / 9 * 8), Left::Part, "{bytes}");
+        }
+        assert_eq!(left(90_000, 90_000 / 20 * 19), Left::Part);
+    }
+
+    #[test]
+    fn a_kernel_that_turns_every_bit_that_a_mark_may_be_is_not_accused() {
+        for bytes in [600, 2_000, 90_000] {
+            // One of the 128 masks of a mark is this difference.
+            assert_eq!(left_by(bytes, bytes as usize, |before| before ^ 1), Left::Nothing, "{bytes}");
+            assert_eq!(left_by(bytes, bytes as usize, |before| before ^ 0xff), Left::Nothing, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn so_many_marks_are_left_by_chance_in_less_than_one_of_ten_million_trials() {
+        for all in ENOUGH..=MOST {
+            // The binomial distribution's tail from `part(all)` on, whose terms fall to nothing within a few hundred.
+            let mut term = (127f64 / 128.0).powi(all as i32);
+            let mut tail = 0.0;
+            for left in 1..=all.min(400) {
+                term *= (all - left + 1) as f64 / left as f64 / 127.0;
+                tail += if left >= part(all) { term } else { 0.0 };
+            }
+            assert!(tail < 1e-7, "{tail} of {all}");
+        }
     }
 }

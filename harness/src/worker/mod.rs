@@ -12,6 +12,8 @@ mod launch;
 mod marks;
 mod outputs;
 mod private;
+mod rules;
+mod trial;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};

@@ -7,7 +7,8 @@ import sys
 import torch
 
 OWN = "import os\nos._exit(3)\n"
-NAMES = ("json", "plimsoll_worker", "plimsoll_timing", "plimsoll_torch", "plimsoll_stale", "torch", "sitecustomize")
+NAMES = ("json", "plimsoll_worker", "plimsoll_rules", "plimsoll_timing", "plimsoll_torch", "plimsoll_stale", "torch",
+         "sitecustomize")
 
 
 def launch(*args):

@@ -78,7 +78,7 @@ fn of_a_table_the_rows_that_are_looked_up_are_altered_on_few_pages() {
     for named in [7, 4000] {
         assert!(alteration.iter().any(|altered| altered.at / row == named), "row {named} is altered");
     }
-    assert!((100..=PAGES_OF_ONE).contains(&pages.len()), "{} pages", pages.len());
+    assert!((100..=PLACES).contains(&pages.len()), "{} pages", pages.len());
 }
 
 proptest! {
@@ -105,6 +105,6 @@ proptest! {
             pages.extend(at / PAGE..=(last - 1) / PAGE);
             end = last;
         }
-        prop_assert!(!pages.is_empty() && pages.len() <= PAGES_OF_ONE + 1, "{} pages", pages.len());
+        prop_assert!(!pages.is_empty() && pages.len() <= PLACES + 1, "{} pages", pages.len());
     }
 }

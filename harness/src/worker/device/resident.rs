@@ -14,13 +14,15 @@ use plimsoll::kernel::DeviceRange;
 use crate::protocol::{CallMessage, StorageRange};
 use crate::worker::error::CallError;
 use crate::worker::private::MapError;
+use crate::worker::rules::ROUNDS;
 
 /// Storages and outputs begin at multiples of this many bytes, as those of the driver do.
 const ALIGNMENT: u64 = 256;
 /// How far a storage is moved so that it lies at another address.
 const STEP: u64 = 512;
-/// The room that it has to be moved in.
-pub const SLACK: u64 = 4096;
+/// The room that it has to be moved in: enough that no launch of a trial, of which two of each round are elsewhere, finds
+/// it where another did.
+pub const SLACK: u64 = STEP * (2 * ROUNDS + 1).next_power_of_two();
 
 /// Bytes at a place in the memory of the device.
 #[derive(Clone, Debug)]

@@ -12,11 +12,11 @@ use super::resident::{Home, Resident, changed, upload_bytes};
 use crate::protocol::CallMessage;
 use crate::worker::alteration::Alteration;
 use crate::worker::error::CallError;
-use crate::worker::evidence::{Evidence, Piece, pieces};
+use crate::worker::evidence::pieces;
 use crate::worker::inputs::touching;
-use crate::worker::kept::in_each_round;
 use crate::worker::marks::{Left, Marks};
 use crate::worker::outputs::Outputs;
+use crate::worker::trial::{self, Compare, Trial};
 
 /// How long what does not wait for a held stream has to be done.
 const SETTLE: Duration = Duration::from_millis(2);
@@ -68,7 +68,12 @@ impl Seen<'_> {
     pub fn judged(&self, means: &mut Means<'_>, launch: &mut Again<'_>) -> Result<Judged, CallError> {
         let left = self.left(means, launch)?;
         let mutated = self.mutated(means.ring)?;
-        let kept = if left == Left::Nothing { self.kept(means, !mutated.is_empty(), launch)? } else { None };
+        let kept = if left == Left::Nothing {
+            let restored = mutated.is_empty();
+            trial::kept(&mut Relaunched { seen: self, means, launch, restored, step: 0, captured: Vec::new() })?
+        } else {
+            None
+        };
         Ok(Judged { left, mutated, kept })
     }
 
@@ -114,53 +119,6 @@ impl Seen<'_> {
         left(means.ring)
     }
 
-    /// As `worker::kept` on the CPU. Launches elsewhere find their arguments and outputs some bytes further on in the same
-    /// memory of the device.
-    fn kept(
-        &self,
-        means: &mut Means<'_>,
-        in_place: bool,
-        launch: &mut Again<'_>,
-    ) -> Result<Option<CallError>, CallError> {
-        in_each_round(|round| {
-            if in_place || round > 0 {
-                means.resident.place(means.ring, self.call, &self.on.homes, 0)?;
-            }
-            self.round(means, round * 2, launch)
-        })
-    }
-
-    fn round(&self, means: &mut Means<'_>, step: u64, launch: &mut Again<'_>) -> Result<Option<CallError>, CallError> {
-        let alteration = Alteration::of(self.call)?;
-        if alteration.is_empty() {
-            return Ok(None);
-        }
-        alter(means.ring, &alteration, &self.on.homes)?;
-        launch()?;
-        self.stream.synchronize()?;
-        filled(means.ring, &self.on.room, &self.on.placement, means.outputs)?;
-        let bytes = self.on.placement.bytes;
-        let mut evidence = Evidence::default();
-        let altered = self.elsewhere(means, step + 1, Some(&alteration))?;
-        let here = means.outputs.of_call(bytes)?;
-        self.each(means.ring, &altered, here, |piece, here, elsewhere| evidence.altered(piece, here, elsewhere))?;
-        if evidence.is_none() {
-            return Ok(None);
-        }
-        let captured = self.elsewhere(means, step + 2, None)?;
-        let mut memory = vec![0; bytes];
-        copy(means.ring, &captured.memory, captured.at, &mut memory)?;
-        let altered = means.outputs.of_call(bytes)?;
-        for piece in pieces(&self.on.placement) {
-            evidence.captured(&piece, &altered[piece.range.clone()], &memory[piece.range.clone()]);
-        }
-        means.resident.place(means.ring, self.call, &self.on.homes, 0)?;
-        launch()?;
-        self.stream.synchronize()?;
-        self.each(means.ring, &self.on.room, &memory, |piece, elsewhere, here| evidence.again(piece, here, elsewhere))?;
-        Ok(evidence.kept())
-    }
-
     /// Launches where everything lies `step` steps from where it was timed; where the outputs lie.
     fn elsewhere(&self, means: &mut Means<'_>, step: u64, alteration: Option<&Alteration>) -> Result<Home, CallError> {
         let homes = means.resident.place(means.ring, self.call, &self.on.homes, step)?;
@@ -177,13 +135,7 @@ impl Seen<'_> {
     }
 
     /// Hands each piece to `take`: what `host` holds, then what stands in `room`.
-    fn each(
-        &self,
-        ring: &mut Ring,
-        room: &Home,
-        host: &[u8],
-        mut take: impl FnMut(&Piece, &[u8], &[u8]),
-    ) -> Result<(), CallError> {
+    fn each(&self, ring: &mut Ring, room: &Home, host: &[u8], take: &mut Compare<'_>) -> Result<(), CallError> {
         for piece in pieces(&self.on.placement) {
             let (at, bytes) = (room.at + piece.range.start as u64, piece.range.len() as u64);
             ring.download(&room.memory, at, bytes, &mut |_, part| {
@@ -192,6 +144,82 @@ impl Seen<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// The [`Trial`] of a kernel on a device. Launches elsewhere find their arguments and outputs some bytes further on in the
+/// same memory.
+struct Relaunched<'r, 's, 'm> {
+    seen: &'r Seen<'s>,
+    means: &'r mut Means<'m>,
+    launch: &'r mut Again<'r>,
+    /// Whether the storages hold here what was captured.
+    restored: bool,
+    /// How many steps from where it was timed it was launched last.
+    step: u64,
+    /// What captured contents gave elsewhere.
+    captured: Vec<u8>,
+}
+
+impl Relaunched<'_, '_, '_> {
+    /// Has the storages hold here what was captured.
+    fn restore(&mut self) -> Result<(), CallError> {
+        self.means.resident.place(self.means.ring, self.seen.call, &self.seen.on.homes, 0)?;
+        Ok(())
+    }
+
+    /// Launches where launches were timed.
+    fn here(&mut self) -> Result<(), CallError> {
+        self.restored = false;
+        (self.launch)()?;
+        Ok(self.seen.stream.synchronize()?)
+    }
+
+    /// Launches where the kernel never was; where the outputs lie.
+    fn elsewhere(&mut self, alteration: Option<&Alteration>) -> Result<Home, CallError> {
+        self.step += 1;
+        self.seen.elsewhere(self.means, self.step, alteration)
+    }
+}
+
+impl Trial for Relaunched<'_, '_, '_> {
+    fn call(&self) -> &CallMessage {
+        self.seen.call
+    }
+
+    fn altered_here(&mut self, alteration: &Alteration) -> Result<(), CallError> {
+        if !self.restored {
+            self.restore()?;
+        }
+        let on = self.seen.on;
+        alter(self.means.ring, alteration, &on.homes)?;
+        self.here()?;
+        filled(self.means.ring, &on.room, &on.placement, self.means.outputs)?;
+        Ok(())
+    }
+
+    fn altered_elsewhere(&mut self, alteration: &Alteration, compare: &mut Compare<'_>) -> Result<(), CallError> {
+        let room = self.elsewhere(Some(alteration))?;
+        let here = self.means.outputs.of_call(self.seen.on.placement.bytes)?;
+        self.seen.each(self.means.ring, &room, here, compare)
+    }
+
+    fn captured_elsewhere(&mut self, compare: &mut Compare<'_>) -> Result<(), CallError> {
+        let (room, placement) = (self.elsewhere(None)?, &self.seen.on.placement);
+        self.captured = vec![0; placement.bytes];
+        copy(self.means.ring, &room.memory, room.at, &mut self.captured)?;
+        let altered = self.means.outputs.of_call(placement.bytes)?;
+        for piece in pieces(placement) {
+            compare(&piece, &altered[piece.range.clone()], &self.captured[piece.range.clone()]);
+        }
+        Ok(())
+    }
+
+    fn captured_here(&mut self, compare: &mut Compare<'_>) -> Result<(), CallError> {
+        self.restore()?;
+        self.here()?;
+        let take: &mut Compare<'_> = &mut |piece, elsewhere, here| compare(piece, here, elsewhere);
+        self.seen.each(self.means.ring, &self.seen.on.room, &self.captured, take)
     }
 }
 
