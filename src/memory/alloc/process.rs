@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
+use super::counts::{Counts, closed, opened};
 use super::error::HeapError;
-use super::thread::{self, Counts};
 
 /// So many scopes over the process can be open at once.
 const SCOPES: usize = 8;
@@ -190,7 +190,7 @@ pub(super) fn begin() -> Result<usize, HeapError> {
         }
     };
     PLACES[place].clear();
-    thread::opened();
+    opened();
     OPEN.fetch_or(1 << place, Ordering::Release);
     Ok(place)
 }
@@ -220,7 +220,7 @@ pub(super) fn restart_peak(place: usize) {
 /// Nothing more is counted at `place`.
 pub(super) fn stop(place: usize) {
     if OPEN.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place != 0 {
-        thread::closed();
+        closed();
     }
 }
 

@@ -4,10 +4,11 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use super::counts::Counts;
 use super::error::HeapError;
 use super::process::{self, ThreadCounts};
 use super::readings::{HeapReadings, HeapScope, ThreadAllocations};
-use super::thread::{self, Counts};
+use super::thread;
 use crate::bytes::ByteSize;
 
 pub use super::thread::uncounted;
