@@ -1,6 +1,5 @@
 //! [`Feed`]: the lines around hits of telemetry, each once, in order, with its place.
 
-use super::scan::count_lines;
 use super::telemetry::Position;
 
 /// A line that is longer is cut: so far before its hit, and so far behind it.
@@ -66,6 +65,11 @@ fn beginning(buffer: &[u8], given: usize, hit: usize) -> usize {
         }
         start = at;
     }
+}
+
+/// The line ends of `bytes`.
+pub(super) fn count_lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 #[cfg(test)]
