@@ -6,7 +6,7 @@ use plimsoll::gpu::{Gate, IdleCheck, Ring, Stream};
 use plimsoll::kernel::OutputBuffer;
 
 use super::kernel::DeviceKernel;
-use super::launch::OnDevice;
+use super::on_device::OnDevice;
 use super::outputs::{copy, filled};
 use super::resident::{Home, Resident, changed, upload_bytes};
 use crate::protocol::CallMessage;
