@@ -92,7 +92,7 @@ impl Scanner {
     }
 
     fn search(&mut self, end: usize, sink: &mut impl Sink) {
-        let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST)];
+        let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST_ANCHOR)];
         let mut hits = Vec::new();
         anchors::find(searched, &mut hits);
         let mut telemetry = Vec::new();

@@ -254,7 +254,7 @@ impl<'a> WorkerLauncher<'a> {
         if let Some(crew) = &self.crew {
             crew.leave(pid);
         }
-        let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
+        let proof = release.wait(reclaim::TOLERANCE, reclaim::WAIT_FOR_MEMORY);
         self.proofs.push(Release { worker: number, pid, reason, proof });
         let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));
         (end, kills)

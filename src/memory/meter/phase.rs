@@ -19,7 +19,7 @@ use crate::bytes::ByteSize;
 use crate::nanoseconds;
 
 /// So many processes are kept of each point of a timeline.
-const LARGEST: usize = 4;
+const LARGEST_PROCESSES: usize = 4;
 
 /// How a phase began.
 #[derive(Clone, Debug)]
@@ -133,8 +133,8 @@ impl Phase {
         self.record_peaks(sample);
         let (pid, rss) = (sample.id.pid, sample.memory.rss);
         let place = self.largest.partition_point(|larger| larger.rss >= rss);
-        if place < LARGEST {
-            self.largest.truncate(LARGEST - 1);
+        if place < LARGEST_PROCESSES {
+            self.largest.truncate(LARGEST_PROCESSES - 1);
             self.largest.insert(place, ProcessRss { pid, rss });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll::gpu::{Gate, IdleCheck, Ring, Stream};
+use plimsoll::gpu::{IdleCheck, Ring, Stream, StreamBarrier};
 use plimsoll::kernel::OutputBuffer;
 
 use super::kernel::DeviceKernel;
@@ -92,9 +92,9 @@ impl Seen<'_> {
             copy(ring, &room.memory, room.at, &mut memory)?;
             Ok::<_, CallError>(marks.left(&mut placement.buffers(&mut memory)?))
         };
-        let gate = if *means.holds { Some(Gate::close(self.stream)?) } else { None };
+        let barrier = if *means.holds { Some(StreamBarrier::close(self.stream)?) } else { None };
         launch()?;
-        let held = || gate.as_ref().is_some_and(Gate::holds);
+        let held = || barrier.as_ref().is_some_and(StreamBarrier::holds);
         if held() {
             std::thread::sleep(SETTLE);
             let early = left(means.ring)? != Left::Everything && room.bytes > 0;
@@ -107,7 +107,7 @@ impl Seen<'_> {
         }
         let checked = self.idle.begin(self.stream)?;
         // A kernel that waits for its stream inside of the launch would have every entry wait.
-        *means.holds = gate.is_some_and(Gate::open);
+        *means.holds = barrier.is_some_and(StreamBarrier::open);
         if let Some(late) = self.idle.finish(self.stream, checked)? {
             return Err(CallError::Late(late));
         }

@@ -12,7 +12,7 @@ use super::{deepspeed, huggingface};
 use crate::estimate::error::EstimateError;
 
 /// The most bytes of a configuration.
-const MOST: u64 = 16 << 20;
+const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Reads a Hugging Face `config.json` or a DeepSpeed JSON.
 ///
@@ -22,9 +22,9 @@ pub fn read(path: &Path) -> Result<Settings, EstimateError> {
     let unreadable = |source| EstimateError::Read { path: path.to_owned(), source };
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MOST {
-        return Err(EstimateError::ConfigTooLarge { path: path.to_owned(), most: MOST });
+    file.take(LARGEST_CONFIG + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > LARGEST_CONFIG {
+        return Err(EstimateError::ConfigTooLarge { path: path.to_owned(), most: LARGEST_CONFIG });
     }
     parse(path, &text)
 }
