@@ -15,9 +15,9 @@ use super::outputs::{filled, given};
 use super::resident::{Arena, Home, Resident, SLACK, changed, reached, upload};
 use super::seen::{Judged, Means, Seen};
 use crate::protocol::{CallMessage, Outcome, Reply};
+use crate::worker::canaries::Left;
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
-use crate::worker::marks::Left;
 use crate::worker::outputs::Outputs;
 
 /// A kernel, and the device that it is launched on.

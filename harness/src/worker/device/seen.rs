@@ -11,11 +11,11 @@ use super::outputs::{copy, filled};
 use super::resident::{Home, Resident, changed, upload_bytes};
 use crate::protocol::CallMessage;
 use crate::worker::alteration::Alteration;
+use crate::worker::canaries::{Canaries, Left};
 use crate::worker::error::CallError;
 use crate::worker::evidence::{Evidence, Piece, pieces};
 use crate::worker::inputs::touching;
 use crate::worker::kept::in_each_round;
-use crate::worker::marks::{Left, Marks};
 use crate::worker::outputs::Outputs;
 
 /// How long what does not wait for a held stream has to be done.
@@ -85,12 +85,12 @@ impl Seen<'_> {
         let (room, placement) = (&self.on.room, &self.on.placement);
         let mut memory = vec![0; placement.bytes];
         copy(means.ring, &room.memory, room.at, &mut memory)?;
-        let mut marks = Marks::of(&mut placement.buffers(&mut memory)?);
-        marks.set(&mut placement.buffers(&mut memory)?);
+        let mut canaries = Canaries::of(&mut placement.buffers(&mut memory)?);
+        canaries.set(&mut placement.buffers(&mut memory)?);
         upload_bytes(means.ring, &memory, room, 0)?;
         let mut left = |ring: &mut Ring| {
             copy(ring, &room.memory, room.at, &mut memory)?;
-            Ok::<_, CallError>(marks.left(&mut placement.buffers(&mut memory)?))
+            Ok::<_, CallError>(canaries.left(&mut placement.buffers(&mut memory)?))
         };
         let barrier = if *means.holds { Some(StreamBarrier::close(self.stream)?) } else { None };
         launch()?;
