@@ -38,6 +38,8 @@ pub mod criterion;
 pub mod defaults;
 #[cfg(all(feature = "diagnose", feature = "record"))]
 mod diagnosis;
+#[cfg(all(feature = "history", feature = "report"))]
+pub mod documents;
 mod error;
 #[cfg(feature = "record")]
 pub mod gate;

@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_millis(250);
 /// The view has at most so many rows.
 const ROWS: u16 = 12;
 /// On a terminal of fewer rows there is no room beside the command's output, on one of fewer columns none for a figure.
-const LEAST: (u16, u16) = (16, 40);
+const LEAST_TERMINAL: (u16, u16) = (16, 40);
 
 /// A view that is drawn until it is dropped.
 pub struct Live {
@@ -34,7 +34,7 @@ impl Live {
         if !std::io::stderr().is_terminal() {
             return None;
         }
-        size().filter(|&(rows, _)| rows >= LEAST.0)?;
+        size().filter(|&(rows, _)| rows >= LEAST_TERMINAL.0)?;
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::Builder::new().name("live-view".to_owned()).spawn(move || {
             let mut region = Region::default();
@@ -42,7 +42,7 @@ impl Live {
             loop {
                 if let (Some((rows, columns)), Some(glance)) = (size(), viewer.glance(usize::from(ROWS))) {
                     // It may be made smaller while the command runs, and larger again.
-                    if rows >= LEAST.0 && columns >= LEAST.1 {
+                    if rows >= LEAST_TERMINAL.0 && columns >= LEAST_TERMINAL.1 {
                         let room = (usize::from(columns), usize::from(ROWS));
                         let lines = view.lines(&glance, &ceilings, &Palette::colour(), room);
                         region.draw(rows, &lines);

@@ -2,7 +2,7 @@
 
 use super::argument::Argument;
 use super::entry::Entry;
-use super::error::EntryError;
+use super::error::{CaptureError, EntryError};
 
 /// The order in which the arguments of a capture's calls are laid out.
 ///
@@ -97,9 +97,27 @@ pub struct Bound {
     pub leftover: Vec<String>,
 }
 
+impl Entry {
+    /// The arguments laid out by position, in `order`.
+    ///
+    /// # Errors
+    /// [`EntryError::BoundTwice`] and [`EntryError::Gap`].
+    pub fn bind(&self, order: &ParameterOrder) -> Result<Bound, CaptureError> {
+        bind(self, order).map_err(|kind| self.error(kind))
+    }
+
+    /// The arguments for a kernel that is given them by their names: a parameter that was not given leaves no gap.
+    ///
+    /// # Errors
+    /// [`EntryError::BoundTwice`].
+    pub fn bind_by_name(&self, order: &ParameterOrder) -> Result<Bound, CaptureError> {
+        bind_by_name(self, order).map_err(|kind| self.error(kind))
+    }
+}
+
 /// Binds the call of `entry`: positional arguments first, then for each further parameter its keyword argument, else
 /// its default; the first parameter with neither ends the call.
-pub(super) fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
+fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
     let (bound, gap) = lay_out(entry, order)?;
     gap.map_or(Ok(bound), Err)
 }
@@ -109,7 +127,7 @@ pub(super) fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, Entry
 ///
 /// Without a signature a positional argument has no name but `argN`. The order would lend it that of a keyword of another
 /// entry, which says nothing about where the parameter stands.
-pub(super) fn bind_by_name(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
+fn bind_by_name(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
     let unsigned = ParameterOrder::of([entry]);
     let order = if order.source == OrderSource::Signature { order } else { &unsigned };
     let (mut bound, _) = lay_out(entry, order)?;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::argument::Argument;
-use super::bind::{Bound, ParameterOrder};
 use super::content::{Content, Payload};
 use super::convert::Converter;
 use super::error::{CaptureError, CaptureErrorKind, ConvertError, EntryError};
@@ -71,6 +70,11 @@ impl Entry {
         self.file.path()
     }
 
+    /// What is wrong with its file.
+    pub(super) fn error(&self, kind: impl Into<CaptureErrorKind>) -> CaptureError {
+        CaptureError::new(self.file.path(), kind)
+    }
+
     /// Whether it lies in a store.
     pub fn is_packed(&self) -> bool {
         self.objects.is_some()
@@ -129,22 +133,6 @@ impl Entry {
     /// [`TensorRef::storage`]: super::TensorRef::storage
     pub fn storages(&self) -> &[Storage] {
         &self.storages
-    }
-
-    /// The arguments laid out by position, in `order`.
-    ///
-    /// # Errors
-    /// [`EntryError::BoundTwice`] and [`EntryError::Gap`].
-    pub fn bind(&self, order: &ParameterOrder) -> Result<Bound, CaptureError> {
-        super::bind::bind(self, order).map_err(|kind| CaptureError::new(self.file.path(), kind))
-    }
-
-    /// The arguments for a kernel that is given them by their names: a parameter that was not given leaves no gap.
-    ///
-    /// # Errors
-    /// [`EntryError::BoundTwice`].
-    pub fn bind_by_name(&self, order: &ParameterOrder) -> Result<Bound, CaptureError> {
-        super::bind::bind_by_name(self, order).map_err(|kind| CaptureError::new(self.file.path(), kind))
     }
 
     /// What tells this entry's bytes from others'.

@@ -87,9 +87,9 @@ fn integer(found: &DeValue<'_>) -> Option<u64> {
 
 /// A value as a message names it, cut where it is long.
 fn shown(found: &DeValue<'_>) -> String {
-    const LONGEST: usize = 40;
+    const LONGEST_TEXT: usize = 40;
     let cut = |text: &str| {
-        let short: String = text.chars().take(LONGEST).collect();
+        let short: String = text.chars().take(LONGEST_TEXT).collect();
         if short.len() < text.len() { format!("{short}…") } else { short }
     };
     match found {

@@ -57,7 +57,7 @@ pub(super) trait Peak: Measurement<Value = PeakBytes> + Sized {
     /// What stood as the iteration began.
     type Start;
     /// Iterations shorter than this are repeated for so long, and the largest peak of them counts for each.
-    const SHORTEST: Duration = Duration::ZERO;
+    const SHORTEST_ITERATION: Duration = Duration::ZERO;
 
     /// Right before an iteration.
     fn begin() -> Self::Start;
@@ -81,7 +81,7 @@ pub(super) trait Peak: Measurement<Value = PeakBytes> + Sized {
                     highest = highest.max(Self::reached(start));
                     drop(output);
                     count += 1;
-                    if spent >= Self::SHORTEST {
+                    if spent >= Self::SHORTEST_ITERATION {
                         break;
                     }
                 }

@@ -74,7 +74,7 @@ const SAMPLED: Duration = Duration::from_millis(2);
 impl Peak for PeakAnon {
     const METRIC: Metric = Metric::PeakAnon;
     type Start = Standing;
-    const SHORTEST: Duration = SAMPLED;
+    const SHORTEST_ITERATION: Duration = SAMPLED;
 
     fn begin() -> Standing {
         give_back();
@@ -89,7 +89,7 @@ impl Peak for PeakAnon {
 impl Peak for PeakAnonGrowth {
     const METRIC: Metric = Metric::PeakAnonGrowth;
     type Start = Standing;
-    const SHORTEST: Duration = SAMPLED;
+    const SHORTEST_ITERATION: Duration = SAMPLED;
 
     fn begin() -> Standing {
         give_back();

@@ -9,7 +9,7 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{MeterError, OwnProcess};
 
 /// The pause between two looks; with the system's own delay it comes to 100 µs or so.
-const PAUSE: Duration = Duration::from_micros(50);
+const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// What is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Sampler {
         let run = move || {
             loop {
                 looked_at.look(&mut looking);
-                thread::sleep(PAUSE);
+                thread::sleep(PAUSE_BETWEEN_LOOKS);
             }
         };
         thread.spawn(run).map_err(|source| MeterError::Start { what: "the thread that samples peaks", source })?;

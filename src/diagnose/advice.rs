@@ -4,36 +4,11 @@
 //! says is enough. Host memory has remedies of its own, and none of them is a smaller model. `empty_cache` is never
 //! among them: it gives a process nothing that it could not use already.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::findings::{Event, KnownBatch};
+use super::findings::{Advice, Event, KnownBatch};
 use super::remedy::{self, Remedy};
 use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
-use crate::estimate::{Ladder, Mark, Rung};
-use plimsoll_memory::bytes::ByteSize;
-
-/// One thing to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Advice {
-    /// Its place on the ladder, from 1; absent for what is not on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rung: Option<u8>,
-    /// What to do.
-    pub what: String,
-    /// What it changes beside the memory.
-    pub class: Mark,
-    /// What it saves on the device, where there is an estimate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub saving: Option<ByteSize>,
-    /// Whether that is enough, where there is an estimate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fits: Option<bool>,
-    /// The factors of the effective batch with it; their product stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<KnownBatch>,
-}
+use crate::estimate::{Ladder, Rung};
 
 /// What to do about `event`, in order.
 ///

@@ -137,7 +137,7 @@ static EVENTS: LazyLock<Vec<Searcher>> = LazyLock::new(|| ANCHORS.chunks(SHARE).
 static BESIDE: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&[&FACTORS, needles()].concat()));
 
 /// The longest anchor fits into so many bytes: the overlap of two searches.
-pub(super) const LONGEST: usize = 40;
+pub(super) const LONGEST_ANCHOR: usize = 40;
 
 fn searcher(patterns: &[&str]) -> Option<Searcher> {
     let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
@@ -178,7 +178,7 @@ mod tests {
     fn every_anchor_is_searched_for_and_fits_into_the_overlap() {
         assert_eq!(EVENTS.len(), ANCHORS.len().div_ceil(SHARE));
         for anchor in ANCHORS.iter().chain(&FACTORS).chain(needles()) {
-            assert!(anchor.len() <= LONGEST, "{anchor}");
+            assert!(anchor.len() <= LONGEST_ANCHOR, "{anchor}");
         }
         for anchor in ANCHORS {
             let mut places = Vec::new();

@@ -1,10 +1,9 @@
 //! [`Feed`]: the lines around hits of telemetry, each once, in order, with its place.
 
-use super::scan::count_lines;
 use super::telemetry::Position;
 
 /// A line that is longer is cut: so far before its hit, and so far behind it.
-const LONGEST: (usize, usize) = (8 << 10, 32 << 10);
+const LONGEST_LINE: (usize, usize) = (8 << 10, 32 << 10);
 /// So many lines before a hit may be its label: those of other processes may come between.
 const LABELS: usize = 3;
 
@@ -31,7 +30,7 @@ impl Feed {
                 continue;
             }
             let from = beginning(buffer, given, hit);
-            let bound = buffer.len().min(hit + LONGEST.1);
+            let bound = buffer.len().min(hit + LONGEST_LINE.1);
             let end = memchr::memchr2(b'\n', b'\r', &buffer[hit..bound]).map_or(bound, |at| hit + at);
             line += count_lines(&buffer[counted..from]);
             let mut at = from;
@@ -51,7 +50,7 @@ impl Feed {
 
 /// Where the first line that belongs to `hit` begins, `given` at the earliest.
 fn beginning(buffer: &[u8], given: usize, hit: usize) -> usize {
-    let earliest = given.max(hit.saturating_sub(LONGEST.0));
+    let earliest = given.max(hit.saturating_sub(LONGEST_LINE.0));
     let mut start = hit;
     let mut lines = 0;
     loop {
@@ -66,6 +65,11 @@ fn beginning(buffer: &[u8], given: usize, hit: usize) -> usize {
         }
         start = at;
     }
+}
+
+/// The line ends of `bytes`.
+pub(super) fn count_lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::advice::Advice;
 use super::snapshot::{Difference, SnapshotFindings};
 use super::trend::Trends;
 use super::verdict::{Kind, Verdict};
+use crate::estimate::Mark;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The value of `schema` in the documents that this version writes.
@@ -132,6 +132,27 @@ pub struct Event {
     pub advice: Vec<Advice>,
     /// The verdict in a sentence or two, with the numbers that led to it.
     pub explanation: String,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// Its place on the ladder, from 1; absent for what is not on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<u8>,
+    /// What to do.
+    pub what: String,
+    /// What it changes beside the memory.
+    pub class: Mark,
+    /// What it saves on the device, where there is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saving: Option<ByteSize>,
+    /// Whether that is enough, where there is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<bool>,
+    /// The factors of the effective batch with it; their product stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<KnownBatch>,
 }
 
 /// The numbers of an event, as exact as the text gives them; absent where it does not.

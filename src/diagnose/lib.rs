@@ -47,12 +47,11 @@ mod verdict;
 mod window;
 mod wording;
 
-pub use advice::Advice;
 pub use analysis::Analysis;
 pub use end::cause_by_text;
 pub use error::DiagnoseError;
 pub use findings::{
-    Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport,
+    Advice, Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport,
 };
 pub use follow::{Change, Follower};
 pub use input::Input;

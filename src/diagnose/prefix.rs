@@ -65,15 +65,15 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// So many prefixes are taken off a line.
-const DEEPEST: usize = 8;
+const MOST_PREFIXES: usize = 8;
 /// A line's prefixes lie in so many bytes.
-const LONGEST: usize = 400;
+const LONGEST_PREFIXES: usize = 400;
 
 /// Takes the prefixes off `text`.
 pub(super) fn peel(text: &str) -> Origin {
     let mut origin = Origin::default();
-    let bound = boundary(text, LONGEST);
-    for _ in 0..DEEPEST {
+    let bound = boundary(text, LONGEST_PREFIXES);
+    for _ in 0..MOST_PREFIXES {
         let rest = &text[origin.end..bound];
         let indent = rest.len() - rest.trim_start().len();
         let Some(found) = PREFIX.captures(&rest[indent..]) else { break };

@@ -16,7 +16,7 @@ const LISTED: usize = 200;
 /// So many lines are kept for evidence: the first, and as many of the last.
 const KEPT: usize = 2048;
 /// So much of a line is kept.
-const LONGEST: usize = 2 << 10;
+const LONGEST_LINE: usize = 2 << 10;
 
 /// Watches the telemetry of an input.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Watched {
     pub(super) fn line(&mut self, position: Position, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         self.watch.line(position, &text);
-        let kept = clean(&line[..line.len().min(LONGEST)]).into_boxed_str();
+        let kept = clean(&line[..line.len().min(LONGEST_LINE)]).into_boxed_str();
         if self.first.len() < KEPT {
             self.first.insert(position, kept);
             return;

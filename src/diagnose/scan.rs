@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::anchors::{self, Beside};
-use super::feed::Feed;
+use super::feed::{Feed, count_lines};
 use super::telemetry::Position;
 
 /// So much text is searched at once.
@@ -92,7 +92,7 @@ impl Scanner {
     }
 
     fn search(&mut self, end: usize, sink: &mut impl Sink) {
-        let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST)];
+        let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST_ANCHOR)];
         let mut hits = Vec::new();
         anchors::find(searched, &mut hits);
         let mut telemetry = Vec::new();
@@ -156,10 +156,6 @@ fn clusters(mut hits: &[usize]) -> impl Iterator<Item = &[usize]> {
         hits = rest;
         Some(cluster)
     })
-}
-
-pub(super) fn count_lines(bytes: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// The line of `place`, within bounds.

@@ -7,7 +7,7 @@ use super::prefix::{self, Origin};
 use super::scan::Window;
 
 /// A longer line is cut to the text around its first hit.
-const LONGEST: usize = 16 << 10;
+const LONGEST_LINE: usize = 16 << 10;
 /// What is kept of a cut line before and behind its hit.
 const KEPT: (usize, usize) = (2 << 10, 6 << 10);
 
@@ -63,7 +63,7 @@ impl Lines {
             }
             let raw = &rest[..length];
             let kept = match first {
-                _ if length <= LONGEST => raw,
+                _ if length <= LONGEST_LINE => raw,
                 Some(hit) => &raw[hit.saturating_sub(KEPT.0)..length.min(hit + KEPT.1)],
                 None => &raw[..KEPT.0],
             };

@@ -10,6 +10,7 @@ use super::subject::Subject;
 use super::summary::Summary;
 use crate::record::{Direction, Unit, Verdict, VerdictStatus};
 use plimsoll_memory::meter::Source;
+use plimsoll_memory::schema::Document;
 use plimsoll_memory::text::counted;
 
 /// The format of [`GateReport`].
@@ -162,9 +163,12 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
     }
 }
 
+impl Document for GateReport {
+    const NAME: &'static str = "plimsoll.gate/1";
+    const TITLE: &'static str = "Records, judged by plimsoll";
+}
+
 /// The JSON Schema (draft 2020-12) of what `plimsoll gate --json` prints.
 pub fn schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(GateReport);
-    schema.insert("title".to_owned(), "Records, judged by plimsoll".into());
-    schema.to_value()
+    GateReport::document_schema()
 }

@@ -48,12 +48,12 @@ impl Subject {
     /// The second of several records of one subject, and those after it, have their number before the extension.
     pub fn file_name(&self, number: usize) -> String {
         let number = if number == 0 { String::new() } else { format!(".{}", number + 1) };
-        const LONGEST: usize = 120;
+        const LONGEST_NAME: usize = 120;
         let whole = self.to_string();
         let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '=' | '@' | ',');
         // `train.2` may be a label as well: it is told apart by its digest.
         let numbered = whole.rsplit('.').next().is_some_and(|end| end.parse::<usize>().is_ok());
-        let plain: String = whole.chars().map(|c| if may(c) { c } else { '_' }).take(LONGEST).collect();
+        let plain: String = whole.chars().map(|c| if may(c) { c } else { '_' }).take(LONGEST_NAME).collect();
         let begins = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if self.kind == SubjectKind::Command && !numbered && plain == whole && plain.starts_with(begins) {
             return format!("{plain}{number}.json");

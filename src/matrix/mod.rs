@@ -20,6 +20,7 @@ mod gate;
 mod judge;
 mod log;
 mod plan;
+mod read;
 mod run;
 #[cfg(test)]
 pub(crate) mod sample;

@@ -1,21 +1,15 @@
 //! [`Plan`]: what is to be compared, as the TOML file says.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::MatrixError;
 use super::gate::Gate;
-use super::validate::{syntax, unknown, validate};
-use plimsoll_memory::bytes::ByteSize;
-
-/// The largest plan that is read.
-const MAX_PLAN: ByteSize = ByteSize::mib(4);
+use plimsoll_memory::text::nearest;
 
 /// The most repeats of a matrix.
 pub const MOST_REPEATS: u32 = 1000;
@@ -40,7 +34,7 @@ pub struct Plan {
     #[serde(default = "once")]
     pub repeats: u32,
     /// The longest that a run may take.
-    #[serde(default, deserialize_with = "super::validate::timeout")]
+    #[serde(default, deserialize_with = "timeout")]
     pub timeout: Option<Duration>,
     /// The name of the configuration that the others are compared with; without it the first.
     #[serde(default)]
@@ -97,37 +91,31 @@ pub struct Turn<'a> {
     pub repeat: u32,
 }
 
+/// A time such as `30min`.
+fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match humantime::parse_duration(&text) {
+        Ok(time) if !time.is_zero() => Ok(Some(time)),
+        _ => Err(serde::de::Error::custom(format!(
+            "`{text}` is no time: write a number and a unit, such as `30min` or `2h`"
+        ))),
+    }
+}
+
+/// The words behind an unknown name: the known one that is most like it, else all of them.
+pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(name, &known) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => format!("; there {} `{}`", if known.len() == 1 { "is" } else { "are" }, known.join("`, `")),
+    }
+}
+
 fn once() -> u32 {
     1
 }
 
 impl Plan {
-    /// Reads a plan.
-    ///
-    /// # Errors
-    /// [`MatrixError`] where the file cannot be read, is no TOML, holds an unknown key, or contradicts itself.
-    pub fn read(path: &Path) -> Result<Self, MatrixError> {
-        let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read", source };
-        let mut text = String::new();
-        let file = File::open(path).map_err(failed)?;
-        file.take(MAX_PLAN.bytes() + 1).read_to_string(&mut text).map_err(failed)?;
-        if text.len() as u64 > MAX_PLAN.bytes() {
-            return Err(MatrixError::TooLarge { path: path.to_owned(), what: "plan of a matrix", limit: MAX_PLAN });
-        }
-        Self::parse(path, &text)
-    }
-
-    /// Reads a plan from its text; `path` is for messages.
-    ///
-    /// # Errors
-    /// As [`Plan::read`].
-    pub fn parse(path: &Path, text: &str) -> Result<Self, MatrixError> {
-        let plan: Self = toml::from_str(text)
-            .map_err(|error| MatrixError::Syntax { path: path.to_owned(), message: syntax(&error) })?;
-        validate(&plan).map_err(|message| MatrixError::Plan { path: path.to_owned(), message })?;
-        Ok(plan)
-    }
-
     /// The configuration that the others are compared with.
     pub fn baseline(&self) -> &Configuration {
         let named = |name: &String| self.configurations.iter().find(|configuration| configuration.name == *name);

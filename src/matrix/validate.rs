@@ -1,12 +1,8 @@
 //! What is wrong with a plan, in words that say what to do.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
-
-use super::plan::{Expect, MOST_REPEATS, Plan};
-use plimsoll_memory::text::nearest;
+use super::plan::{Expect, MOST_REPEATS, Plan, unknown};
 
 /// The most configurations.
 const MOST_CONFIGURATIONS: usize = 1000;
@@ -83,40 +79,5 @@ fn environment<'a>(names: impl Iterator<Item = &'a String>, of: &str) -> Result<
     match names.into_iter().find(wrong) {
         Some(name) => Err(format!("`{}` in the environment of {of} is no variable's name", name.escape_debug())),
         None => Ok(()),
-    }
-}
-
-/// The words behind an unknown name: the known one that is most like it, else all of them.
-pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
-    match nearest(name, &known) {
-        Some(nearest) => format!("; did you mean `{nearest}`?"),
-        None => format!("; there {} `{}`", if known.len() == 1 { "is" } else { "are" }, known.join("`, `")),
-    }
-}
-
-/// What the parser says, with the known key that is most like an unknown one.
-pub(super) fn syntax(error: &toml::de::Error) -> String {
-    let text = error.to_string();
-    // serde writes "unknown field `x`, expected one of `a`, `b`": every other piece stands in backticks.
-    let mut quoted = error.message().split('`').skip(1).step_by(2);
-    let hint = match (error.message().starts_with("unknown "), quoted.next()) {
-        (true, Some(name)) => nearest(name, &quoted.collect::<Vec<_>>()),
-        _ => None,
-    };
-    match hint {
-        Some(hint) => format!("{}\ndid you mean `{hint}`?", text.trim_end()),
-        None => text.trim_end().to_owned(),
-    }
-}
-
-/// A time such as `30min`.
-pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    match humantime::parse_duration(&text) {
-        Ok(time) if !time.is_zero() => Ok(Some(time)),
-        _ => Err(serde::de::Error::custom(format!(
-            "`{text}` is no time: write a number and a unit, such as `30min` or `2h`"
-        ))),
     }
 }

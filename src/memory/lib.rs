@@ -16,6 +16,8 @@ pub mod ceiling;
 pub mod command;
 pub mod meter;
 mod nanoseconds;
+#[cfg(feature = "schema")]
+pub mod schema;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;

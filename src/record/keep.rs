@@ -93,7 +93,7 @@ fn file_name(semantics: &Semantics) -> String {
     let plain: String = name.replace("::", ".").chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
     // Names of parameters may differ in signs alone, and be longer than those of files.
     let parameters = name.split_once('[').map_or("", |(_, parameters)| parameters.trim_end_matches(']'));
-    let end = (0..=LONGEST.min(plain.len())).rev().find(|&end| plain.is_char_boundary(end)).unwrap_or(0);
+    let end = (0..=LONGEST_NAME.min(plain.len())).rev().find(|&end| plain.is_char_boundary(end)).unwrap_or(0);
     if end == plain.len() && parameters.chars().all(is_plain) {
         return format!("{plain}.json");
     }
@@ -101,7 +101,7 @@ fn file_name(semantics: &Semantics) -> String {
 }
 
 /// Names are cut to so many bytes: a file's may have 255, and writing it beside itself takes some.
-const LONGEST: usize = 200;
+const LONGEST_NAME: usize = 200;
 
 #[cfg(test)]
 mod tests {

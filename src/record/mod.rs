@@ -54,10 +54,10 @@ pub use policy::{
 pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
-pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus};
+pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Versus};
 pub use semantics::{
     Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
     VersusSemantics,
 };
 pub use verdict::{Verdict, VerdictStatus, exit_code};
-pub use versus::{Pairs, Speedup, SpeedupInterval, Versus};
+pub use versus::{Pairs, Speedup, SpeedupInterval};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::semantics::Aggregation;
-use super::versus::Versus;
+use super::versus::{Pairs, Speedup};
 use plimsoll_capture::compare::{Blindness, LeafOutcome};
 use plimsoll_capture::gpu::{DeviceUse, GpuState};
 use plimsoll_capture::timing::{Flush, Samples, Statistics, Stop};
@@ -23,6 +23,22 @@ pub struct Results {
     /// The results of the kernel that this one was timed in turns with; absent of a kernel that was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<Versus>,
+}
+
+/// The results of the kernel that the first was timed in turns with, and how they compare.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Versus {
+    /// What became of each entry under the other kernel, in the order of the semantics.
+    pub entries: Vec<EntryResult>,
+    /// The timings of the entries under the other kernel as one figure, as the semantics' aggregation says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Statistics>,
+    /// The pairs of each entry, in the same order.
+    pub pairs: Vec<Pairs>,
+    /// The speedup over all entries that both kernels were timed on: of the time that each takes for one launch on every
+    /// one of them. Absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<Speedup>,
 }
 
 impl Results {

@@ -1,26 +1,7 @@
-//! [`Versus`]: another kernel on the same entries, timed in turns with the first.
+//! [`Pairs`] and [`Speedup`]: how two kernels compare that were timed in turns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::results::EntryResult;
-use plimsoll_capture::timing::Statistics;
-
-/// The results of the kernel that the first was timed in turns with, and how they compare.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Versus {
-    /// What became of each entry under the other kernel, in the order of the semantics.
-    pub entries: Vec<EntryResult>,
-    /// The timings of the entries under the other kernel as one figure, as the semantics' aggregation says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timing: Option<Statistics>,
-    /// The pairs of each entry, in the same order.
-    pub pairs: Vec<Pairs>,
-    /// The speedup over all entries that both kernels were timed on: of the time that each takes for one launch on every
-    /// one of them. Absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speedup: Option<Speedup>,
-}
 
 /// Measurements of one entry that were taken side by side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

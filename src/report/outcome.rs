@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_memory::text::Tone;
 
-use super::terminal::{amount, figure_words};
+use super::figures::{amount, figure_words};
 use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
 use crate::record::{Record, RunState, Verdict, VerdictStatus};
 use plimsoll_memory::ceiling::CeilingVerdict;

@@ -17,11 +17,12 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Ceilings;
 use plimsoll_memory::meter::{Meter, MeterOptions, Metric};
 
+use super::error::RunError;
 use super::in_process::InProcess;
 use super::launcher::{LaunchError, Launcher};
 use super::observer::Observer;
 use super::options::Options;
-use super::session::{Run, RunError};
+use super::session::Run;
 
 /// What a check launches: a [`Kernel`] in this process, or one that somebody else runs, such as
 /// `plimsoll_harness::supervisor::Isolated` in worker processes.

@@ -12,8 +12,9 @@ use plimsoll_memory::ceiling::judge_watches;
 use plimsoll_memory::meter::{PhaseReadings, SystemInfo};
 use plimsoll_memory::nanoseconds;
 
+use super::error::RunError;
 use super::launcher::Launcher;
-use super::session::{Run, RunError, Timing};
+use super::session::{Run, Timing};
 use super::verdicts;
 
 impl Run<'_> {

@@ -5,8 +5,8 @@ use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::store::VerifyObjects;
 
 use super::check::{Check, Launch, Report};
+use super::error::RunError;
 use super::options::Options;
-use super::session::RunError;
 
 /// A validation of a capture: a [`Check`] that times nothing, and is given its kernel last.
 ///

@@ -10,7 +10,7 @@ use super::judge::{Expected, judge};
 use super::launcher::{Launched, OutputValue};
 
 /// How long an output that does not match is watched: a write that comes later than its launch is told from a wrong one.
-const PATIENCE: Duration = Duration::from_millis(100);
+const WAIT_FOR_CHANGE: Duration = Duration::from_millis(100);
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 /// How many mismatches of a run are watched: a kernel that is wrong everywhere is not to take long.
@@ -81,7 +81,7 @@ impl<'a> Honesty<'a> {
             return false;
         }
         self.watched += 1;
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_FOR_CHANGE;
         while Instant::now() < end {
             std::thread::sleep(LOOK);
             if changed(launched) {

@@ -7,9 +7,9 @@ use plimsoll_capture::batch::{self, Batch, BatchError, ByteBudget, OverCap};
 use plimsoll_capture::gpu::DeviceUse;
 use plimsoll_memory::bytes::ByteSize;
 
+use super::error::RunError;
 use super::manifest::Planned;
 use super::options::Options;
-use super::session::RunError;
 
 /// The batches of a run, under its cap. What a kernel takes on a device besides its inputs and outputs is known once it was
 /// launched, and counts from then on: the most of any launch, once a batch.

@@ -3,52 +3,26 @@
 use std::time::{Instant, SystemTime};
 
 use crate::record::{
-    Aggregation, CaptureSemantics, EntryResult, Pairs, Record, RecordError, ReleaseReason, Results, Verdict, Versus,
-    VersusSemantics,
+    Aggregation, CaptureSemantics, EntryResult, Pairs, Record, ReleaseReason, Results, Verdict, Versus, VersusSemantics,
 };
 use plimsoll_capture::Capture;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::store::ObjectVerifier;
-use plimsoll_memory::bytes::ByteSize;
-use plimsoll_memory::meter::{Meter, MeterError};
+use plimsoll_memory::meter::Meter;
 
 use super::entries::Entries;
-use super::launcher::{LaunchError, Launcher, Launchers};
+use super::error::RunError;
+use super::launcher::{Launcher, Launchers};
 use super::manifest::{Planned, manifest};
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::{Grouping, Plan};
 use super::profile::profile;
+use super::side::Side;
 use super::validate::validate;
 use super::verdicts;
 use super::versus::{Turns, all_entries};
-
-/// Why a run could not begin, or its record not be built. Whatever happens to an entry is a result, not an error.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// An entry exceeds the byte cap and was to be refused.
-    #[error(
-        "{name} alone keeps {bytes} resident, over the cap of {batch_bytes}: raise the cap, or let such entries run alone"
-    )]
-    OverCap {
-        /// The entry.
-        name: String,
-        /// What it keeps resident.
-        bytes: ByteSize,
-        /// The cap.
-        batch_bytes: ByteSize,
-    },
-    /// A kernel cannot be launched at all.
-    #[error(transparent)]
-    Launch(LaunchError),
-    /// The record could not be built.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// Memory could not be metered.
-    #[error(transparent)]
-    Meter(#[from] MeterError),
-}
 
 /// Runs `options` on `capture` with the kernel of `launcher`, metered by `meter`, and gives the record.
 ///
@@ -128,12 +102,6 @@ impl Timing {
             Self::InTurns => Some(Phase::Versus),
         }
     }
-}
-
-/// A kernel of a run, with what became of each entry under it.
-pub(super) struct Side<'a> {
-    pub launcher: &'a mut dyn Launcher,
-    pub results: Vec<EntryResult>,
 }
 
 /// A run on a capture.

@@ -13,7 +13,7 @@ use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::Plan;
 use super::profile::{no_samples, not_validated, profiled, rechecked};
-use super::session::Side;
+use super::side::Side;
 use super::validate::{CANCELLED, FAIL_FAST};
 
 /// The speedup on all entries that have pairs: of the sums of their times, pair by pair.

@@ -11,7 +11,7 @@ const SIGNIFICANCE: f64 = 0.01;
 const PERMUTATIONS: u32 = 999;
 
 /// No part of a series is shorter: of fewer points a level is hardly told.
-const SHORTEST: usize = 3;
+const SHORTEST_PART: usize = 3;
 
 /// A place at which a series changed its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +54,7 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
 
 /// Where a part is best divided and how likely that is by chance; `None` where it need not be.
 fn divide(part: &[f64]) -> Option<(usize, f64)> {
-    if part.len() < 2 * SHORTEST {
+    if part.len() < 2 * SHORTEST_PART {
         return None;
     }
     let mut ranks = ranks(part);
@@ -82,8 +82,8 @@ fn divide(part: &[f64]) -> Option<(usize, f64)> {
 fn best(ranks: &[f64]) -> (usize, f64) {
     let sums = sums(ranks);
     let mut best = (0, 0.0);
-    for end in 2 * SHORTEST..=ranks.len() {
-        for at in SHORTEST..=end - SHORTEST {
+    for end in 2 * SHORTEST_PART..=ranks.len() {
+        for at in SHORTEST_PART..=end - SHORTEST_PART {
             let score = score(&sums, at, end);
             // Equal but for rounding is equal: of such places the first counts.
             if score > best.1 * (1.0 + 1e-12) {
@@ -110,10 +110,10 @@ fn reaches(ranks: &[f64], largest: f64) -> bool {
     // Two sides count for half of the shorter at least. A little more, for rounding.
     let short = 2.0 * ((high - low) / largest).powi(2) * (1.0 + 1e-9);
     let short = (short as usize).min(ranks.len());
-    (2 * SHORTEST..=ranks.len()).any(|end| {
-        let last = end - SHORTEST;
-        let (to, from) = (short.min(last), end.saturating_sub(short).max(short + 1).max(SHORTEST));
-        (SHORTEST..=to).chain(from..=last).any(|at| score(&sums, at, end) >= largest)
+    (2 * SHORTEST_PART..=ranks.len()).any(|end| {
+        let last = end - SHORTEST_PART;
+        let (to, from) = (short.min(last), end.saturating_sub(short).max(short + 1).max(SHORTEST_PART));
+        (SHORTEST_PART..=to).chain(from..=last).any(|at| score(&sums, at, end) >= largest)
     })
 }
 
@@ -203,8 +203,9 @@ mod tests {
 
     /// Steps as their definition has them: every place of every part of every order is scored.
     fn naive(series: &[f64], from: usize, found: &mut Vec<(usize, f64)>) {
-        let ends =
-            |count: usize| (2 * SHORTEST..=count).flat_map(|end| (SHORTEST..=end - SHORTEST).map(move |at| (at, end)));
+        let ends = |count: usize| {
+            (2 * SHORTEST_PART..=count).flat_map(|end| (SHORTEST_PART..=end - SHORTEST_PART).map(move |at| (at, end)))
+        };
         let scores = |ranks: &[f64]| {
             let sums = sums(ranks);
             ends(ranks.len()).map(|(at, end)| (at, score(&sums, at, end))).collect::<Vec<_>>()
@@ -271,8 +272,8 @@ mod tests {
         #[test]
         fn steps_are_in_order_and_within(series in prop::collection::vec(0.0f64..1e12, 0..40)) {
             let found = steps(&series);
-            prop_assert!(found.is_sorted_by(|a, b| a.at + SHORTEST <= b.at));
-            prop_assert!(found.iter().all(|step| step.at >= SHORTEST && step.at + SHORTEST <= series.len()));
+            prop_assert!(found.is_sorted_by(|a, b| a.at + SHORTEST_PART <= b.at));
+            prop_assert!(found.iter().all(|step| step.at >= SHORTEST_PART && step.at + SHORTEST_PART <= series.len()));
         }
     }
 }

@@ -75,10 +75,10 @@ mod tests {
 
     use super::*;
 
-    const MOST: u32 = 10_000;
+    const MOST_SAMPLES: u32 = 10_000;
 
     fn rule(fewest: u32, relative_error: f64, time: f64) -> Rule {
-        Rule { fewest, most: MOST, relative_error, time }
+        Rule { fewest, most: MOST_SAMPLES, relative_error, time }
     }
 
     /// All samples of a measurement, of which number `n` (from 0) is `takes(n)`, and what ended it.
@@ -118,13 +118,13 @@ mod tests {
         let (samples, reason) = run(rule(100, 0.005, 2e9), |_| 10e9);
         assert_eq!((samples.len(), reason), (1, Reason::Time), "a sample that takes all the time is the only one");
         let (samples, reason) = run(rule(10, 1e-6, 2e9), |n| (n % 2) as f64);
-        assert_eq!((samples.len() as u32, reason), (MOST, Reason::Most));
+        assert_eq!((samples.len() as u32, reason), (MOST_SAMPLES, Reason::Most));
     }
 
     #[test]
     fn samples_that_are_not_finite_end_with_the_most_and_none_may_be_taken_of_none() {
         let (samples, reason) = run(rule(10, 0.005, 2e9), |_| f64::NAN);
-        assert_eq!((samples.len() as u32, reason), (MOST, Reason::Most));
+        assert_eq!((samples.len() as u32, reason), (MOST_SAMPLES, Reason::Most));
         assert_eq!(Rule { most: 0, ..rule(10, 0.005, 2e9) }.next(&[]), Next::Stop(Reason::Most));
         assert_eq!(rule(10, 0.005, 2e9).next(&[]), Next::Samples(1));
     }
@@ -146,9 +146,9 @@ mod tests {
                     prop_assert!(summary.relative_error().unwrap() <= error && samples.len() >= fewest as usize);
                 }
                 Reason::Time => prop_assert!(time >= micros as f64 * 1e3 * (1.0 - 1e-9)),
-                Reason::Most => prop_assert_eq!(samples.len() as u32, MOST),
+                Reason::Most => prop_assert_eq!(samples.len() as u32, MOST_SAMPLES),
             }
-            prop_assert!(samples.len() as u32 <= MOST);
+            prop_assert!(samples.len() as u32 <= MOST_SAMPLES);
             // A round is planned by the mean so far, and never has more samples than all before it.
             prop_assert!(time <= micros as f64 * 1e3 + longest * (samples.len() as f64 / 2.0 + 1.0));
         }

@@ -73,7 +73,7 @@ impl Scene {
 }
 
 /// How long a test waits for an event before it is said to hang: no test that works comes near, however loaded the machine.
-const PATIENCE: Duration = Duration::from_secs(600);
+const WAIT_FOR_COMMAND: Duration = Duration::from_secs(600);
 
 /// Waits until `holds`; `false` if the event did not come.
 pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
@@ -82,7 +82,7 @@ pub fn comes(mut holds: impl FnMut() -> bool) -> bool {
         if holds() {
             return true;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > WAIT_FOR_COMMAND {
             return false;
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -11,7 +11,7 @@ use crate::support::{files, hostile};
 const EACH: u64 = 400;
 
 /// The largest file that is damaged, in bytes: the same damage is rarer in a large one.
-const LARGEST: u64 = 16 << 10;
+const LARGEST_SEED: u64 = 16 << 10;
 
 /// The generator of Steele, Lea and Flood's SplitMix: a few lines, and the same numbers everywhere.
 struct Random(u64);
@@ -82,7 +82,7 @@ fn good() -> Vec<PathBuf> {
     let fixtures = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
     let fixtures = fixtures.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "pt"));
     let built = ["good.pt", "legacy_good.pt", "tar_good.pt"].map(|name| hostile().join(name));
-    let small = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
+    let small = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST_SEED);
     fixtures.chain(built).filter(small).collect()
 }
 

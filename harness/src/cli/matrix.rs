@@ -8,7 +8,7 @@ use clap::Args;
 use plimsoll::matrix::{self, Plan, State, Turn};
 use plimsoll::report::{self, terminal};
 
-use super::turn::{Place, take_log, turn};
+use super::turn::{Folders, take_log, turn};
 use super::{Failed, output};
 use crate::signals::Cancel;
 
@@ -55,7 +55,7 @@ pub fn run(arguments: Matrix) -> Result<u8, Failed> {
     if let Some(folder) = &arguments.record_dir {
         fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     }
-    let place = Place {
+    let place = Folders {
         folder: folder_of(&arguments.file).to_owned(),
         work: arguments.file.with_extension("matrix"),
         records: arguments.record_dir.clone(),
@@ -121,7 +121,7 @@ fn run_what_is_due(
     plan: &Plan,
     state: &mut State,
     file: &Path,
-    place: &Place,
+    place: &Folders,
     cancel: &Cancel,
 ) -> Result<Option<u8>, Failed> {
     let total = commands(plan).count();
@@ -152,7 +152,7 @@ fn run_what_is_due(
 }
 
 /// What a log that is there already tells.
-fn read_log(plan: &Plan, turn: &Turn<'_>, place: &Place) -> Result<matrix::Run, Failed> {
+fn read_log(plan: &Plan, turn: &Turn<'_>, place: &Folders) -> Result<matrix::Run, Failed> {
     let mut run = matrix::Run::new(&turn.configuration.name, plan.digest(turn.configuration), turn.repeat);
     let log = plan.log(turn.configuration, turn.repeat).expect("a plan has a command or a log");
     take_log(&mut run, plan, &place.folder.join(log))?;

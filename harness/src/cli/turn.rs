@@ -20,7 +20,7 @@ use crate::signals::Cancel;
 const COARSE: Duration = Duration::from_millis(100);
 
 /// Where a matrix runs.
-pub struct Place {
+pub struct Folders {
     /// The folder of the plan: commands run there, and its paths are relative to it.
     pub folder: PathBuf,
     /// The folder of the logs.
@@ -30,7 +30,7 @@ pub struct Place {
 }
 
 /// Makes a run; `None` where a signal came meanwhile: its tree is ended, and what it did counts for nothing.
-pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Place, cancel: &Cancel) -> Result<Option<Run>, Failed> {
+pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> Result<Option<Run>, Failed> {
     let (name, repeat) = (&turn.configuration.name, turn.repeat);
     let words = plan.command(turn.configuration).expect("only commands are run");
     let digest = plan.digest(turn.configuration);

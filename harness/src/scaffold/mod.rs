@@ -122,9 +122,9 @@ fn tensor_words(dtype: Dtype, shape: &[u64]) -> String {
 
 /// A text from a file on one line of a comment, and not too long.
 fn line(text: &str) -> String {
-    const LONGEST: usize = 160;
+    const LONGEST_LINE: usize = 160;
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}');
-    text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(LONGEST).collect()
+    text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(LONGEST_LINE).collect()
 }
 
 /// The name of an operator, as it may stand in any comment or text of a source.

@@ -119,8 +119,8 @@ impl FromStr for KernelName {
     type Err = InvalidName;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const LONGEST: usize = 64;
-        match is_identifier(text) && text.len() <= LONGEST && !TAKEN.contains(&text) {
+        const LONGEST_NAME: usize = 64;
+        match is_identifier(text) && text.len() <= LONGEST_NAME && !TAKEN.contains(&text) {
             true => Ok(Self(text.to_owned())),
             false => Err(InvalidName(text.to_owned())),
         }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
 
-use super::launcher::NoLauncher;
+use super::error::{NoLauncher, NoTorchWorker, TORCH_WORKER, TORCH_WORKER_VARIABLE};
 use super::process::SOURCES_FD;
 use super::sealed;
 
@@ -31,23 +31,6 @@ const PYTHON_WORKER: [(&str, &str); 10] = [
 /// Runs the worker from the descriptor that it is given, from byte 0 on: all workers share the position in it.
 const START: &str = "import json, os; SOURCES = json.loads(os.pread({fd}, os.fstat({fd}).st_size, 0)); os.close({fd}); \
     exec(compile(SOURCES['plimsoll_sealed.py'], '<plimsoll>/plimsoll_sealed.py', 'exec'))";
-
-/// The worker of `torch:` kernels, which is a program of its own: it alone needs libtorch.
-const TORCH_WORKER: &str = "plimsoll-torch-worker";
-/// Names that program's file in the environment.
-const TORCH_WORKER_VARIABLE: &str = "PLIMSOLL_TORCH_WORKER";
-
-/// There is no program for `torch:` kernels.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{kernel} needs {TORCH_WORKER}, and there is none {looked}: `pip install torch==2.11.0`, then, with that Python first \
-    in the path, `LIBTORCH_USE_PYTORCH=1 cargo install --path harness/torch --features tch` in Plimsoll's sources; or \
-    name its file in {TORCH_WORKER_VARIABLE}"
-)]
-pub struct NoTorchWorker {
-    kernel: KernelSpec,
-    looked: String,
-}
 
 /// How workers for one kernel are started.
 pub struct WorkerCommand {

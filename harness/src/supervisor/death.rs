@@ -84,12 +84,12 @@ pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Optio
 }
 
 /// As much of what a worker said as is kept of its standard error, in bytes: a record takes no text of any length.
-const LONGEST: usize = 64 << 10;
+const LONGEST_STDERR: usize = 64 << 10;
 
 /// The front of a text that is longer.
 fn bounded(mut text: String) -> String {
-    if text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
+    if text.len() > LONGEST_STDERR {
+        let end = (0..=LONGEST_STDERR).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
         text.truncate(end);
         text.push_str(" [the rest left out]");
     }
@@ -106,7 +106,7 @@ mod tests {
         let failure = reported(crate::protocol::ErrorKind::Exception, long.clone(), Some(long));
         for text in [Some(failure.message), failure.detail] {
             let text = text.unwrap();
-            assert!(text.len() < LONGEST + 30 && text.ends_with("é [the rest left out]"), "{}", text.len());
+            assert!(text.len() < LONGEST_STDERR + 30 && text.ends_with("é [the rest left out]"), "{}", text.len());
         }
         let short = reported(crate::protocol::ErrorKind::Exception, "short".to_owned(), None);
         assert_eq!((&*short.message, short.detail), ("short", None));

@@ -1,16 +1,14 @@
 //! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
 
-mod crew;
 mod profile;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll::ByteSize;
-use plimsoll::gpu::{DeviceFacts, PlaceKind, StateSampler};
-use plimsoll::kernel::{KernelIdentity, KernelSpec, SpecError};
+use plimsoll::gpu::{PlaceKind, StateSampler};
+use plimsoll::kernel::{KernelIdentity, KernelSpec};
 use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
 use plimsoll::run::{Job, LaunchError, Launched, Launcher, RunContext, Timed};
@@ -18,16 +16,16 @@ use plimsoll::timing::Protocol;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 use super::call::CallBuilder;
-use super::command::{NoTorchWorker, WorkerCommand};
+use super::command::WorkerCommand;
+use super::crew::Crew;
 use super::death;
+use super::error::NoLauncher;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
-use super::workers::{NoProgram, Workers};
+use super::settings::{OnGpu, Settings};
 use crate::protocol::{ErrorKind, Reply, Request, VERSION};
 use crate::signals::Cancel;
-
-pub use crew::Crew;
 
 /// Loading a kernel may build it first, and so may the first launch: both may take longer than any other launch.
 const START_LIMIT: Duration = Duration::from_secs(600);
@@ -38,15 +36,6 @@ const UNLINKED: i32 = 127;
 
 /// Signals that a kernel which fails while it is loaded does not die of.
 const FROM_OTHERS: [i32; 4] = [SIGKILL, SIGTERM, SIGINT, SIGHUP];
-
-/// The GPU that a kernel is launched on.
-#[derive(Clone)]
-pub struct OnGpu {
-    /// What it is.
-    pub facts: DeviceFacts,
-    /// Whether replays of a CUDA graph are timed.
-    pub graph: bool,
-}
 
 /// Runs a kernel in one worker after the other.
 pub struct WorkerLauncher<'a> {
@@ -81,26 +70,6 @@ struct Unloadable {
     absent: bool,
 }
 
-/// Why no worker could be started for a kernel.
-#[derive(Debug, thiserror::Error)]
-pub enum NoLauncher {
-    /// The kernel cannot be had.
-    #[error(transparent)]
-    Kernel(#[from] SpecError),
-    /// The worker's files cannot be made.
-    #[error(transparent)]
-    Files(#[from] io::Error),
-    /// The worker is not installed.
-    #[error(transparent)]
-    NotInstalled(#[from] NoTorchWorker),
-    /// The program that serves workers is not installed.
-    #[error(transparent)]
-    NoProgram(#[from] NoProgram),
-    /// What the worker or the kernel needs is not there.
-    #[error("{0}")]
-    Absent(String),
-}
-
 fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
@@ -129,7 +98,7 @@ impl<'a> WorkerLauncher<'a> {
     /// The kernel's file cannot be read or does not have the kernel, the worker's files cannot be made, or it is not installed.
     pub(super) fn new(
         spec: KernelSpec,
-        workers: &Workers,
+        settings: &Settings,
         name: &'static str,
         gpu: Option<OnGpu>,
         context: &'a RunContext,
@@ -137,12 +106,12 @@ impl<'a> WorkerLauncher<'a> {
         Ok(Self {
             identity: spec.identity()?,
             name,
-            command: WorkerCommand::new(spec, workers.program(), workers.python_or_default())?,
+            command: WorkerCommand::new(spec, &settings.program, settings.python_or_default())?,
             gpu,
-            timeout: workers.longest_launch(),
-            cancel: workers.cancel(),
+            timeout: settings.timeout,
+            cancel: settings.cancel.clone(),
             context,
-            crew: workers.crew(),
+            crew: settings.crew.clone(),
             worker: None,
             number: None,
             requests: 0,
@@ -285,7 +254,7 @@ impl<'a> WorkerLauncher<'a> {
         if let Some(crew) = &self.crew {
             crew.leave(pid);
         }
-        let proof = release.wait(reclaim::TOLERANCE, reclaim::PATIENCE);
+        let proof = release.wait(reclaim::TOLERANCE, reclaim::WAIT_FOR_MEMORY);
         self.proofs.push(Release { worker: number, pid, reason, proof });
         let kills = before.zip(oom_kills()).map(|(before, after)| after.since(before));
         (end, kills)

@@ -19,14 +19,17 @@
 mod building;
 mod call;
 mod command;
+mod crew;
 mod death;
+mod error;
 mod launcher;
 mod outputs;
 mod process;
 mod reclaim;
 mod sealed;
+mod settings;
 mod workers;
 
-pub use command::NoTorchWorker;
-pub use launcher::{NoLauncher, WorkerLauncher};
-pub use workers::{Isolated, NoProgram, Workers, isolated};
+pub use error::{NoLauncher, NoProgram, NoTorchWorker};
+pub use launcher::WorkerLauncher;
+pub use workers::{Isolated, Workers, isolated};

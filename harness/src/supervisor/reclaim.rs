@@ -9,7 +9,7 @@ use plimsoll::meter::SystemMemory;
 /// by as much from one moment to the next.
 pub const TOLERANCE: ByteSize = ByteSize::mib(64);
 /// How long MemAvailable is waited for.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const WAIT_FOR_MEMORY: Duration = Duration::from_secs(2);
 
 /// MemAvailable now; `None` where it cannot be read.
 pub fn available() -> Option<ByteSize> {

@@ -13,23 +13,10 @@ use plimsoll::gpu::{DeviceFacts, Devices, GpuError, Place, PlaceKind};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::run::{Launch, LaunchError, Launcher, Role, RunContext};
 
-use super::launcher::{Crew, NoLauncher, OnGpu, WorkerLauncher};
+use super::error::{NoLauncher, NoProgram, PROGRAM, PROGRAM_VARIABLE};
+use super::launcher::WorkerLauncher;
+use super::settings::{OnGpu, Settings};
 use crate::signals::Cancel;
-
-/// The program that serves workers of built-in kernels and shared libraries.
-const PROGRAM: &str = "plimsoll";
-/// Names that program's file in the environment.
-pub(crate) const PROGRAM_VARIABLE: &str = "PLIMSOLL_WORKER";
-
-/// There is no program that serves workers.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "isolated kernels run in the program `{PROGRAM}`, and there is none {looked}: `cargo install --path harness` in Plimsoll's \
-     sources, or name its file in {PROGRAM_VARIABLE}"
-)]
-pub struct NoProgram {
-    looked: String,
-}
 
 /// How isolated kernels are run: the program, its limits, the device.
 ///
@@ -52,14 +39,7 @@ pub struct NoProgram {
 /// A worker is killed with its process group. A daemon that a kernel leaves behind outlives it, unless this process starts
 /// nothing else and has said so ([`Workers::subreaper`]).
 #[derive(Clone)]
-pub struct Workers {
-    program: PathBuf,
-    python: Option<PathBuf>,
-    timeout: Duration,
-    gpu: Option<OnGpu>,
-    cancel: Cancel,
-    crew: Option<Arc<Crew>>,
-}
+pub struct Workers(Settings);
 
 impl Workers {
     /// Workers of the program that `PLIMSOLL_WORKER` names, else of the `plimsoll` that lies beside this program or in the
@@ -78,26 +58,26 @@ impl Workers {
     /// # Errors
     /// [`NoLauncher::Files`] if no descriptors can be had.
     pub fn of(program: impl Into<PathBuf>) -> Result<Self, NoLauncher> {
-        Ok(Self {
+        Ok(Self(Settings {
             program: program.into(),
             python: None,
             timeout: defaults::LAUNCH_TIMEOUT,
             gpu: None,
             cancel: Cancel::new()?,
             crew: None,
-        })
+        }))
     }
 
     /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it; `python3` from the path if none
     /// is named.
     pub fn python(mut self, python: impl Into<PathBuf>) -> Self {
-        self.python = Some(python.into());
+        self.0.python = Some(python.into());
         self
     }
 
     /// The longest that one launch may take; measuring an entry may take ten times that.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.0.timeout = timeout;
         self
     }
 
@@ -107,16 +87,16 @@ impl Workers {
     /// # Errors
     /// [`NoLauncher::Absent`] if there is no such GPU.
     pub fn device(mut self, place: Place, graph: bool) -> Result<Self, NoLauncher> {
-        self.gpu = match place {
+        self.0.gpu = match place {
             Place::Cpu => None,
-            Place::Cuda(index) => Some(OnGpu { facts: find_device(&self.program, index)?, graph }),
+            Place::Cuda(index) => Some(OnGpu { facts: find_device(&self.0.program, index)?, graph }),
         };
         Ok(self)
     }
 
     /// Ends workers once `cancel` is requested; the entry under way fails as cancelled.
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
-        self.cancel = cancel.clone();
+        self.0.cancel = cancel.clone();
         self
     }
 
@@ -127,7 +107,7 @@ impl Workers {
     /// [`NoLauncher::Files`] if the system refuses.
     pub fn subreaper(mut self) -> Result<Self, NoLauncher> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(io::Error::from)?;
-        self.crew = Some(Arc::default());
+        self.0.crew = Some(Arc::default());
         Ok(self)
     }
 
@@ -147,28 +127,8 @@ impl Workers {
         context: &'r RunContext,
     ) -> Result<WorkerLauncher<'r>, NoLauncher> {
         // A built-in kernel computes on the CPU what is expected of one on a GPU.
-        let gpu = self.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
-        WorkerLauncher::new(kernel, self, name, gpu, context)
-    }
-
-    pub(super) fn program(&self) -> &Path {
-        &self.program
-    }
-
-    pub(super) fn python_or_default(&self) -> PathBuf {
-        self.python.clone().unwrap_or_else(|| PathBuf::from(defaults::PYTHON))
-    }
-
-    pub(super) fn longest_launch(&self) -> Duration {
-        self.timeout
-    }
-
-    pub(super) fn cancel(&self) -> Cancel {
-        self.cancel.clone()
-    }
-
-    pub(super) fn crew(&self) -> Option<Arc<Crew>> {
-        self.crew.clone()
+        let gpu = self.0.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
+        WorkerLauncher::new(kernel, &self.0, name, gpu, context)
     }
 }
 
@@ -200,7 +160,7 @@ pub struct Isolated {
 
 impl Launch for Isolated {
     fn place(&self) -> PlaceKind {
-        let on_gpu = self.workers.gpu.is_some() && !matches!(self.kernel, KernelSpec::Builtin(_));
+        let on_gpu = self.workers.0.gpu.is_some() && !matches!(self.kernel, KernelSpec::Builtin(_));
         if on_gpu { PlaceKind::Cuda } else { PlaceKind::Cpu }
     }
 

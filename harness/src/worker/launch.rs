@@ -8,11 +8,11 @@ use plimsoll::meter::last_level_cache;
 use plimsoll::run::{Placed, Placement};
 use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanoseconds};
 
+use super::canaries::{Canaries, Left};
 use super::error::CallError;
 use super::forked::in_parent;
 use super::inputs::{Files, Inputs};
 use super::kept::{Before, Timed, TimedOutputs};
-use super::marks::{Left, Marks};
 use super::outputs::{Outputs, leaf_of};
 use super::private::Arena;
 use crate::protocol::{CallMessage, Leaf, Outcome, Reply};
@@ -214,11 +214,11 @@ impl Launches {
         let samples = measure(protocol, &mut clock, cache, &mut || in_parent(&mut launch))?;
         drop(launch);
         // Poison would tell a kernel that looks for it that it is judged, and a long while since its last launch that it is not timed.
-        let mut marks = Marks::of(&mut buffers);
+        let mut canaries = Canaries::of(&mut buffers);
         in_parent(kernel.bind(bound, &mut buffers)?)?;
-        marks.set(&mut buffers);
+        canaries.set(&mut buffers);
         in_parent(kernel.bind(bound, &mut buffers)?)?;
-        let left = marks.left(&mut buffers);
+        let left = canaries.left(&mut buffers);
         Ok((samples, left, Some(TimedOutputs { placement, memory })))
     }
 }

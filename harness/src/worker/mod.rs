@@ -1,6 +1,7 @@
 //! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
 mod alteration;
+mod canaries;
 mod device;
 mod error;
 mod evidence;
@@ -9,7 +10,6 @@ mod inherited;
 mod inputs;
 mod kept;
 mod launch;
-mod marks;
 mod outputs;
 mod private;
 mod rules;

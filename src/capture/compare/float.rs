@@ -17,7 +17,7 @@ pub(super) trait Lane {
     /// The float in which elements are judged.
     type Wide: Wide;
     /// The smallest magnitude that [`Lane::widen`] gives for an element that is not finite.
-    const LIMIT: Self::Wide;
+    const NOT_FINITE: Self::Wide;
 
     /// The value, right for finite elements.
     fn widen(raw: Self::Raw) -> Self::Wide;
@@ -115,7 +115,7 @@ macro_rules! lane {
         impl Lane for $name {
             type Raw = [u8; $size];
             type Wide = $wide;
-            const LIMIT: $wide = $limit;
+            const NOT_FINITE: $wide = $limit;
             #[inline(always)]
             fn widen(raw: Self::Raw) -> $wide {
                 $widen(raw)
@@ -154,7 +154,7 @@ fn widen_half(raw: [u8; 2]) -> f32 {
 #[inline(always)]
 fn widen_any_half(raw: [u8; 2]) -> f32 {
     let x = widen_half(raw);
-    f32::from_bits(x.to_bits() | if x.abs() >= F16::LIMIT { f32::INFINITY.to_bits() } else { 0 })
+    f32::from_bits(x.to_bits() | if x.abs() >= F16::NOT_FINITE { f32::INFINITY.to_bits() } else { 0 })
 }
 
 /// A block of floats to be scanned; both sides have the same number of elements.
@@ -193,7 +193,7 @@ impl<L: Lane> Scan for FloatBlock<'_, L> {
             });
         }
         let mut found = differences::<L, false>(expected, actual, limits);
-        if !(found.expected.within(L::LIMIT) && found.actual.within(L::LIMIT)) {
+        if !(found.expected.within(L::NOT_FINITE) && found.actual.within(L::NOT_FINITE)) {
             found = differences::<L, true>(expected, actual, limits);
         }
         if found.max_abs == L::Wide::INFINITY || found.max_rel == L::Wide::INFINITY {
@@ -296,7 +296,7 @@ fn span<L: Lane>(elements: &[L::Raw]) -> Span<L::Wide> {
     for &raw in elements {
         span.add::<false>(L::widen(raw));
     }
-    if !span.within(L::LIMIT) {
+    if !span.within(L::NOT_FINITE) {
         span = Span::empty();
         for &raw in elements {
             span.add::<true>(L::widen_any(raw));

@@ -53,14 +53,14 @@ fn whole(dtype: Dtype, bytes: &[u8]) -> i128 {
 }
 
 /// What the reference knows of one value.
-struct Verdict {
+struct Known {
     /// `None` so near to the edge of the tolerance that rounding decides.
     matches: Option<bool>,
     error: Option<f64>,
     relative: Option<f64>,
 }
 
-fn verdict(rule: &Limits, dtype: Dtype, [e, a]: [&[f64]; 2], [e_bits, a_bits]: [&[u8]; 2]) -> Verdict {
+fn verdict(rule: &Limits, dtype: Dtype, [e, a]: [&[f64]; 2], [e_bits, a_bits]: [&[u8]; 2]) -> Known {
     let bits_equal = e_bits == a_bits;
     let modulus = |x: &[f64]| if x.len() == 1 { x[0].abs() } else { x[0].hypot(x[1]) };
     let difference: Vec<f64> = if dtype.is_integer() {
@@ -93,7 +93,7 @@ fn verdict(rule: &Limits, dtype: Dtype, [e, a]: [&[f64]; 2], [e_bits, a_bits]: [
             sure.then_some(error < tolerance)
         }
     };
-    Verdict { matches, error, relative }
+    Known { matches, error, relative }
 }
 
 fn close(found: Option<f64>, wanted: Option<f64>) -> bool {
@@ -116,7 +116,7 @@ fn check(dtype: Dtype, expected: &[u8], actual: &[u8], rule: &Comparison) {
         _ => bytes[i * size..][..size].to_vec(),
     };
     let (e, a) = (values(expected), values(actual));
-    let verdicts: Vec<Verdict> =
+    let verdicts: Vec<Known> =
         (0..e.len()).map(|i| verdict(&limits, dtype, [&e[i], &a[i]], [&bits(expected, i), &bits(actual, i)])).collect();
     assert_eq!(found.count, e.len() as u64);
     let surely = verdicts.iter().filter(|v| v.matches == Some(false)).count() as u64;
@@ -128,7 +128,7 @@ fn check(dtype: Dtype, expected: &[u8], actual: &[u8], rule: &Comparison) {
         assert!(verdicts[..at].iter().all(|v| v.matches != Some(false)), "{first:?}");
         assert!(first.expected != first.actual || first.expected.contains("nan"), "{first:?}");
     }
-    let largest = |of: fn(&Verdict) -> Option<f64>| verdicts.iter().filter_map(of).reduce(f64::max);
+    let largest = |of: fn(&Known) -> Option<f64>| verdicts.iter().filter_map(of).reduce(f64::max);
     assert!(close(found.max_abs_error, largest(|v| v.error)), "{found:?} {:?}", largest(|v| v.error));
     assert!(close(found.max_rel_error, largest(|v| v.relative)), "{found:?} {:?}", largest(|v| v.relative));
     for (side, values) in [(found.expected, &e), (found.actual, &a)] {

@@ -25,8 +25,6 @@ mod find;
 #[cfg(feature = "gpu")]
 mod functions;
 #[cfg(feature = "gpu")]
-mod gate;
-#[cfg(feature = "gpu")]
 mod graph;
 #[cfg(feature = "gpu")]
 mod idle;
@@ -39,6 +37,8 @@ mod sampler;
 mod state;
 #[cfg(feature = "gpu")]
 mod stream;
+#[cfg(feature = "gpu")]
+mod stream_barrier;
 
 pub use accounting::{AllocatorUse, DeviceUse};
 #[cfg(feature = "gpu")]
@@ -52,8 +52,6 @@ pub use device::{DeviceFacts, Devices, schema};
 pub use driver::Driver;
 pub use error::GpuError;
 #[cfg(feature = "gpu")]
-pub use gate::Gate;
-#[cfg(feature = "gpu")]
 pub use graph::Graph;
 #[cfg(feature = "gpu")]
 pub use idle::IdleCheck;
@@ -66,6 +64,13 @@ pub use sampler::StateSampler;
 pub use state::{GpuState, Span};
 #[cfg(feature = "gpu")]
 pub use stream::{Event, Stream};
+#[cfg(feature = "gpu")]
+pub use stream_barrier::StreamBarrier;
+
+/// The earlier name of [`StreamBarrier`].
+#[cfg(feature = "gpu")]
+#[deprecated(note = "renamed to `StreamBarrier`, as a gate is what judges records")]
+pub type Gate = StreamBarrier;
 
 #[cfg(all(test, feature = "gpu"))]
 mod tests {

@@ -3,20 +3,26 @@
 use half::f16;
 
 use super::super::pickle::{Document, Node, NodeId};
-use super::value::{Value, bytes};
 
 /// Whether `module` is where NumPy keeps its makers: `numpy.core` until 1.26, `numpy._core` since 2.0.
 pub(super) fn is_multiarray(module: &str) -> bool {
     matches!(module, "numpy.core.multiarray" | "numpy._core.multiarray")
 }
 
-/// The number of a scalar: a bool, an integer, a float or a complex number, of whichever width. Other scalars (texts,
+/// The number that a scalar holds.
+pub(super) enum Scalar {
+    Bool(bool),
+    Int(i64),
+    /// An integer beyond 64 bits with a sign.
+    Unsigned(u64),
+    Float(f64),
+    Complex(f64, f64),
+}
+
+/// The number of a scalar with these bytes: a bool, an integer, a float or a complex number, of whichever width. Other scalars (texts,
 /// dates, records, `longdouble`, whose width differs between machines) are left to be looked at as the objects they are.
-pub(super) fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
-    let &[dtype, content] = args else { return None };
-    let Some(Value::Bytes(content)) = bytes(document, &[content]) else { return None };
+pub(super) fn scalar(document: &Document, dtype: NodeId, mut bytes: Vec<u8>) -> Option<Scalar> {
     let (code, big_endian) = plain_dtype(document, dtype)?;
-    let mut bytes = content.into_owned();
     let width = bytes.len();
     let parts = if code.starts_with('c') { 2 } else { 1 };
     if code.get(1..)?.parse() != Ok(width) || width == 0 {
@@ -26,16 +32,16 @@ pub(super) fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<Valu
         bytes.chunks_exact_mut((width / parts).max(1)).for_each(<[u8]>::reverse);
     }
     Some(match (code.as_bytes()[0], bytes.as_slice()) {
-        (b'b', &[byte @ (0 | 1)]) => Value::Bool(byte == 1),
-        (b'i', little) => Value::Int(signed(little)?),
-        (b'u', little) => match i64::try_from(unsigned(little)?) {
-            Ok(value) => Value::Int(value),
-            Err(_) => Value::BigInt(unsigned(little)?.to_string()),
-        },
-        (b'f', little) => Value::Float(float(little)?),
+        (b'b', &[byte @ (0 | 1)]) => Scalar::Bool(byte == 1),
+        (b'i', little) => Scalar::Int(signed(little)?),
+        (b'u', little) => {
+            let value = unsigned(little)?;
+            i64::try_from(value).map_or(Scalar::Unsigned(value), Scalar::Int)
+        }
+        (b'f', little) => Scalar::Float(float(little)?),
         (b'c', little) => {
             let (re, im) = little.split_at(little.len() / 2);
-            Value::Complex(float(re)?, float(im)?)
+            Scalar::Complex(float(re)?, float(im)?)
         }
         _ => return None,
     })

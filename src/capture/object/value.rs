@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::dtype::Dtype;
 use super::super::pickle::{Document, How, Node, NodeId, Object, Span};
 use super::dtypes;
-use super::numpy;
+use super::numpy::{self, Scalar};
 use super::rebuild::{Objects, Stored, sequence};
 use super::tensor::Tensor;
 
@@ -104,10 +104,23 @@ fn object<'d>(document: &'d Document, objects: &'d Objects, id: NodeId, object: 
         ("builtins" | "__builtin__", "frozenset") => items(document, args).map(Value::FrozenSet),
         ("builtins" | "__builtin__", "bytearray" | "bytes") | ("_codecs", "encode") => bytes(document, args),
         ("collections", "OrderedDict" | "defaultdict" | "Counter") => dict(document, object, args),
-        (module, "scalar") if numpy::is_multiarray(module) => numpy::scalar(document, args),
+        (module, "scalar") if numpy::is_multiarray(module) => scalar(document, args),
         _ => None,
     };
     known.filter(|_| object.how() == How::Call).unwrap_or_else(opaque)
+}
+
+/// The number of a scalar of NumPy.
+fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
+    let &[dtype, content] = args else { return None };
+    let Some(Value::Bytes(content)) = bytes(document, &[content]) else { return None };
+    Some(match numpy::scalar(document, dtype, content.into_owned())? {
+        Scalar::Bool(value) => Value::Bool(value),
+        Scalar::Int(value) => Value::Int(value),
+        Scalar::Unsigned(value) => Value::BigInt(value.to_string()),
+        Scalar::Float(value) => Value::Float(value),
+        Scalar::Complex(re, im) => Value::Complex(re, im),
+    })
 }
 
 /// The class of what a call makes: what is called, or the class that `copyreg` or NumPy is asked to make an instance of.
@@ -152,7 +165,7 @@ fn items<'d>(document: &'d Document, args: &[NodeId]) -> Option<&'d [NodeId]> {
 }
 
 /// Bytes as protocols below 3 write them: `encode(text, "latin1")`, or a bytearray made from such a text.
-pub(super) fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
+fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
     let bytes = match args {
         [] => Cow::Borrowed(&[][..]),
         &[content] => match document.node(content) {

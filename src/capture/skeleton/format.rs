@@ -12,7 +12,7 @@ pub(super) const VERBATIM_LIMIT: u64 = 256 << 20;
 const HEADER_LIMIT: u64 = 64 << 20;
 
 /// The largest skeleton, in bytes.
-pub const LIMIT: u64 = 8 + HEADER_LIMIT + VERBATIM_LIMIT;
+pub const LARGEST_SKELETON: u64 = 8 + HEADER_LIMIT + VERBATIM_LIMIT;
 
 impl Skeleton {
     /// The skeleton as bytes.

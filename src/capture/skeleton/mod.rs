@@ -29,7 +29,7 @@ mod rebuild;
 mod scan;
 
 pub use error::SkeletonError;
-pub(crate) use format::LIMIT;
+pub(crate) use format::LARGEST_SKELETON;
 
 use serde::{Deserialize, Serialize};
 

@@ -13,7 +13,7 @@ use super::verified;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The most folders that lie in each other in `tmp`. No writer leaves more than one.
-const DEPTH: usize = 32;
+const DEEPEST_FOLDER: usize = 32;
 
 /// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -62,7 +62,7 @@ impl Store {
             }
         }
         for item in left {
-            let removed = incoming.remove(&item, DEPTH);
+            let removed = incoming.remove(&item, DEEPEST_FOLDER);
             if let Some(bytes) = removed.map_err(StoreError::io(&incoming.path_of(&item.name), "remove it"))? {
                 garbage.unfinished += 1;
                 garbage.bytes += ByteSize::new(bytes);

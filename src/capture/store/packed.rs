@@ -76,7 +76,7 @@ impl Packed {
     /// Where a part is missing, damaged or contradicts another.
     pub fn open(places: &Places, id: ObjectId) -> Result<Self, PackedError> {
         let recipe = Self::recipe(places, id)?;
-        let bytes = Object::content(places, recipe.skeleton, skeleton::LIMIT)?;
+        let bytes = Object::content(places, recipe.skeleton, skeleton::LARGEST_SKELETON)?;
         let malformed = |what: String| PackedError::Skeleton { object: recipe.skeleton.to_string(), what };
         let skeleton = Skeleton::from_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
         recipe.agree(&skeleton).map_err(|what| malformed(what.to_owned()))?;
@@ -110,7 +110,7 @@ impl Packed {
     /// # Errors
     /// Where it is missing, damaged or malformed.
     pub fn recipe(places: &Places, id: ObjectId) -> Result<Recipe, PackedError> {
-        let bytes = Object::content(places, id, recipe::LIMIT)?;
+        let bytes = Object::content(places, id, recipe::LARGEST_RECIPE)?;
         Recipe::from_bytes(&bytes).map_err(|what| PackedError::Recipe { object: id.to_string(), what })
     }
 

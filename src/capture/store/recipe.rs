@@ -10,7 +10,7 @@ use plimsoll_memory::bytes::ByteSize;
 const NAME: &str = "plimsoll.recipe/1";
 
 /// The largest recipe, in bytes.
-pub const LIMIT: u64 = 64 << 20;
+pub const LARGEST_RECIPE: u64 = 64 << 20;
 
 /// How a file is put together: `docs/store-format.md`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +86,8 @@ impl Recipe {
 
     /// The recipe that [`Recipe::to_bytes`] gave these bytes of; what is wrong with them, where they are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() as u64 > LIMIT {
-            return Err(format!("it has {} bytes, and {LIMIT} are allowed", bytes.len()));
+        if bytes.len() as u64 > LARGEST_RECIPE {
+            return Err(format!("it has {} bytes, and {LARGEST_RECIPE} are allowed", bytes.len()));
         }
         let recipe: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         recipe.check().map_err(str::to_owned)?;

@@ -21,10 +21,10 @@ const HEAD: &str = "plimsoll.verified/1\n";
 const WORTH: u64 = 64 << 10;
 
 /// The most objects that are remembered.
-const MOST: usize = 1 << 16;
+const MOST_OBJECTS: usize = 1 << 16;
 
-/// The longest file that is read, in bytes: [`MOST`] of the longest lines.
-const LIMIT: u64 = (MOST as u64) * 256;
+/// The longest file that is read, in bytes: [`MOST_OBJECTS`] of the longest lines.
+const LARGEST_FILE: u64 = (MOST_OBJECTS as u64) * 256;
 
 /// A file may change twice within a tick of the file system's clock. One that changed this shortly before it was
 /// verified is not remembered.
@@ -43,7 +43,7 @@ impl Remembered {
     pub fn read(places: &Places) -> Self {
         let mut text = String::new();
         let file = inside::open_regular(places.root(), places.within(&places.verified()));
-        let read = file.and_then(|file| file.take(LIMIT).read_to_string(&mut text));
+        let read = file.and_then(|file| file.take(LARGEST_FILE).read_to_string(&mut text));
         let stamps = read.ok().and_then(|_| parse(&text)).unwrap_or_default();
         Self { stamps, new: false }
     }
@@ -74,7 +74,7 @@ impl Remembered {
         let mut text = HEAD.to_owned();
         let mut known: Vec<_> = self.stamps.iter().collect();
         known.sort();
-        for (id, stamp) in known.into_iter().take(MOST) {
+        for (id, stamp) in known.into_iter().take(MOST_OBJECTS) {
             let Stamp { device, inode, bytes, modified, changed } = stamp;
             let (m, c) = (modified, changed);
             let _ = writeln!(text, "{id} {device} {inode} {bytes} {} {} {} {}", m.0, m.1, c.0, c.1);
@@ -118,7 +118,7 @@ mod tests {
         fn what_is_remembered_is_read_as_it_was_written(stamps in prop::collection::hash_map(id(), stamp(), 0..20)) {
             let remembered = Remembered { stamps: stamps.clone(), new: true };
             let text = remembered.to_text();
-            prop_assert!(text.lines().skip(1).all(|line| (line.len() as u64) < LIMIT / MOST as u64));
+            prop_assert!(text.lines().skip(1).all(|line| (line.len() as u64) < LARGEST_FILE / MOST_OBJECTS as u64));
             prop_assert_eq!(parse(&text), Some(stamps));
         }
 

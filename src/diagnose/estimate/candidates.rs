@@ -10,7 +10,7 @@ use super::setup::Setup;
 const RANK: u64 = 16;
 
 /// The shortest sequence that is suggested.
-const SHORTEST: u64 = 256;
+const SHORTEST_SEQUENCE: u64 = 256;
 
 /// A setup that a rung leads to.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ fn micro_batch(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
 
 fn shorter(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
     let (_, sequence) = known(setup)?;
-    let halves = [2, 4].into_iter().map(|part| sequence / part).filter(|&shorter| shorter >= SHORTEST);
+    let halves = [2, 4].into_iter().map(|part| sequence / part).filter(|&shorter| shorter >= SHORTEST_SEQUENCE);
     let candidates: Vec<_> = halves
         .map(|shorter| Candidate {
             setup: Setup { sequence: Some(shorter), ..*setup },

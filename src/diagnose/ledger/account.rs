@@ -10,7 +10,7 @@ use crate::trend::{Collector, Verdict};
 use plimsoll_memory::bytes::ByteSize;
 
 /// Bytes a parameter below which a difference is none.
-const LEAST: f64 = 0.25;
+const LEAST_DIFFERENCE: f64 = 0.25;
 
 /// How much of an excess has to go, or to come again, to count as gone or come again.
 const MOST_OF_IT: f64 = 0.75;
@@ -49,7 +49,7 @@ impl Ledger {
         let movements = movements(&estimate, place, from, rest);
         let resolution =
             readings.iter().map(|reading| reading.resolution.bytes()).max().unwrap_or(0) as f64 / parameters;
-        let least = LEAST.max(2.0 * resolution);
+        let least = LEAST_DIFFERENCE.max(2.0 * resolution);
         let excesses = excesses(&movements, least, setup, place, parameters, at);
         let expected = movements.iter().map(|movement| movement.expected).sum::<f64>();
         let beyond = excesses.iter().map(|excess| excess.rate).sum::<f64>();
@@ -115,7 +115,7 @@ fn appearing(estimate: &Estimate, place: Place, from: Stage, to: Stage) -> Vec<E
 /// The largest items that fit into `measured`, where more readings of the stage follow.
 fn take(pending: &mut Vec<ExpectedItem>, measured: f64) -> Vec<ExpectedItem> {
     pending.sort_by(|a, b| b.rate.total_cmp(&a.rate));
-    let mut left = measured + LEAST;
+    let mut left = measured + LEAST_DIFFERENCE;
     let (taken, kept) = std::mem::take(pending).into_iter().partition(|item: &ExpectedItem| {
         let fits = item.rate <= left;
         left -= if fits { item.rate } else { 0.0 };

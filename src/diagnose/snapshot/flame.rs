@@ -23,7 +23,7 @@ pub struct FlameNode {
 const SMALLEST_SHARE: u64 = 4000;
 
 /// The calls below each other that are drawn.
-const DEEPEST: usize = 256;
+const DEEPEST_CALL: usize = 256;
 
 /// The sums of one call, on the way to its node.
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub(super) fn tree(stacks: &[(StackId, u64, u64)], interner: &Interner, frames: 
             continue;
         }
         path.reverse();
-        path.truncate(DEEPEST);
+        path.truncate(DEEPEST_CALL);
         let mut at = 0;
         for frame in path {
             let next = sums.len();
@@ -76,7 +76,7 @@ pub(super) fn tree(stacks: &[(StackId, u64, u64)], interner: &Interner, frames: 
     root
 }
 
-/// The node of sum `at`; no deeper than [`DEEPEST`].
+/// The node of sum `at`; no deeper than [`DEEPEST_CALL`].
 fn node(sums: &[Sum], at: usize, name: String, smallest: u64, frames: &Frames<'_>) -> FlameNode {
     let sum = &sums[at];
     let mut children: Vec<FlameNode> = sum

@@ -6,7 +6,7 @@ use super::scan::{behind, number};
 use super::{deepspeed, summary, trainer};
 
 /// A report that goes on over this many lines is none.
-const LONGEST: u64 = 80;
+const LONGEST_REPORT: u64 = 80;
 
 /// Reports that are not yet complete.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Blocks {
     }
 
     fn expire(&mut self, line: u64, samples: &mut Vec<Sample>) {
-        let old = |start: u64| line.saturating_sub(start) > LONGEST;
+        let old = |start: u64| line.saturating_sub(start) > LONGEST_REPORT;
         if self.deepspeed.as_ref().is_some_and(|sample| old(sample.position.line)) {
             samples.extend(self.deepspeed.take());
         }

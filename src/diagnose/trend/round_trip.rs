@@ -12,7 +12,7 @@ use plimsoll_memory::bytes::ByteSize;
 const WINDOW: usize = 6;
 
 /// The most findings that are kept.
-const MOST: usize = 16;
+const MOST_FINDINGS: usize = 16;
 
 /// A smaller trip says nothing.
 const GIB: f64 = (1u64 << 30) as f64;
@@ -27,7 +27,7 @@ pub(super) struct RoundTrips {
 impl RoundTrips {
     pub(super) fn push(&mut self, sample: &Sample) {
         let Some((device, host)) = both(sample) else { return };
-        if self.found.len() < MOST
+        if self.found.len() < MOST_FINDINGS
             && let Some(trip) = self.trip(sample, device, host)
         {
             self.found.push(trip);

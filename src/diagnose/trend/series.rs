@@ -8,7 +8,7 @@ use plimsoll_memory::bytes::ByteSize;
 use super::worker::Worker;
 
 /// The most readings that are kept of a series; beyond, every second goes.
-const MOST: usize = 512;
+const MOST_READINGS: usize = 512;
 
 /// What is compared: readings of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ impl Series {
         let stride = self.stride.max(1);
         if self.seen.is_multiple_of(stride) {
             self.points.push(point);
-            if self.points.len() > MOST {
+            if self.points.len() > MOST_READINGS {
                 // The first stays: it is what the others are compared with.
                 let mut at = 0;
                 self.points.retain(|_| {

@@ -9,7 +9,7 @@ use crate::telemetry::{Format, Metric, Sample};
 use std::collections::BTreeMap;
 
 /// The most processes whose sleeps are kept.
-const MOST: usize = 1024;
+const MOST_PROCESSES: usize = 1024;
 
 /// A gibibyte.
 const GIB: f64 = (1u64 << 30) as f64;
@@ -29,7 +29,7 @@ impl Sleeps {
         let of = worker(sample);
         for (metric, kept) in [(Metric::StillInUse, &mut self.left), (Metric::Freed, &mut self.freed)] {
             if let Some(figure) = sample.figure(metric)
-                && (kept.len() < MOST || kept.contains_key(&of))
+                && (kept.len() < MOST_PROCESSES || kept.contains_key(&of))
             {
                 kept.entry(of).or_default().push(sample.step, sample.pid, figure, sample.position);
             }

@@ -7,7 +7,7 @@ use super::error::BaselineError;
 use crate::record::Record;
 
 /// More files are no baseline.
-pub(super) const MOST: usize = 10_000;
+pub(super) const MOST_FILES: usize = 10_000;
 
 /// The records at `path`, in the order of their names; none where nothing is there.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
@@ -32,8 +32,8 @@ fn records(path: &Path) -> Result<Vec<PathBuf>, BaselineError> {
         if !hidden && file.extension().is_some_and(|extension| extension == "json") && file.is_file() {
             files.push(file);
         }
-        if files.len() > MOST {
-            return Err(BaselineError::TooMany { path: path.to_owned(), limit: MOST });
+        if files.len() > MOST_FILES {
+            return Err(BaselineError::TooMany { path: path.to_owned(), limit: MOST_FILES });
         }
     }
     files.sort();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::error::BaselineError;
-use super::folder::MOST;
+use super::folder::MOST_FILES;
 use crate::record::{MAX_RECORD, Record, RecordError};
 
 /// The records at `path` in `revision`, in the order of their names; none where nothing is there. The path is one from the
@@ -27,8 +27,8 @@ pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>,
         entries.retain(|entry| entry.name.ends_with(".json"));
     }
     entries.retain(|entry| !entry.is_folder);
-    if entries.len() > MOST {
-        return Err(BaselineError::TooMany { path: path.to_owned(), limit: MOST });
+    if entries.len() > MOST_FILES {
+        return Err(BaselineError::TooMany { path: path.to_owned(), limit: MOST_FILES });
     }
     let read = |entry: Entry| {
         let origin = format!("git:{revision}:{}", entry.name);

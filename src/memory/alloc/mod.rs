@@ -31,6 +31,7 @@
 //! Nothing here allocates or locks: a thread counts in cells of its own, and a scope over the process in atomics that
 //! exist from the start. With no scope open, a call costs one load.
 
+mod counts;
 mod error;
 mod process;
 mod readings;

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
+use super::counts::{Counts, closed, opened};
 use super::error::HeapError;
-use super::thread::{self, Counts};
 
 /// So many scopes over the process can be open at once.
 const SCOPES: usize = 8;
@@ -19,9 +19,9 @@ const NAME: usize = 16;
 static OPEN: AtomicU32 = AtomicU32::new(0);
 /// The scopes that someone has, or is about to open or to close.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
-static PLACES: [Place; SCOPES] = [const { Place::new() }; SCOPES];
+static SLOTS: [Slot; SCOPES] = [const { Slot::new() }; SCOPES];
 
-struct Place {
+struct Slot {
     live: AtomicI64,
     peak: AtomicI64,
     threads: [Entry; THREADS],
@@ -60,12 +60,12 @@ pub(super) fn count(change: &Counts, mut open: u32, id: u32) {
     // opening of a scope nobody can say on which side it falls.
     fence(Ordering::Acquire);
     while open != 0 {
-        PLACES[open.trailing_zeros() as usize].count(change, id);
+        SLOTS[open.trailing_zeros() as usize].count(change, id);
         open &= open - 1;
     }
 }
 
-impl Place {
+impl Slot {
     const fn new() -> Self {
         Self {
             live: AtomicI64::new(0),
@@ -189,15 +189,15 @@ pub(super) fn begin() -> Result<usize, HeapError> {
             Err(now) => taken = now,
         }
     };
-    PLACES[place].clear();
-    thread::opened();
+    SLOTS[place].clear();
+    opened();
     OPEN.fetch_or(1 << place, Ordering::Release);
     Ok(place)
 }
 
 /// The live bytes and the peak of the scope at `place`, and what each thread did.
 pub(super) fn read(place: usize, take: &mut dyn FnMut(ThreadCounts)) -> (i64, i64) {
-    let place = &PLACES[place];
+    let place = &SLOTS[place];
     let figures = (place.live.load(Ordering::Relaxed), place.peak.load(Ordering::Relaxed));
     for entry in &place.threads {
         let id = entry.id.load(Ordering::Relaxed);
@@ -214,13 +214,13 @@ pub(super) fn read(place: usize, take: &mut dyn FnMut(ThreadCounts)) -> (i64, i6
 
 /// The peak of the scope at `place` begins anew at the live bytes of now.
 pub(super) fn restart_peak(place: usize) {
-    PLACES[place].peak.store(PLACES[place].live.load(Ordering::Relaxed), Ordering::Relaxed);
+    SLOTS[place].peak.store(SLOTS[place].live.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Nothing more is counted at `place`.
 pub(super) fn stop(place: usize) {
     if OPEN.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place != 0 {
-        thread::closed();
+        closed();
     }
 }
 

@@ -4,10 +4,11 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use super::counts::Counts;
 use super::error::HeapError;
 use super::process::{self, ThreadCounts};
 use super::readings::{HeapReadings, HeapScope, ThreadAllocations};
-use super::thread::{self, Counts};
+use super::thread;
 use crate::bytes::ByteSize;
 
 pub use super::thread::uncounted;
@@ -18,12 +19,12 @@ pub use super::thread::uncounted;
 #[derive(Debug)]
 #[must_use = "a scope that is dropped at once counts nothing"]
 pub struct Scope {
-    place: Place,
+    place: Extent,
     not_send: PhantomData<*const ()>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Extent {
     Thread { place: usize, before: Counts },
     Process { place: usize },
 }
@@ -36,7 +37,7 @@ impl Scope {
     pub fn thread() -> Result<Self, HeapError> {
         tracking()?;
         let (place, before) = thread::open()?;
-        Ok(Self { place: Place::Thread { place, before }, not_send: PhantomData })
+        Ok(Self { place: Extent::Thread { place, before }, not_send: PhantomData })
     }
 
     /// A scope over every thread of the process: exact, and as deterministic as the threads are.
@@ -45,19 +46,19 @@ impl Scope {
     /// [`HeapError`] where the program's allocator is not [`Tracking`](super::Tracking), or 8 are open.
     pub fn process() -> Result<Self, HeapError> {
         tracking()?;
-        Ok(Self { place: Place::Process { place: process::begin()? }, not_send: PhantomData })
+        Ok(Self { place: Extent::Process { place: process::begin()? }, not_send: PhantomData })
     }
 
     /// What was counted so far.
     pub fn readings(&self) -> HeapReadings {
         match &self.place {
-            Place::Thread { place, before } => {
+            Extent::Thread { place, before } => {
                 let (counts, peak) = thread::read(*place);
                 let peak = peak.saturating_sub(before.live());
                 let counts = counts.since(before);
                 readings(HeapScope::Thread, &counts, counts.live(), peak, Vec::new())
             }
-            Place::Process { place } => {
+            Extent::Process { place } => {
                 let (mut counts, mut threads) = (Counts::ZERO, Vec::new());
                 // The list is not counted: it would change what is read of the threads after it.
                 let (live, peak) = process::read(*place, &mut |thread| {
@@ -77,14 +78,14 @@ impl Scope {
     /// The peak begins anew at the live bytes of now; it still counts from those at the opening.
     pub fn restart_peak(&self) {
         match self.place {
-            Place::Thread { place, .. } => thread::restart_peak(place),
-            Place::Process { place } => process::restart_peak(place),
+            Extent::Thread { place, .. } => thread::restart_peak(place),
+            Extent::Process { place } => process::restart_peak(place),
         }
     }
 
     /// Ends the scope.
     pub fn finish(self) -> HeapReadings {
-        if let Place::Process { place } = self.place {
+        if let Extent::Process { place } = self.place {
             process::stop(place);
         }
         self.readings()
@@ -94,8 +95,8 @@ impl Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         match self.place {
-            Place::Thread { place, .. } => thread::close(place),
-            Place::Process { place } => {
+            Extent::Thread { place, .. } => thread::close(place),
+            Extent::Process { place } => {
                 process::stop(place);
                 process::release(place);
             }

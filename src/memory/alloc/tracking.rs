@@ -2,7 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use super::thread::{Counts, count};
+use super::counts::Counts;
+use super::thread::count;
 
 /// An allocator that counts what passes through it to another, as long as a [`Scope`](super::Scope) is open.
 ///

@@ -47,9 +47,9 @@ pub fn phase(name: &str) {
 
 /// A sink that is told of phases for as long as this lives.
 #[must_use = "the sink is told of phases only as long as this lives"]
-pub struct Installed(Place);
+pub struct Installed(Registered);
 
-enum Place {
+enum Registered {
     Process(Arc<SharedSink>),
     Thread(Rc<dyn Sink>),
 }
@@ -57,20 +57,20 @@ enum Place {
 /// Tells `sink` of the phases that any thread of this process names.
 pub fn install(sink: Arc<dyn Sink + Send + Sync>) -> Installed {
     process().push(Arc::clone(&sink));
-    Installed(Place::Process(sink))
+    Installed(Registered::Process(sink))
 }
 
 /// Tells `sink` of the phases that this thread names.
 pub fn install_on_thread(sink: Rc<dyn Sink>) -> Installed {
     THREAD.with_borrow_mut(|sinks| sinks.push(Rc::clone(&sink)));
-    Installed(Place::Thread(sink))
+    Installed(Registered::Thread(sink))
 }
 
 impl Drop for Installed {
     fn drop(&mut self) {
         match &self.0 {
-            Place::Process(ended) => process().retain(|sink| !Arc::ptr_eq(sink, ended)),
-            Place::Thread(ended) => {
+            Registered::Process(ended) => process().retain(|sink| !Arc::ptr_eq(sink, ended)),
+            Registered::Thread(ended) => {
                 // Where the thread is ending, its list may be gone already.
                 let _ = THREAD.try_with(|sinks| sinks.borrow_mut().retain(|sink| !Rc::ptr_eq(sink, ended)));
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::meter::{is_gone, processor_time};
 
 /// A thread that has its turn and has not run for so long may wait, in its block, for the one that waits for the turn.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_FOR_TURN: Duration = Duration::from_secs(60);
 /// How often the thread that has its turn is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -33,7 +33,7 @@ impl Turn {
     /// Waits for it.
     pub(super) fn wait() -> Self {
         let within = HELD.get() > 0;
-        let beside_another = !within && !wait(&mut Patience::default(), PATIENCE, LOOK);
+        let beside_another = !within && !wait(&mut Patience::default(), WAIT_FOR_TURN, LOOK);
         if !beside_another {
             HELD.set(HELD.get() + 1);
         }

@@ -1,6 +1,6 @@
 //! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked at.
 //!
-//! By ptrace, from the gate to that instruction and no longer: what it executes next may be a program with privileges. One
+//! By ptrace, from the start latch to that instruction and no longer: what it executes next may be a program with privileges. One
 //! that the kernel gives privileges of its own when it is executed would not get them while it is traced: such a one is not
 //! stopped, nor where the system does not allow it. Then the first look comes as soon as it can.
 
@@ -26,7 +26,7 @@ pub(super) struct ExecStop {
 }
 
 impl ExecStop {
-    /// For a child that waits at its gate; `None` where the system does not allow it.
+    /// For a child that waits at its start latch; `None` where the system does not allow it.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let pid = libc::pid_t::try_from(pid).ok()?;
         // SAFETY: for PTRACE_SEIZE the address is to be 0 and the data are flags; no memory is touched.

@@ -7,9 +7,9 @@ use rustix::process::{Pid, PidfdFlags};
 
 use super::enforcement::{Guard, make_group};
 use super::error::CommandError;
-use super::gate::{self, Birth};
 use super::oom::OomWatch;
 use super::running::{Inherited, Running};
+use super::start_latch::{self, Birth};
 use crate::ceiling::Ceilings;
 use crate::meter::{Meter, MeterOptions, ProcessMemory, SwapScope};
 
@@ -210,7 +210,7 @@ impl Metered {
         let began = Instant::now();
         let subreaper = options.adopts;
         let (mut child, (meter, at_gate, oom), at_exec) =
-            gate::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
+            start_latch::start(command, Birth { dies_with_thread }, prepare, |(meter, ..)| meter.sample())?;
         let pidfd = match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(source) => {

@@ -2,10 +2,10 @@
 //! typed.
 //!
 //! [`Metered`] starts a command, [`Running`] is waited for, [`Ended`] tells what was read and how it ended. What holds:
-//! - The child waits at a gate between fork and exec until the meter is in place, and is looked at before the first
+//! - The child waits at a latch between fork and exec until the meter is in place, and is looked at before the first
 //!   instruction of its program, so that nothing of it is unmetered, however short it is.
 //! - The peak of one process alone is exact to its very end: `ru_maxrss` of the ended process, which is kept until it is
-//!   reaped, is its own largest resident set where it is above what the child had inherited at the gate. Where it is
+//!   reaped, is its own largest resident set where it is above what the child had inherited at the latch. Where it is
 //!   not, the reading is the last `VmHWM` that was sampled, and says so.
 //! - At its timeout or a ceiling that is enforced the whole tree is killed, and what a tree leaves running when its root
 //!   ends is killed as well: nothing of it is left, neither a process nor an entry that waits to be reaped.
@@ -16,7 +16,6 @@ mod end;
 mod enforcement;
 mod error;
 mod exec_stop;
-mod gate;
 mod marks;
 mod metered;
 mod oom;
@@ -26,6 +25,7 @@ mod repeat;
 mod running;
 mod signal;
 mod slurm;
+mod start_latch;
 #[cfg(test)]
 mod tests;
 mod tree;

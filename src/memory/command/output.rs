@@ -22,7 +22,7 @@ use super::marks::PhaseLines;
 const SAID: usize = 64 << 10;
 
 /// What a process that escaped the tree holds open is not waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const WAIT_FOR_OUTPUT: Duration = Duration::from_secs(2);
 
 /// Standard output and standard error of a command, handed through to those of this process.
 ///
@@ -114,7 +114,7 @@ impl OutputTap {
     /// Waits until all output of the command, which has ended, is through; the last of its standard error.
     pub fn finish(self) -> Vec<u8> {
         let began = Instant::now();
-        while began.elapsed() < PATIENCE && self.pumps.iter().any(|pump| !pump.is_finished()) {
+        while began.elapsed() < WAIT_FOR_OUTPUT && self.pumps.iter().any(|pump| !pump.is_finished()) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,13 +16,13 @@ use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{CeilingStatus, CeilingVerdict, Ceilings, judge};
 use crate::meter::{CpuTime, EndMark, Meter, PhaseReadings, ProcessId};
 
-/// Between the gate and its program the child touches some pages more, at most about so much.
+/// Between the start latch and its program the child touches some pages more, at most about so much.
 const INHERITED_MARGIN: ByteSize = ByteSize::new(MIB / 2);
 
 /// What the process had before it executed its program, of which its mark at the end still tells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inherited {
-    /// Its high-water mark at the gate.
+    /// Its high-water mark at the start latch.
     pub(super) at_gate: Option<ByteSize>,
     /// The same at the first instruction of its program, where it was stopped there.
     pub(super) at_exec: Option<ByteSize>,

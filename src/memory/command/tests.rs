@@ -69,7 +69,7 @@ fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
         })
     };
     told(Metered::new(command).spawn().map(drop).unwrap_err());
-    // At its gate, when everything was prepared.
+    // At its latch, when everything was prepared.
     let kill = |pid: u32| -> Result<(), CommandError> {
         let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -78,7 +78,11 @@ fn a_command_that_is_killed_before_it_begins_is_told_by_the_signal() {
             ProcessMemory::read(pid.as_raw_nonzero().get().unsigned_abs())?;
         }
     };
-    told(super::gate::start(Command::new("true"), super::gate::Birth::default(), kill, |()| ()).map(drop).unwrap_err());
+    told(
+        super::start_latch::start(Command::new("true"), super::start_latch::Birth::default(), kill, |()| ())
+            .map(drop)
+            .unwrap_err(),
+    );
 }
 
 #[test]
@@ -136,7 +140,8 @@ fn a_child_that_waits_long_at_its_gate_is_not_taken_for_its_parent() {
     };
     let mut command = Command::new("sleep");
     command.arg("0.1");
-    let (mut child, meter, inherited) = gate::start(command, gate::Birth::default(), prepare, Meter::sample).unwrap();
+    let (mut child, meter, inherited) =
+        start_latch::start(command, start_latch::Birth::default(), prepare, Meter::sample).unwrap();
     let phase = meter.finish().remove(0);
     child.wait().unwrap();
     assert!(held.iter().step_by(4096).all(|&byte| byte == 1));

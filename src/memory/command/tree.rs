@@ -9,8 +9,8 @@ use super::wait::reap_any;
 use crate::meter::{CpuTime, ProcessId, ProcessMemory, process_tree};
 
 /// A process that cannot be killed, as it waits for a disk that is gone, must not hold us for longer.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_micros(200);
+const WAIT_FOR_DEATHS: Duration = Duration::from_secs(10);
+const PAUSE_BETWEEN_KILLS: Duration = Duration::from_micros(200);
 
 /// How often new processes are looked for before all are killed. A tree that grows by generations faster than it is looked
 /// through is killed as far as it is known, again and again.
@@ -40,11 +40,11 @@ pub(super) fn kill_all(mut alive: impl FnMut() -> Vec<ProcessId>) -> usize {
     let mut killed: HashSet<ProcessId> = HashSet::new();
     loop {
         let sent: Vec<ProcessId> = living().into_iter().filter(|id| send(*id, Signal::KILL)).collect();
-        if sent.is_empty() || began.elapsed() > PATIENCE {
+        if sent.is_empty() || began.elapsed() > WAIT_FOR_DEATHS {
             return killed.len();
         }
         killed.extend(sent);
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE_BETWEEN_KILLS);
     }
 }
 

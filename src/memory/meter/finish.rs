@@ -190,11 +190,11 @@ mod tests {
     use crate::meter::cgroup::CgroupMark;
     use crate::meter::gpu::GpuPass;
     use crate::meter::meminfo::SystemMemory;
-    use crate::meter::options::SwapScope;
     use crate::meter::pass::{Pass, ProcessSample};
     use crate::meter::population::PROCESSES;
     use crate::meter::process::{ProcessId, ProcessMemory};
     use crate::meter::smaps::SmapsPass;
+    use crate::meter::swap::SwapScope;
 
     const INTERVAL: Duration = Duration::from_millis(10);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::gather::Gatherer;
 use super::reading::MemorySplit;
-use super::sampler::Shared;
+use super::shared::Shared;
 use crate::bytes::ByteSize;
 
 /// The tree at its latest sample.

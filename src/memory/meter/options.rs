@@ -2,23 +2,9 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::cgroup::Cgroup;
+use super::swap::SwapScope;
 use super::watch::Watch;
-
-/// Whose swap [`Metric::SwapGrowth`](super::Metric::SwapGrowth) counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SwapScope {
-    /// The whole system's: it counts shared memory too, and whatever other programs swap.
-    #[default]
-    System,
-    /// That of the tree's own processes (`VmSwap`): a neighbour raises no false alarm, but shared memory that is
-    /// swapped belongs to no process and is not counted.
-    Tree,
-}
 
 /// The time between two samples if nothing else is asked for.
 pub const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(10);

@@ -6,10 +6,10 @@ use std::time::Instant;
 use super::gpu::{GpuPass, GpuUse};
 use super::meminfo::SystemMemory;
 use super::metric::Metric;
-use super::options::SwapScope;
 use super::process::{ProcessId, ProcessMemory};
 use super::reading::MemorySplit;
 use super::smaps::SmapsPass;
+use super::swap::SwapScope;
 use crate::bytes::ByteSize;
 
 /// One process in one pass.

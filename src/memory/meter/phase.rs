@@ -8,18 +8,18 @@ use super::activity::Counters;
 use super::cgroup::CgroupMark;
 use super::gpu::{GpuPass, GpuUse};
 use super::metric::Metric;
-use super::options::SwapScope;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
 use super::process::ProcessId;
 use super::reading::{MemorySplit, ProcessRss, Source, TimelinePoint};
 use super::smaps::{MappingTable, SmapsPass};
+use super::swap::SwapScope;
 use super::timeline::Timeline;
 use crate::bytes::ByteSize;
 use crate::nanoseconds;
 
 /// So many processes are kept of each point of a timeline.
-const LARGEST: usize = 4;
+const LARGEST_PROCESSES: usize = 4;
 
 /// How a phase began.
 #[derive(Clone, Debug)]
@@ -133,8 +133,8 @@ impl Phase {
         self.record_peaks(sample);
         let (pid, rss) = (sample.id.pid, sample.memory.rss);
         let place = self.largest.partition_point(|larger| larger.rss >= rss);
-        if place < LARGEST {
-            self.largest.truncate(LARGEST - 1);
+        if place < LARGEST_PROCESSES {
+            self.largest.truncate(LARGEST_PROCESSES - 1);
             self.largest.insert(place, ProcessRss { pid, rss });
         }
     }

@@ -5,9 +5,9 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::Usage;
 use super::error::MeterError;
 use super::text::{key_values, kilobytes, number, read_path};
+use super::usage::Usage;
 use crate::bytes::ByteSize;
 
 /// The kernel's `PF_FORKNOEXEC`: forked, and no program executed since.

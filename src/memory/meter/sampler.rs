@@ -1,6 +1,6 @@
 //! [`Meter`]: samples the memory of a process tree and of the system, in phases.
 
-use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use super::glance::Viewer;
 use super::options::MeterOptions;
 use super::process::ProcessId;
 use super::reading::{EndMark, PhaseReadings};
+use super::shared::Shared;
 use super::watch::{Breach, Watch};
 use crate::alloc::uncounted;
 
@@ -40,20 +41,6 @@ pub struct Meter {
     sample_interval: Duration,
     watches: Vec<Watch>,
     thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Shared {
-    gatherer: Mutex<Gatherer>,
-    /// Told when the sampler is to stop.
-    wake: Condvar,
-}
-
-impl Shared {
-    /// A panic of the other thread leaves figures that are no worse than a missed sample.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Gatherer> {
-        self.gatherer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Meter {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::MeterError;
 use super::metric::{Metric, Part};
-use super::options::SwapScope;
 use super::pass::counter;
 use super::process::ProcessMemory;
 use super::reading::{Reading, Source};
+use super::swap::SwapScope;
 use crate::bytes::ByteSize;
 
 /// So many breaches wait to be taken; more are not kept.

@@ -6,9 +6,10 @@ use super::ceilings::word;
 use super::record::class;
 use super::{Body, absent, escaped, table};
 use crate::gate::{Comparison, Direction, FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
 use crate::report::outcome::gate_word;
 use crate::report::summary::{source_mark, source_words};
-use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
+use crate::report::terminal::counted;
 use plimsoll_memory::meter::Source;
 
 /// The judgement, above the records that were judged.

@@ -9,7 +9,8 @@ use super::{Body, escaped, page_of, path, table, ticks};
 use crate::gate::Summary;
 use crate::gate::history::{HistoryReport, Point, Series, Step};
 use crate::record::Direction;
-use crate::report::terminal::{amount, counted, percent};
+use crate::report::figures::amount;
+use crate::report::terminal::{counted, percent};
 
 /// So many commits have a tick, where there are more.
 const TICKS: usize = 6;

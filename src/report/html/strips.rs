@@ -8,9 +8,10 @@ use super::scale::Scale;
 use super::{Body, axis, escaped, lines, ticks};
 use crate::gate::Comparison;
 use crate::record::{Direction, Figure, Record, figures};
+use crate::report::figures::{amount, change, methods, range};
 use crate::report::runs::{Shift, TOLD, end_words, shifts};
 use crate::report::summary::{Summary, source_mark};
-use crate::report::terminal::{amount, change, counted, duration, methods, range};
+use crate::report::terminal::{counted, duration};
 use plimsoll_memory::ceiling::CeilingVerdict;
 
 /// So many runs have a dot: more would lie above each other.

@@ -7,9 +7,10 @@ use super::tables::{MARKS, ROWS, mark, more, row, titles};
 use super::{RECORDS, sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::record::VerdictStatus;
+use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
 use crate::report::outcome::gate_word;
 use crate::report::summary::source_mark;
-use crate::report::terminal::{amount, change, condition_words, counted, figure_words, methods, range};
+use crate::report::terminal::counted;
 use plimsoll_memory::text::Tone;
 
 /// More subjects that hold than this are folded, and any where another does not hold.

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use super::escape::{code, text};
 use super::tables::{ROWS, figure, more, row, titles};
 use crate::record::Record;
+use crate::report::figures::{amount, change, methods, range};
 use crate::report::runs::{Shift, Spreads, end_words, known};
 use crate::report::summary::Summary;
-use crate::report::terminal::{amount, change, counted, duration, methods, range};
+use crate::report::terminal::{counted, duration};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, worst_reading};
 

@@ -10,12 +10,12 @@ use std::fmt;
 #[derive(Debug, Default)]
 pub(crate) struct Body {
     markup: String,
-    places: BTreeSet<Place>,
+    places: BTreeSet<EdgePosition>,
 }
 
 /// Where an edge of something is, as a share of what holds it. It is written as the class that puts it there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct EdgePosition {
     edge: Edge,
     /// In hundredths of a per cent: a sixth of a pixel on a wide screen.
     share: u16,
@@ -35,23 +35,23 @@ impl Body {
     }
 
     /// The class of what begins at this share of the width.
-    pub(crate) fn left(&mut self, share: f64) -> Place {
+    pub(crate) fn left(&mut self, share: f64) -> EdgePosition {
         self.place(Edge::Left, share)
     }
 
     /// The class of what stands at this share of the height, from the top.
-    pub(crate) fn top(&mut self, share: f64) -> Place {
+    pub(crate) fn top(&mut self, share: f64) -> EdgePosition {
         self.place(Edge::Top, share)
     }
 
     /// The class of what takes this share of the width.
-    pub(crate) fn width(&mut self, share: f64) -> Place {
+    pub(crate) fn width(&mut self, share: f64) -> EdgePosition {
         self.place(Edge::Width, share)
     }
 
-    fn place(&mut self, edge: Edge, share: f64) -> Place {
+    fn place(&mut self, edge: Edge, share: f64) -> EdgePosition {
         // What is no number or lies outside is drawn at an end.
-        let place = Place { edge, share: (share.clamp(0.0, 1.0) * 1e4).round() as u16 };
+        let place = EdgePosition { edge, share: (share.clamp(0.0, 1.0) * 1e4).round() as u16 };
         self.places.insert(place);
         place
     }
@@ -81,7 +81,7 @@ impl fmt::Write for Body {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for EdgePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.edge.name(), self.share)
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::judged::{change, columns, dependence, figure, methods, outcome_mark, outcome_word, range};
+use super::judged::{columns, outcome_mark, outcome_word};
 use crate::gate::Outcome;
 use crate::gate::bench::{BenchGate, BenchmarkVerdict};
+use crate::report::figures::{amount, change, dependence, methods, range};
 use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, cut, labelled, styled};
@@ -38,7 +39,7 @@ fn table(gate: &BenchGate, screen: &Screen) -> String {
 }
 
 fn row(benchmark: &BenchmarkVerdict, palette: &Palette) -> Vec<Cell> {
-    let say = |amount| figure(amount, benchmark.unit);
+    let say = |figure| amount(figure, benchmark.unit);
     let name = Cell::plain(clean(&benchmark.id));
     let now = Cell::plain(say(benchmark.current.median));
     let Some(comparison) = &benchmark.comparison else {

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::judged::{
-    change, columns, condition_words, figure, figure_words, methods, outcome_mark, outcome_word, range, verdict_mark,
-};
+use super::judged::{columns, outcome_mark, outcome_word, verdict_mark};
 use super::memory::{marks, source_sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
+use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
 use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, cut, labelled, styled};
@@ -77,7 +76,7 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
 fn row(judged: &FigureVerdict, palette: &Palette) -> Vec<Cell> {
     let (mark, style) = outcome_mark(judged.outcome, palette);
     let verdict = Cell::new(format!("{mark} {}", judged.outcome), style);
-    let say = |amount| figure(amount, judged.unit);
+    let say = |figure| amount(figure, judged.unit);
     let none = || Cell::new("-", palette.dim);
     let name = Cell::plain(clean(&judged.name));
     let now = judged.current.map_or_else(none, |current| Cell::plain(say(current.median) + source_sign(judged.source)));

@@ -1,8 +1,8 @@
 //! What figures were over the commits as a terminal document.
 
-use super::judged::figure;
 use crate::gate::Subject;
 use crate::gate::history::{HistoryReport, Series, Step};
+use crate::report::figures::amount;
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, labelled, percent};
@@ -59,7 +59,7 @@ fn table(series: &Series, screen: &Screen) -> String {
                 Cell::plain(clean(point.short())),
                 Cell::new(point.day(), palette.dim),
                 Cell::new(point.values.count.to_string(), palette.dim),
-                Cell::plain(figure(value, series.unit)),
+                Cell::plain(amount(value, series.unit)),
                 Cell::plain(before.map_or_else(|| "-".to_owned(), |before| percent(before, value))),
                 Cell::new(format!("{mark}{}", bar(value, least, most)), style.unwrap_or(palette.dim)),
                 Cell::new(clean(&point.title).chars().take(50).collect::<String>(), palette.dim),
@@ -96,8 +96,8 @@ fn steps(series: &Series, screen: &Screen) -> String {
             percent(step.before, step.after),
             point.short(),
             point.title,
-            figure(step.before, series.unit),
-            figure(step.after, series.unit),
+            amount(step.before, series.unit),
+            amount(step.after, series.unit),
             step.p
         );
         text.push_str(&labelled("◆ step", step_style(series, step, palette), &words, 12, screen));

@@ -1,14 +1,12 @@
-//! Pieces of documents about figures that were judged against a baseline: outcomes, shifts, intervals.
+//! Pieces of documents about figures that were judged against a baseline: words and marks in colour, columns.
 
 use anstyle::Style;
 
-use crate::gate::{Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Outcome, Summary, Unit};
+use crate::gate::Outcome;
 use crate::record::VerdictStatus;
 use crate::report::outcome::gate_word;
-use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Align;
 use plimsoll_memory::text::Palette;
-use plimsoll_memory::text::{duration, number, short};
 
 /// The word of a whole judgement.
 pub(super) fn outcome_word(outcome: Outcome, palette: &Palette) -> (&'static str, Style) {
@@ -46,87 +44,4 @@ pub(super) fn columns(subject: &'static str) -> [(&'static str, Align, u8); 7] {
         ("allowed", Align::Right, 4),
         ("verdict", Align::Left, 0),
     ]
-}
-
-/// How intervals were found: each way once, with its confidence.
-pub(crate) fn methods<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Vec<String> {
-    let mut methods: Vec<String> = Vec::new();
-    for comparison in comparisons {
-        if let (Some(method), Some(interval)) = (&comparison.method, comparison.interval) {
-            let text = format!("{method}, {}", percent_of(interval.confidence));
-            if !methods.contains(&text) {
-                methods.push(text);
-            }
-        }
-    }
-    methods
-}
-
-fn percent_of(confidence: f64) -> String {
-    format!("{} %", (confidence * 1e4).round() / 1e2)
-}
-
-/// An amount of a figure as people read it.
-pub(crate) fn figure(amount: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Bytes => ByteSize::new(amount.round() as u64).to_string(),
-        Unit::Nanoseconds => duration(amount),
-        Unit::Count => number(amount),
-    }
-}
-
-/// The shift in per cent, or as an amount where there was nothing before.
-pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
-    match comparison.shift {
-        None => "-".to_owned(),
-        Some(0.0) => "=".to_owned(),
-        Some(shift) => moved(shift, before, comparison.unit),
-    }
-}
-
-/// An interval in per cent, or as amounts where there was nothing before.
-pub(crate) fn range(interval: Interval, before: f64, unit: Unit) -> String {
-    if interval.low == 0.0 && interval.high == 0.0 {
-        return "=".to_owned();
-    }
-    let [low, high] = [interval.low, interval.high].map(|end| moved(end, before, unit));
-    format!("{} to {high}", low.strip_suffix(" %").unwrap_or(&low))
-}
-
-fn moved(shift: f64, before: f64, unit: Unit) -> String {
-    if before > 0.0 {
-        return format!("{:+.1} %", shift / before * 100.0);
-    }
-    format!("{}{}", if shift < 0.0 { "-" } else { "+" }, figure(shift.abs(), unit))
-}
-
-/// What two runs do not share, as a remark.
-pub(crate) fn condition_words(change: &ConditionChange) -> String {
-    let of = |value: &str| if change.condition == Condition::Semantics { short(value) } else { value.to_owned() };
-    let allowed = if change.allowed { ", allowed" } else { "" };
-    format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after))
-}
-
-/// All that there is to say of the judgement of a figure.
-pub(crate) fn figure_words(judged: &FigureVerdict) -> String {
-    let message = judged.comparison.as_ref().map(|comparison| comparison.message.clone());
-    let dependent = judged.comparison.as_ref().and_then(dependence);
-    [message, dependent, judged.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// Said where figures count as fewer than they are.
-pub(super) fn dependence(comparison: &Comparison) -> Option<String> {
-    let Some(Method::Normal { baseline_effective, current_effective }) = comparison.method else { return None };
-    let fewer = |summary: Option<Summary>, effective: f64| {
-        summary.filter(|summary| effective < summary.count as f64).map(|summary| (summary.count, effective))
-    };
-    let told = [
-        ("the baseline", fewer(comparison.baseline, baseline_effective)),
-        ("now", fewer(comparison.current, current_effective)),
-    ];
-    let words: Vec<String> = told
-        .into_iter()
-        .filter_map(|(side, found)| found.map(|(count, effective)| format!("{count} of {side} as {effective:.0}")))
-        .collect();
-    (!words.is_empty()).then(|| format!("figures depend on the one before and count as fewer: {}", words.join(", ")))
 }

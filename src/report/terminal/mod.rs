@@ -45,7 +45,6 @@ pub use gate::gate;
 #[cfg(feature = "history")]
 pub use history::{history, history_subjects};
 pub use inspect::inspection;
-pub(crate) use judged::{change, condition_words, figure as amount, figure_words, methods, range};
 pub use ledger::ledger;
 pub use live::LiveView;
 pub use matrix::matrix;

@@ -14,7 +14,7 @@ use plimsoll::timing::nanoseconds;
 
 use super::super::own_command;
 use super::flags::Run;
-use super::repeat::Made;
+use super::made::Made;
 
 pub fn record(arguments: &Run, made: Made) -> Record {
     let Made { repeats, started, wall, interrupted, .. } = made;

@@ -3,6 +3,7 @@
 mod document;
 mod flags;
 mod keep;
+mod made;
 mod phases;
 mod repeat;
 mod said;
@@ -19,7 +20,8 @@ use super::{Failed, output};
 
 pub(super) use document::verdict;
 pub use document::{label, record};
-pub use repeat::{Made, once};
+pub use made::Made;
+pub use repeat::once;
 
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {

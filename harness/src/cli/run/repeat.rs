@@ -15,6 +15,7 @@ use super::super::output;
 use super::document;
 use super::flags::Run;
 use super::keep::Keeper;
+use super::made::Made;
 use super::phases::Phases;
 use crate::guardian;
 use crate::live::Live;
@@ -24,20 +25,6 @@ const SAMPLING_PARTS: u32 = 200;
 
 /// A run that has lasted for so long goes on: what only starting needed is given back then.
 const SETTLED: Duration = Duration::from_millis(500);
-
-/// What was run.
-pub struct Made {
-    /// The runs that are recorded; at least one.
-    pub repeats: Repeats,
-    /// When the first of all began, those of the warm-up included.
-    pub started: SystemTime,
-    /// From then to the end of the last.
-    pub wall: Duration,
-    /// Whether a signal that ends a process came, so that there are fewer runs than were asked for.
-    pub interrupted: bool,
-    /// Whether the guardian was killed, and the command with it.
-    pub orphaned: bool,
-}
 
 /// Runs the command as often as it is to be run; fewer times where one run fails, a signal comes that ends a process, or
 /// the guardian is gone.

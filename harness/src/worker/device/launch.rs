@@ -5,20 +5,19 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use plimsoll::ByteSize;
-use plimsoll::capture::{Argument, TensorSpec};
 use plimsoll::gpu::{CudaCache, CudaClock, DeviceUse, Gpu, GpuError, Graph, IdleCheck, Ring, Stream};
-use plimsoll::kernel::{DeviceCall, DeviceRange, OutputBuffer};
-use plimsoll::run::Placement;
+use plimsoll::kernel::OutputBuffer;
 use plimsoll::timing::{MeasureError, Protocol, Samples, measure};
 
 use super::kernel::{DeviceKernel, DeviceLaunch};
+use super::on_device::OnDevice;
 use super::outputs::{filled, given};
 use super::resident::{Arena, Home, Resident, SLACK, changed, reached, upload};
 use super::seen::{Judged, Means, Seen};
 use crate::protocol::{CallMessage, Outcome, Reply};
+use crate::worker::canaries::Left;
 use crate::worker::error::CallError;
 use crate::worker::inputs::touching;
-use crate::worker::marks::Left;
 use crate::worker::outputs::Outputs;
 
 /// A kernel, and the device that it is launched on.
@@ -40,17 +39,6 @@ pub struct Timing {
     pub protocol: Protocol,
     /// Whether replays of a CUDA graph of one launch are timed.
     pub graph: bool,
-}
-
-/// A call on the device, ready to be launched.
-pub struct OnDevice {
-    pub args: Vec<Argument>,
-    pub homes: Vec<Option<Home>>,
-    ranges: Vec<DeviceRange>,
-    pub placement: Placement,
-    /// Where the outputs lie, all of them.
-    pub room: Home,
-    outputs: Vec<(TensorSpec, u64)>,
 }
 
 impl DeviceLaunches {
@@ -310,25 +298,4 @@ fn mean_ns(samples: &Samples) -> f64 {
 fn poison(stream: &Stream, on: &OnDevice) -> Result<(), GpuError> {
     stream.fill(&on.room.memory, on.room.at, on.room.bytes, OutputBuffer::POISON)?;
     stream.synchronize()
-}
-
-impl OnDevice {
-    pub fn new(call: &CallMessage, homes: Vec<Option<Home>>, placement: Placement, room: Home) -> Self {
-        let ranges = homes.iter().map(|home| home.as_ref().map_or_else(DeviceRange::default, Home::range)).collect();
-        let start = room.range().address;
-        let outputs = placement.outputs.iter().map(|o| (o.spec.clone(), start + o.offset as u64)).collect();
-        let args = call.args.iter().map(|value| value.0.clone()).collect();
-        Self { args, homes, ranges, placement, room, outputs }
-    }
-
-    pub fn call<'a>(&'a self, call: &'a CallMessage, device: u32, stream: &Stream) -> DeviceCall<'a> {
-        DeviceCall {
-            params: &call.params,
-            args: &self.args,
-            device,
-            storages: &self.ranges,
-            outputs: &self.outputs,
-            stream: stream.handle(),
-        }
-    }
 }

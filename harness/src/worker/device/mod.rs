@@ -7,6 +7,7 @@
 
 mod kernel;
 mod launch;
+mod on_device;
 mod outputs;
 mod resident;
 mod seen;

@@ -2,19 +2,24 @@
 
 use std::time::Duration;
 
-use plimsoll::gpu::{Gate, IdleCheck, Ring, Stream};
+use plimsoll::gpu::{IdleCheck, Ring, Stream, StreamBarrier};
 use plimsoll::kernel::OutputBuffer;
 
 use super::kernel::DeviceKernel;
-use super::launch::OnDevice;
+use super::on_device::OnDevice;
 use super::outputs::{copy, filled};
 use super::resident::{Home, Resident, changed, upload_bytes};
 use crate::protocol::CallMessage;
 use crate::worker::alteration::Alteration;
+use crate::worker::canaries::{Canaries, Left};
 use crate::worker::error::CallError;
 use crate::worker::evidence::pieces;
 use crate::worker::inputs::touching;
+<<<<<<< HEAD
 use crate::worker::marks::{Left, Marks};
+=======
+use crate::worker::kept::in_each_round;
+>>>>>>> rooms
 use crate::worker::outputs::Outputs;
 use crate::worker::trial::{self, Compare, Trial};
 
@@ -90,16 +95,16 @@ impl Seen<'_> {
         let (room, placement) = (&self.on.room, &self.on.placement);
         let mut memory = vec![0; placement.bytes];
         copy(means.ring, &room.memory, room.at, &mut memory)?;
-        let mut marks = Marks::of(&mut placement.buffers(&mut memory)?);
-        marks.set(&mut placement.buffers(&mut memory)?);
+        let mut canaries = Canaries::of(&mut placement.buffers(&mut memory)?);
+        canaries.set(&mut placement.buffers(&mut memory)?);
         upload_bytes(means.ring, &memory, room, 0)?;
         let mut left = |ring: &mut Ring| {
             copy(ring, &room.memory, room.at, &mut memory)?;
-            Ok::<_, CallError>(marks.left(&mut placement.buffers(&mut memory)?))
+            Ok::<_, CallError>(canaries.left(&mut placement.buffers(&mut memory)?))
         };
-        let gate = if *means.holds { Some(Gate::close(self.stream)?) } else { None };
+        let barrier = if *means.holds { Some(StreamBarrier::close(self.stream)?) } else { None };
         launch()?;
-        let held = || gate.as_ref().is_some_and(Gate::holds);
+        let held = || barrier.as_ref().is_some_and(StreamBarrier::holds);
         if held() {
             std::thread::sleep(SETTLE);
             let early = left(means.ring)? != Left::Everything && room.bytes > 0;
@@ -112,7 +117,7 @@ impl Seen<'_> {
         }
         let checked = self.idle.begin(self.stream)?;
         // A kernel that waits for its stream inside of the launch would have every entry wait.
-        *means.holds = gate.is_some_and(Gate::open);
+        *means.holds = barrier.is_some_and(StreamBarrier::open);
         if let Some(late) = self.idle.finish(self.stream, checked)? {
             return Err(CallError::Late(late));
         }

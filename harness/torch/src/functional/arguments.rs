@@ -3,6 +3,9 @@
 use plimsoll::capture::Argument;
 use plimsoll::kernel::KernelError;
 
+/// Whether the arguments fit what is done with them.
+pub type Applied = Result<(), KernelError>;
+
 /// The arguments of a call by the names of Python's parameters.
 pub struct Arguments {
     function: String,

@@ -4,9 +4,8 @@ use plimsoll::capture::Argument;
 use plimsoll::kernel::KernelError;
 
 use super::Lowered;
-use super::arguments::Arguments;
+use super::arguments::{Applied, Arguments};
 use super::interpolate::{repeated, scalars};
-use super::rules::Applied;
 
 pub fn max_pool(from: &mut Arguments, to: &mut Lowered) -> Applied {
     if from.take_flag("return_indices")? {

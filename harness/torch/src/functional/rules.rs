@@ -1,10 +1,9 @@
 //! [`RULES`]: what the functions of torch.nn.functional do before they call an operator.
 
 use plimsoll::capture::Argument;
-use plimsoll::kernel::KernelError;
 
 use super::Lowered;
-use super::arguments::Arguments;
+use super::arguments::{Applied, Arguments};
 use super::interpolate::{bilinear, interpolate, scalars};
 use super::pools::{
     adaptive_indices, adaptive_max_pool, as_the_input, fractional_max_pool, indices, max_pool, max_unpool,
@@ -17,7 +16,7 @@ pub struct Rule {
     /// Their parameters in Python, for arguments without a name.
     pub params: &'static str,
     /// Changes the call of the function into one of the operator.
-    pub apply: fn(&mut Arguments, &mut Lowered) -> Result<(), KernelError>,
+    pub apply: fn(&mut Arguments, &mut Lowered) -> Applied,
 }
 
 impl std::fmt::Debug for Rule {
@@ -25,8 +24,6 @@ impl std::fmt::Debug for Rule {
         f.debug_struct("Rule").field("functions", &self.functions).finish_non_exhaustive()
     }
 }
-
-pub type Applied = Result<(), KernelError>;
 
 macro_rules! rules {
     ($($functions:literal ($params:literal) $apply:expr;)*) => {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::header::Format;
+use super::format::Format;
 use crate::{CaptureError, Dtype};
 use plimsoll_memory::bytes::ByteSize;
 

@@ -1,33 +1,12 @@
-//! [`Format`]: the formats of single tensors, and their headers.
+//! The headers of the formats of single tensors.
 
-use std::fmt;
 use std::path::Path;
 
 use serde_json::json;
 
 use super::error::ExtractError;
+use super::format::Format;
 use crate::{Dtype, Layout};
-
-/// A format for one tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// NumPy's.
-    Npy,
-    /// That of safetensors.
-    Safetensors,
-    /// The elements alone.
-    Bin,
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Npy => "npy",
-            Self::Safetensors => "safetensors",
-            Self::Bin => "bin",
-        })
-    }
-}
 
 impl Format {
     /// The format of the file `path`, by its extension.

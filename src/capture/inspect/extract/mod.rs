@@ -10,9 +10,10 @@
 //! lacks is refused: nothing is converted.
 
 mod error;
+mod format;
 mod header;
 mod output;
 
 pub use error::ExtractError;
-pub use header::Format;
+pub use format::Format;
 pub use output::Extraction;

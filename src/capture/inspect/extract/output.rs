@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::error::ExtractError;
-use super::header::Format;
+use super::format::Format;
 use crate::{Access, ItemValue, Layout, TensorRef, TensorView, TorchFile};
 use plimsoll_memory::bytes::ByteSize;
 

@@ -181,11 +181,11 @@ impl Runtime {
 /// # Safety
 /// `array` is null, or points to as many bytes as it says.
 unsafe fn text(array: &ByteArray) -> String {
-    const LONGEST: usize = 64 << 10;
+    const LONGEST_TEXT: usize = 64 << 10;
     if array.data.is_null() {
         return String::new();
     }
     // SAFETY: the caller's.
-    let bytes = unsafe { std::slice::from_raw_parts(array.data.cast::<u8>(), array.size.min(LONGEST)) };
+    let bytes = unsafe { std::slice::from_raw_parts(array.data.cast::<u8>(), array.size.min(LONGEST_TEXT)) };
     String::from_utf8_lossy(bytes).into_owned()
 }

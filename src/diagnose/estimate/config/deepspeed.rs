@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::file::Fields;
+use super::fields::Fields;
 use super::settings::Settings;
 use crate::estimate::choices::{Offload, Optimizer, Precision, ZeroStage};
 use crate::estimate::convention::Convention;

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::fields::Fields;
 use super::settings::Settings;
 use super::{deepspeed, huggingface};
 use crate::estimate::error::EstimateError;
 
 /// The most bytes of a configuration.
-const MOST: u64 = 16 << 20;
+const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Reads a Hugging Face `config.json` or a DeepSpeed JSON.
 ///
@@ -21,9 +22,9 @@ pub fn read(path: &Path) -> Result<Settings, EstimateError> {
     let unreadable = |source| EstimateError::Read { path: path.to_owned(), source };
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MOST {
-        return Err(EstimateError::ConfigTooLarge { path: path.to_owned(), most: MOST });
+    file.take(LARGEST_CONFIG + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > LARGEST_CONFIG {
+        return Err(EstimateError::ConfigTooLarge { path: path.to_owned(), most: LARGEST_CONFIG });
     }
     parse(path, &text)
 }
@@ -55,53 +56,4 @@ pub(super) fn parse(path: &Path, text: &[u8]) -> Result<Settings, EstimateError>
         }
     }
     Err(EstimateError::UnknownConfig { path: path.to_owned() })
-}
-
-/// The fields of an object of the file.
-#[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
-    path: &'a Path,
-    pub(super) value: &'a Value,
-}
-
-impl<'a> Fields<'a> {
-    /// The object under `name`; an empty one where there is none.
-    pub(super) fn object(self, name: &str) -> Self {
-        Self { value: self.value.get(name).unwrap_or(&Value::Null), ..self }
-    }
-
-    /// A positive whole number under the first of `names` that is there; absent where it is null or `auto`.
-    pub(super) fn count(self, names: &[&'static str]) -> Result<Option<u64>, EstimateError> {
-        for &name in names {
-            let value = match self.value.get(name) {
-                None | Some(Value::Null) => continue,
-                Some(Value::String(text)) if text == "auto" => return Ok(None),
-                Some(value) => value,
-            };
-            // DeepSpeed's own examples write 5e8.
-            let whole = value.as_f64().filter(|v| v.fract() == 0.0 && (1.0..9e15).contains(v)).map(|v| v as u64);
-            let count = value.as_u64().filter(|&count| count > 0).or(whole);
-            return match count {
-                Some(count) => Ok(Some(count)),
-                None => Err(self.wrong(name, value, "it has to be a whole number of at least 1")),
-            };
-        }
-        Ok(None)
-    }
-
-    /// A text; absent where it is something else or `auto`.
-    pub(super) fn text(self, name: &str) -> Option<&'a str> {
-        self.value.get(name)?.as_str().filter(|&text| text != "auto")
-    }
-
-    /// A truth value; absent where it is something else.
-    pub(super) fn flag(self, name: &str) -> Option<bool> {
-        self.value.get(name)?.as_bool()
-    }
-
-    /// The refusal of a field.
-    pub(super) fn wrong(self, field: &'static str, value: &Value, expected: &'static str) -> EstimateError {
-        let value = value.to_string().chars().take(60).collect();
-        EstimateError::Field { path: self.path.to_owned(), field, value, expected }
-    }
 }

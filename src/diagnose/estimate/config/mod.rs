@@ -5,6 +5,7 @@
 //! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
 
 mod deepspeed;
+mod fields;
 mod file;
 mod huggingface;
 mod settings;

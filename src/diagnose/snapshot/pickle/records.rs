@@ -363,7 +363,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
 
     fn settings(&mut self, slot: u32, role: Role, start: usize) -> Result<(), Fault> {
         /// More settings than any allocator has; the rest of a longer list is not kept.
-        const MOST: usize = 256;
+        const MOST_SETTINGS: usize = 256;
         for at in (start..self.stack.len()).step_by(2) {
             let (key, value) = (self.stack[at], self.stack[at + 1]);
             let Value::Text(key) = key else { continue };
@@ -383,10 +383,12 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
             };
             let data = &mut self.open[slot as usize].data;
             match (role, data, setting) {
-                (Role::Settings, Data::Settings(settings), setting) if settings.len() < MOST => {
+                (Role::Settings, Data::Settings(settings), setting) if settings.len() < MOST_SETTINGS => {
                     settings.push((name, setting));
                 }
-                (Role::Divisions, Data::Divisions(divisions), Setting::Int(value)) if divisions.len() < MOST => {
+                (Role::Divisions, Data::Divisions(divisions), Setting::Int(value))
+                    if divisions.len() < MOST_SETTINGS =>
+                {
                     divisions.push((name, value));
                 }
                 (Role::Divisions, data @ Data::Nothing, Setting::Int(value)) => {

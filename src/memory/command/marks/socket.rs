@@ -12,7 +12,7 @@ use super::{MAX_NAME, name};
 pub const MARKS: &str = "PLIMSOLL_MARKS";
 
 /// How long an answer is waited for: the meter looks at once, and a sample takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_FOR_ANSWER: Duration = Duration::from_secs(10);
 
 /// The answer where a phase has begun.
 const BEGUN: &[u8] = b"begun";
@@ -101,7 +101,7 @@ fn mark_at(address: &str, phase: &str) -> Result<(), MarkError> {
         let run = SocketAddr::from_abstract_name(address.strip_prefix('@').unwrap_or(address))?;
         let own = format!("plimsoll-mark-{}-{}", std::process::id(), random()?);
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(own)?)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(WAIT_FOR_ANSWER))?;
         socket.send_to_addr(phase.as_bytes(), &run)?;
         socket.recv(&mut [0; 16])
     };

@@ -17,7 +17,7 @@ const PREFIX: &str = "plimsoll-";
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
 /// A group is busy for a moment after its last process has ended.
 const TRIES: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE_BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 /// A group that was created here, and is removed with this.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Drop for Created {
                 // One that has ended meanwhile is in no group.
                 let _ = fs::write(self.origin.join("cgroup.procs"), pid.to_string());
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(PAUSE_BETWEEN_TRIES);
         }
     }
 }

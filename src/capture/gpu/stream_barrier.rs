@@ -1,4 +1,4 @@
-//! [`Gate`]: holds a stream, so that what a kernel does elsewhere is seen by itself.
+//! [`StreamBarrier`]: holds a stream, so that what a kernel does elsewhere is seen by itself.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::error::GpuError;
 use super::stream::Stream;
 
-/// What is put into a stream after a closed gate is not begun until it opens. Dropped, it opens.
+/// What is put into a stream after a closed barrier is not begun until it opens. Dropped, it opens.
 #[derive(Debug)]
-pub struct Gate {
+pub struct StreamBarrier {
     latch: Arc<Latch>,
 }
 
@@ -28,11 +28,11 @@ enum State {
     GaveWay,
 }
 
-impl Gate {
+impl StreamBarrier {
     /// How long it holds the stream at most: a kernel that waits for the stream inside of its launch would wait for ever.
-    pub const PATIENCE: Duration = Duration::from_secs(1);
+    pub const LONGEST_HOLD: Duration = Duration::from_secs(1);
 
-    /// Puts a closed gate into `stream`.
+    /// Puts a closed barrier into `stream`.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -59,7 +59,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for StreamBarrier {
     fn drop(&mut self) {
         self.latch.end(State::Open);
     }
@@ -87,6 +87,6 @@ unsafe extern "C" fn hold(latch: *mut c_void) {
     // SAFETY: the pointer was made of an `Arc` for this one call.
     let latch = unsafe { Arc::from_raw(latch.cast_const().cast::<Latch>()) };
     let closed = |state: &mut State| *state == State::Closed;
-    drop(latch.changed.wait_timeout_while(latch.lock(), Gate::PATIENCE, closed));
+    drop(latch.changed.wait_timeout_while(latch.lock(), StreamBarrier::LONGEST_HOLD, closed));
     latch.end(State::GaveWay);
 }

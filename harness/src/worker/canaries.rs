@@ -1,4 +1,4 @@
-//! [`Marks`]: bytes of outputs that are changed between two launches, to see whether the second writes there.
+//! [`Canaries`]: bytes of outputs that are changed between two launches, to see whether the second writes there.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,14 +6,19 @@ use plimsoll::kernel::OutputBuffer;
 
 use super::error::CallError;
 
-/// The most marks: to set them takes a few microseconds, as between two launches of a loop.
-const MOST: usize = 1 << 12;
-/// The bytes that have one mark, at the least: a kernel that looks at a few of them sees what it left there.
+/// The most canaries: to set them takes a few microseconds, as between two launches of a loop.
+const MOST_CANARIES: usize = 1 << 12;
+/// The bytes that have one canary, at the least: a kernel that looks at a few of them sees what it left there.
 const STRETCH: usize = 16;
+<<<<<<< HEAD:harness/src/worker/marks.rs
 /// As many are enough to tell a part that was left out from bytes that came out the same by chance.
 const ENOUGH: usize = 64;
+=======
+/// As many are enough to tell a part that was left out from a byte that came out the same by chance.
+const ENOUGH_CANARIES: usize = 64;
+>>>>>>> rooms:harness/src/worker/canaries.rs
 
-/// What a launch left of the marks.
+/// What a launch left of the canaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// It wrote over them.
@@ -37,35 +42,35 @@ impl Left {
 
 /// Bytes that are changed where they lie, at places that nobody can foretell: a kernel that looks at its output, to tell
 /// whether anybody will, finds next to nothing of them.
-pub struct Marks(Vec<Mark>);
+pub struct Canaries(Vec<Canary>);
 
-struct Mark {
+struct Canary {
     buffer: usize,
     at: usize,
     mask: u8,
     byte: u8,
 }
 
-impl Marks {
+impl Canaries {
     /// Places in each stretch of `buffers`, which are not changed yet.
     pub fn of(buffers: &mut [OutputBuffer<'_>]) -> Self {
         let sizes: Vec<usize> = buffers.iter_mut().map(|buffer| buffer.bytes_mut().len()).collect();
-        let stretch = sizes.iter().sum::<usize>().div_ceil(MOST).max(STRETCH);
+        let stretch = sizes.iter().sum::<usize>().div_ceil(MOST_CANARIES).max(STRETCH);
         let chance = RandomState::new();
-        let mut marks = Vec::new();
+        let mut canaries = Vec::new();
         for (buffer, &size) in sizes.iter().enumerate() {
             for start in (0..size).step_by(stretch) {
                 let number = chance.hash_one((buffer, start));
                 let at = start + (number >> 8) as usize % stretch.min(size - start);
-                marks.push(Mark { buffer, at, mask: number as u8 | 1, byte: 0 });
+                canaries.push(Canary { buffer, at, mask: number as u8 | 1, byte: 0 });
             }
         }
-        Self(marks)
+        Self(canaries)
     }
 
     /// Changes the bytes.
     pub fn set(&mut self, buffers: &mut [OutputBuffer<'_>]) {
-        for Mark { buffer, at, mask, byte } in &mut self.0 {
+        for Canary { buffer, at, mask, byte } in &mut self.0 {
             let place = &mut buffers[*buffer].bytes_mut()[*at];
             *place ^= *mask;
             *byte = *place;
@@ -74,12 +79,16 @@ impl Marks {
 
     /// What is left of them.
     pub fn left(&self, buffers: &mut [OutputBuffer<'_>]) -> Left {
-        let stands = |mark: &&Mark| buffers[mark.buffer].bytes_mut()[mark.at] == mark.byte;
+        let stands = |canary: &&Canary| buffers[canary.buffer].bytes_mut()[canary.at] == canary.byte;
         let (all, left) = (self.0.len(), self.0.iter().filter(stands).count());
         match left {
             0 => Left::Nothing,
             _ if left == all => Left::Everything,
+<<<<<<< HEAD:harness/src/worker/marks.rs
             _ if all >= ENOUGH && left >= part(all) => Left::Part,
+=======
+            _ if all >= ENOUGH_CANARIES && left >= all / 8 => Left::Part,
+>>>>>>> rooms:harness/src/worker/canaries.rs
             _ => Left::Nothing,
         }
     }
@@ -100,6 +109,7 @@ mod tests {
 
     use super::*;
 
+<<<<<<< HEAD:harness/src/worker/marks.rs
     /// What is left of marks on two outputs of `bytes`, after a launch that writes `value` of what lay there to the first `written` of each.
     fn left_by(bytes: u64, written: usize, value: impl Fn(u8) -> u8) -> Left {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
@@ -109,8 +119,19 @@ mod tests {
         marks.set(&mut buffers);
         for (buffer, before) in buffers.iter_mut().zip([7, 9]) {
             buffer.bytes_mut()[..written].fill(value(before));
+=======
+    /// What is left of canaries on two outputs of `bytes`, after a launch that writes to the first `written` of each.
+    fn left(bytes: u64, written: usize) -> Left {
+        let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
+        let (mut one, mut two) = (vec![7; bytes as usize], vec![9; bytes as usize]);
+        let mut buffers = [&mut one, &mut two].map(|memory| OutputBuffer::new(&spec, memory).unwrap());
+        let mut canaries = Canaries::of(&mut buffers);
+        canaries.set(&mut buffers);
+        for (buffer, value) in buffers.iter_mut().zip([7, 9]) {
+            buffer.bytes_mut()[..written].fill(value);
+>>>>>>> rooms:harness/src/worker/canaries.rs
         }
-        marks.left(&mut buffers)
+        canaries.left(&mut buffers)
     }
 
     fn left(bytes: u64, written: usize) -> Left {

@@ -1,4 +1,4 @@
-//! Starts a program through a gate: the child waits, before it executes the program, until everything that is to see it
+//! Starts a program behind a latch: the child waits, before it executes the program, until everything that is to see it
 //! from its first instruction on is in place.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -48,10 +48,10 @@ pub(super) fn start<T: Send>(
     // SAFETY: between fork and exec the closure makes system calls alone, on descriptors that are open here until spawn
     // has returned; it allocates nothing and takes no lock.
     unsafe { command.pre_exec(move || wait_at(their_fd, our_fd, birth)) };
-    let refused = system("descriptor of the gate");
+    let refused = system("descriptor of the start latch");
     let may_stop = exec_stop::is_plain(&command);
     std::thread::scope(|scope| {
-        // The system library returns from spawn only once the program is executed, so another thread opens the gate.
+        // The system library returns from spawn only once the program is executed, so another thread opens the latch.
         let keeper = std::thread::Builder::new()
             .spawn_scoped(scope, move || keep(&ours, may_stop, prepare, &look, refused))
             .map_err(system("thread"))?;
@@ -66,7 +66,7 @@ pub(super) fn start<T: Send>(
             // It was not let through, and did not say that it gave up: it was ended, or runs all the same.
             (Ok(mut child), refused) => match ended_by(&mut child) {
                 Some(signal) => Err(CommandError::Killed { program: program.clone(), signal: Signal::new(signal) }),
-                None => Err(refused.err().unwrap_or_else(|| system("gate")(ErrorKind::UnexpectedEof.into()))),
+                None => Err(refused.err().unwrap_or_else(|| system("start latch")(ErrorKind::UnexpectedEof.into()))),
             },
         }
     })
@@ -95,20 +95,20 @@ fn out_of_the_way(socket: UnixStream) -> UnixStream {
 
 /// The parent's side: prepares for the child and lets it through. `None` where no child came.
 fn keep<T>(
-    mut gate: &UnixStream,
+    mut latch: &UnixStream,
     may_stop: bool,
     prepare: impl FnOnce(u32) -> Result<T, CommandError>,
     look: impl Fn(&T),
     refused: impl FnOnce(io::Error) -> CommandError,
 ) -> Result<Option<(T, Option<ByteSize>)>, CommandError> {
     let mut pid = [0; 4];
-    if gate.read_exact(&mut pid).is_err() {
+    if latch.read_exact(&mut pid).is_err() {
         return Ok(None);
     }
     let pid = u32::from_ne_bytes(pid);
     let prepared = prepare(pid).and_then(|prepared| {
         let stop = may_stop.then(|| ExecStop::of(pid)).flatten();
-        gate.write_all(&[1]).map_err(refused)?;
+        latch.write_all(&[1]).map_err(refused)?;
         let inherited = match stop {
             Some(stop) => stop.look(|| look(&prepared)),
             None => {
@@ -120,13 +120,13 @@ fn keep<T>(
     });
     if prepared.is_err() {
         // Told so, the child gives up.
-        let _ = gate.shutdown(Shutdown::Both);
+        let _ = latch.shutdown(Shutdown::Both);
     }
     prepared.map(Some)
 }
 
 /// The child's side, between fork and exec.
-fn wait_at(gate: RawFd, other_side: RawFd, birth: Birth) -> io::Result<()> {
+fn wait_at(latch: RawFd, other_side: RawFd, birth: Birth) -> io::Result<()> {
     let last_error = || Err(io::Error::last_os_error());
     // SAFETY: every call takes descriptors that are open in the child, or memory of this frame with its length; all of
     // them may be made between fork and exec (signal-safety(7)).
@@ -140,12 +140,12 @@ fn wait_at(gate: RawFd, other_side: RawFd, birth: Birth) -> io::Result<()> {
         // The child's copy of the parent's side would keep it from seeing that the parent has gone.
         libc::close(other_side);
         let pid = libc::getpid().to_ne_bytes();
-        if libc::write(gate, pid.as_ptr().cast(), pid.len()) != pid.len() as isize {
+        if libc::write(latch, pid.as_ptr().cast(), pid.len()) != pid.len() as isize {
             return last_error();
         }
         let mut word = [0u8; 1];
         loop {
-            match libc::read(gate, word.as_mut_ptr().cast(), 1) {
+            match libc::read(latch, word.as_mut_ptr().cast(), 1) {
                 1 => return Ok(()),
                 0 => return Err(ErrorKind::ConnectionAborted.into()),
                 _ if *libc::__errno_location() == libc::EINTR => {}

@@ -1,0 +1,57 @@
+//! [`NoLauncher`]: why no worker can be started for a kernel.
+
+use std::io;
+
+use plimsoll::kernel::{KernelSpec, SpecError};
+
+/// The worker of `torch:` kernels, which is a program of its own: it alone needs libtorch.
+pub(super) const TORCH_WORKER: &str = "plimsoll-torch-worker";
+/// Names that program's file in the environment.
+pub(super) const TORCH_WORKER_VARIABLE: &str = "PLIMSOLL_TORCH_WORKER";
+
+/// The program that serves workers of built-in kernels and shared libraries.
+pub(super) const PROGRAM: &str = "plimsoll";
+/// Names that program's file in the environment.
+pub(crate) const PROGRAM_VARIABLE: &str = "PLIMSOLL_WORKER";
+
+/// Why no worker could be started for a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum NoLauncher {
+    /// The kernel cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] SpecError),
+    /// The worker's files cannot be made.
+    #[error(transparent)]
+    Files(#[from] io::Error),
+    /// The worker is not installed.
+    #[error(transparent)]
+    NotInstalled(#[from] NoTorchWorker),
+    /// The program that serves workers is not installed.
+    #[error(transparent)]
+    NoProgram(#[from] NoProgram),
+    /// What the worker or the kernel needs is not there.
+    #[error("{0}")]
+    Absent(String),
+}
+
+/// There is no program for `torch:` kernels.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{kernel} needs {TORCH_WORKER}, and there is none {looked}: `pip install torch==2.11.0`, then, with that Python first \
+    in the path, `LIBTORCH_USE_PYTORCH=1 cargo install --path harness/torch --features tch` in Plimsoll's sources; or \
+    name its file in {TORCH_WORKER_VARIABLE}"
+)]
+pub struct NoTorchWorker {
+    pub(super) kernel: KernelSpec,
+    pub(super) looked: String,
+}
+
+/// There is no program that serves workers.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "isolated kernels run in the program `{PROGRAM}`, and there is none {looked}: `cargo install --path harness` in Plimsoll's \
+     sources, or name its file in {PROGRAM_VARIABLE}"
+)]
+pub struct NoProgram {
+    pub(super) looked: String,
+}

@@ -1,0 +1,43 @@
+//! [`Settings`]: how workers are run, of all kernels of a check.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll::defaults;
+use plimsoll::gpu::DeviceFacts;
+
+use super::crew::Crew;
+use crate::signals::Cancel;
+
+/// The GPU that a kernel is launched on.
+#[derive(Clone)]
+pub struct OnGpu {
+    /// What it is.
+    pub facts: DeviceFacts,
+    /// Whether replays of a CUDA graph are timed.
+    pub graph: bool,
+}
+
+/// How workers are run: the program, its limits, the device.
+#[derive(Clone)]
+pub struct Settings {
+    /// The program `plimsoll`.
+    pub program: PathBuf,
+    /// The Python of `py:` kernels; absent if none is named.
+    pub python: Option<PathBuf>,
+    /// The longest that one launch may take.
+    pub timeout: Duration,
+    /// What kernels are launched on; absent if that is the CPU.
+    pub gpu: Option<OnGpu>,
+    pub cancel: Cancel,
+    /// The workers of this process, if it starts nothing else.
+    pub crew: Option<Arc<Crew>>,
+}
+
+impl Settings {
+    /// The Python of `py:` kernels.
+    pub fn python_or_default(&self) -> PathBuf {
+        self.python.clone().unwrap_or_else(|| PathBuf::from(defaults::PYTHON))
+    }
+}

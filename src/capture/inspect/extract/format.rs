@@ -1,0 +1,24 @@
+//! [`Format`]: the formats of single tensors.
+
+use std::fmt;
+
+/// A format for one tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// NumPy's.
+    Npy,
+    /// That of safetensors.
+    Safetensors,
+    /// The elements alone.
+    Bin,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Npy => "npy",
+            Self::Safetensors => "safetensors",
+            Self::Bin => "bin",
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! [`SwapScope`]: whose swap is counted.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose swap [`Metric::SwapGrowth`](super::Metric::SwapGrowth) counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SwapScope {
+    /// The whole system's: it counts shared memory too, and whatever other programs swap.
+    #[default]
+    System,
+    /// That of the tree's own processes (`VmSwap`): a neighbour raises no false alarm, but shared memory that is
+    /// swapped belongs to no process and is not counted.
+    Tree,
+}

@@ -1,0 +1,11 @@
+//! [`Side`]: a kernel of a run and its results.
+
+use crate::record::EntryResult;
+
+use super::launcher::Launcher;
+
+/// A kernel of a run, with what became of each entry under it.
+pub(super) struct Side<'a> {
+    pub launcher: &'a mut dyn Launcher,
+    pub results: Vec<EntryResult>,
+}
