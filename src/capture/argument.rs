@@ -1,38 +1,40 @@
-//! [`Argument`]: a value of an entry as a kernel is given it.
+//! [`Argument`]: a value of an entry as a kernel is given it, and as JSON.
+
+mod json;
 
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use super::dtype::Dtype;
 use super::tensor::Layout;
 
 /// A tensor among the arguments: a layout over one of the entry's storages.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TensorRef {
-    /// How the tensor lies in its storage.
-    pub layout: Layout,
     /// The index of the storage in [`Entry::storages`](super::Entry::storages).
     pub storage: usize,
+    /// How the tensor lies in its storage.
+    pub layout: Layout,
 }
 
 /// A value that a capture holds: what the captured call was given, or what it returned.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// None, booleans, 64-bit integers and texts are JSON's own; everything else is an object of one key that names the
+/// variant. Floats are always tagged, so that `1.0` never becomes an integer on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Argument {
-    /// Python's `None`.
-    None,
-    /// A truth value.
-    Bool(bool),
-    /// An integer of at most 64 bits, sign included.
-    Int(i64),
     /// An integer beyond 64 bits, in decimal.
-    BigInt(String),
-    /// A Python float.
-    Float(f64),
+    #[serde(rename = "int")]
+    BigInt(#[serde(deserialize_with = "json::big_int")] String),
+    /// A Python float. JSON has no number for three of them: `"nan"`, `"inf"`, `"-inf"`.
+    Float(#[serde(with = "json::float")] f64),
     /// A Python complex number.
-    Complex(f64, f64),
-    /// A text. Lone surrogates are kept as `\u{fffd}`.
-    Str(String),
-    /// Bytes, or a bytearray.
-    Bytes(Vec<u8>),
+    Complex(#[serde(with = "json::float")] f64, #[serde(with = "json::float")] f64),
+    /// Bytes, or a bytearray. In JSON they are hexadecimal.
+    Bytes(#[serde(with = "json::hex")] Vec<u8>),
     /// A `torch.dtype`.
     Dtype(Dtype),
     /// A `torch.device`, such as `cuda:0`.
@@ -52,6 +54,18 @@ pub enum Argument {
         /// What it is, for the message.
         detail: String,
     },
+    /// Python's `None`.
+    #[serde(untagged)]
+    None,
+    /// A truth value.
+    #[serde(untagged)]
+    Bool(bool),
+    /// An integer of at most 64 bits, sign included.
+    #[serde(untagged)]
+    Int(i64),
+    /// A text. Lone surrogates are kept as `\u{fffd}`.
+    #[serde(untagged)]
+    Str(String),
 }
 
 impl Argument {

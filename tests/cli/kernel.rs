@@ -149,3 +149,16 @@ fn what_cannot_be_begun_says_why() {
     refused("embedding", "c", Some(Path::new("/nowhere")), "/nowhere");
     assert!(!scene.path("embedding").exists());
 }
+
+#[test]
+fn without_its_worker_an_operator_of_pytorch_is_refused_with_what_to_do() {
+    let scene = Scene::new(1);
+    let mut command = scene.command("check");
+    command.args(["--kernel", "torch:embedding"]).env("PLIMSOLL_TORCH_WORKER", "/nowhere/worker");
+    let (code, out, err) = run(&mut command);
+    assert_eq!((code, out.as_str()), (3, ""));
+    insta::with_settings!({ snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/../snapshots"),
+        prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("torch_not_installed", err);
+    });
+}

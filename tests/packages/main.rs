@@ -3,6 +3,7 @@
 mod circles;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -25,16 +26,17 @@ const MAY_USE: [(&str, &[&str]); 8] = [
 /// The most packages that a test compiles which depends on `plimsoll` alone, itself included.
 const MOST_PACKAGES: usize = 45;
 
-fn metadata(arguments: &[&str]) -> Value {
+/// What a command of cargo writes to standard output.
+fn cargo(arguments: &[&str]) -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--manifest-path", manifest])
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = Command::new(cargo).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    output.stdout
+}
+
+fn metadata(arguments: &[&str]) -> Value {
+    let output = cargo(&[&["metadata", "--format-version", "1", "--offline", "--locked"], arguments].concat());
+    serde_json::from_slice(&output).unwrap()
 }
 
 fn text(value: &Value) -> &str {
@@ -96,6 +98,76 @@ fn a_test_takes_in_few_packages() {
     for heavy in ["plimsoll-capture", "plimsoll-diagnose", "nvml-wrapper", "cudarc", "regex", "schemars", "zstd"] {
         assert!(!names.contains(heavy), "{heavy} is among {names:?}");
     }
+}
+
+#[test]
+fn the_command_builds_nothing_of_tests_and_a_worker_nothing_of_the_command() {
+    let built = |arguments: &[&str]| {
+        let tree =
+            ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{lib}", "--offline", "--locked"];
+        let tree = String::from_utf8(cargo(&[&tree, arguments].concat())).unwrap();
+        tree.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect::<BTreeSet<_>>()
+    };
+    let command = built(&["--package", "plimsoll-harness"]);
+    assert!(command.contains("clap") && command.contains("rusqlite"), "{command:?}");
+    let of_tests: Vec<_> =
+        ["criterion", "insta", "proptest"].into_iter().filter(|name| command.contains(*name)).collect();
+    assert!(of_tests.is_empty(), "{of_tests:?}");
+    let worker = built(&["--package", "plimsoll-torch", "--features", "tch"]);
+    assert!(worker.contains("tch") && worker.contains("plimsoll_harness"), "{worker:?}");
+    let of_command: Vec<_> =
+        ["clap", "criterion", "indicatif", "nix", "proptest", "rusqlite", "signal_hook", "toml_edit"]
+            .into_iter()
+            .filter(|name| worker.contains(*name))
+            .collect();
+    assert!(of_command.is_empty(), "{of_command:?}");
+}
+
+/// The most bytes of a package that is published.
+const LARGEST: u64 = 2 << 20;
+
+#[test]
+fn packages_are_published_whole_and_without_the_files_of_tests() {
+    for package in metadata(&["--no-deps"])["packages"].as_array().unwrap() {
+        let (name, manifest) = (name_of(package), Path::new(text(&package["manifest_path"])));
+        assert!(package["description"].is_string() && package["license"].is_string(), "{name}");
+        let folder = manifest.parent().unwrap();
+        let listed = cargo(&["package", "--list", "--allow-dirty", "--offline", "--quiet", "--package", name]);
+        let listed = String::from_utf8(listed).unwrap();
+        let listed: BTreeSet<&Path> = listed.lines().map(Path::new).collect();
+        for needed in ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT"] {
+            assert!(listed.contains(Path::new(needed)), "{name} lacks {needed}");
+        }
+        let mut bytes = 0;
+        for file in &listed {
+            assert!(
+                !["benches", "docs", "snapshots", "tests"].iter().any(|of| file.starts_with(of)),
+                "{name}: {file:?}"
+            );
+            bytes += std::fs::metadata(folder.join(file)).map_or(0, |facts| facts.len());
+            let is_of_tests = file.ends_with("tests.rs") || file.components().any(|part| part.as_os_str() == "tests");
+            if !is_of_tests && file.extension().is_some_and(|extension| extension == "rs") {
+                for included in included(&std::fs::read_to_string(folder.join(file)).unwrap()) {
+                    let included = file.parent().unwrap().join(included);
+                    let there = folder.join(&included).canonicalize().unwrap();
+                    let inside = there.strip_prefix(folder.canonicalize().unwrap());
+                    assert!(
+                        inside.is_ok_and(|inside| listed.contains(inside)),
+                        "{name}: {file:?} includes {included:?}"
+                    );
+                }
+            }
+        }
+        assert!(bytes <= LARGEST, "{name} has {bytes} bytes");
+    }
+}
+
+/// The files that the text of a module has the compiler include outside of tests.
+fn included(text: &str) -> impl Iterator<Item = &str> {
+    // Modules of tests are files of their own, named for that, or stand at the end.
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let arguments = text.split("include_str!(").skip(1).chain(text.split("include_bytes!(").skip(1));
+    arguments.filter_map(|rest| rest.strip_prefix('"')?.split('"').next())
 }
 
 fn name_of(package: &Value) -> &str {

@@ -122,18 +122,6 @@ fn an_operator_that_does_not_take_the_call_says_what_it_takes() {
 }
 
 #[test]
-fn without_its_worker_a_demanded_operator_cannot_be_had() {
-    let (_dir, capture) = embeddings(1);
-    let mut command = plimsoll();
-    command.arg("check").arg(&capture).args(["--kernel", "torch:embedding"]);
-    let (code, out, err) = run(command.env("PLIMSOLL_TORCH_WORKER", "/nowhere/worker"));
-    assert_eq!((code, out.as_str()), (3, ""));
-    insta::with_settings!({snapshot_path => "../../snapshots", prepend_module_to_snapshot => false, omit_expression => true}, {
-        insta::assert_snapshot!("torch_not_installed", err);
-    });
-}
-
-#[test]
 fn a_worker_whose_libtorch_is_gone_says_so() {
     let (dir, capture) = embeddings(1);
     // The worker itself, with another letter in the path that it looks for libtorch in.

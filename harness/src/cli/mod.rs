@@ -107,19 +107,30 @@ pub fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            report(error.as_ref());
+            match no_launcher(error.as_ref()) {
+                // An error is one line whatever stands in it; this one has a command to copy below.
+                Some(NoLauncher::NotInstalled(worker)) => {
+                    report_message(&worker.missing());
+                    output::aside(worker.remedy());
+                }
+                _ => report(error.as_ref()),
+            }
             ExitCode::from(exit_code(error.as_ref()))
         }
     }
 }
 
+/// The launcher's own error, if that ends a command.
+fn no_launcher<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a NoLauncher> {
+    match error.downcast_ref::<RunError>() {
+        Some(RunError::Launch(refused)) => refused.downcast_ref(),
+        _ => error.downcast_ref(),
+    }
+}
+
 /// What an error that ends a command is to whoever started it.
 fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
-    let refused = match error.downcast_ref::<RunError>() {
-        Some(RunError::Launch(refused)) => refused.downcast_ref::<NoLauncher>(),
-        _ => error.downcast_ref::<NoLauncher>(),
-    };
-    match refused {
+    match no_launcher(error) {
         Some(NoLauncher::NotInstalled(_) | NoLauncher::Absent(_)) => NOT_MEASURABLE,
         _ => USAGE,
     }

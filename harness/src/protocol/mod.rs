@@ -4,17 +4,17 @@
 //! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
 //! `hello`, then any number of `launch`, `profile` (with a `next` after each call that was timed) and `release`, then `bye`.
 
-mod value;
+mod reason;
 
 use std::path::PathBuf;
 
-use plimsoll::capture::TensorSpec;
+use plimsoll::capture::{Argument, TensorSpec};
 use plimsoll::gpu::DeviceUse;
 use plimsoll::kernel::{CapturedOutput, KernelSpec};
 use plimsoll::timing::{Protocol, Samples};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use value::Value;
+pub use reason::{Reason, Unavailable};
 
 /// The version that both sides must speak.
 pub const VERSION: u32 = 2;
@@ -39,7 +39,7 @@ pub struct CallMessage {
     /// The parameters' names.
     pub params: Vec<String>,
     /// The arguments.
-    pub args: Vec<Value>,
+    pub args: Vec<Argument>,
     /// The storages that the arguments' tensors view.
     pub storages: Vec<StorageRange>,
     /// The tensors that the captured call gave, which tell a kernel that is given its outputs what they are.
@@ -101,11 +101,11 @@ pub struct Leaf {
     pub tensor: Option<LeafTensor>,
     /// A plain value; `null` is Python's None, not the absence of one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub value: Option<Value>,
+    pub value: Option<Argument>,
 }
 
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Argument>, D::Error> {
+    Argument::deserialize(deserializer).map(Some)
 }
 
 /// A contiguous tensor in the shared memory.
@@ -145,34 +145,6 @@ impl Outcome {
         self.mutated.sort_unstable();
         self.mutated.dedup();
     }
-}
-
-/// Why a worker could not do what it was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ErrorKind {
-    /// The kernel raised.
-    Exception,
-    /// Host memory could not be allocated.
-    HostOom,
-    /// Device memory could not be allocated.
-    DeviceOom,
-    /// The device can be used no more in this process: the worker is to be replaced.
-    DeviceFault,
-    /// The kernel or the worker does not support the call.
-    Unsupported,
-    /// What the kernel is to run on or by is not there: in answer to `hello` alone.
-    Unavailable,
-    /// An input could not be mapped, or shrank.
-    Input,
-    /// The kernel gave what it had kept.
-    StaleOutput,
-    /// The device went on after the launch had ended.
-    LateWrite,
-    /// The kernel wrote beside its inputs, or changed what describes them.
-    MutatedInput,
-    /// The kernel gave what computes when it is read.
-    NotATensor,
 }
 
 /// What a worker says.
@@ -228,7 +200,7 @@ pub enum Reply {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<usize>,
         /// What kind of failure.
-        kind: ErrorKind,
+        kind: Reason,
         /// One line.
         message: String,
         /// A traceback, where there is one.
@@ -239,12 +211,14 @@ pub enum Reply {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll::record::FailureKind;
+
     use super::*;
 
     #[test]
     fn a_leaf_that_is_none_is_told_from_one_without_a_value() {
         let leaf = |text| serde_json::from_str::<Leaf>(text).unwrap();
-        assert_eq!(leaf(r#"{"path":"","value":null}"#).value, Some(Value(plimsoll::capture::Argument::None)));
+        assert_eq!(leaf(r#"{"path":"","value":null}"#).value, Some(Argument::None));
         assert_eq!(leaf(r#"{"path":""}"#).value, None);
     }
 
@@ -259,7 +233,7 @@ mod tests {
         let text = r#"{"type":"error","id":7,"index":null,"kind":"host-oom","message":"m","detail":null}"#;
         assert!(matches!(
             serde_json::from_str(text).unwrap(),
-            Reply::Error { id: Some(7), index: None, kind: ErrorKind::HostOom, .. }
+            Reply::Error { id: Some(7), index: None, kind: Reason::Failure(FailureKind::HostOom), .. }
         ));
     }
 }

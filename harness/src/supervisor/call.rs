@@ -9,7 +9,7 @@ use plimsoll::run::Job;
 use signal_hook::consts::SIGBUS;
 use tempfile::TempPath;
 
-use crate::protocol::{CallMessage, StorageRange, Value};
+use crate::protocol::{CallMessage, StorageRange};
 
 /// The message of a job, and the files that it needs while it is under way.
 pub struct CallBuilder {
@@ -46,7 +46,7 @@ impl CallBuilder {
                 }
             });
         }
-        let args = job.bound.args.iter().cloned().map(Value).collect();
+        let args = job.bound.args.clone();
         let outputs = CapturedOutput::all(job.entry.output());
         let message = CallMessage { params: job.bound.params.clone(), args, storages, outputs };
         Ok(Self { message, _unpacked: unpacked })

@@ -8,6 +8,7 @@ use plimsoll::record::{Failure, FailureKind};
 use signal_hook::consts::SIGKILL;
 
 use super::process::{Cause, End};
+use crate::protocol::Reason;
 
 /// What `end` means for the entry that was being worked on. `oom_kills` is how many processes the kernel's OOM killer took
 /// while the worker lived; absent where that could not be read.
@@ -63,22 +64,10 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     }
 }
 
-/// A worker's own word for a failure.
-pub fn reported(kind: crate::protocol::ErrorKind, message: String, detail: Option<String>) -> Failure {
-    use crate::protocol::ErrorKind;
-    let kind = match kind {
-        ErrorKind::Exception => FailureKind::Exception,
-        ErrorKind::HostOom => FailureKind::HostOom,
-        ErrorKind::DeviceOom => FailureKind::DeviceOom,
-        // A worker after the first, whose machine has lost since what the first had.
-        ErrorKind::Unsupported | ErrorKind::Unavailable => FailureKind::Unsupported,
-        ErrorKind::Input => FailureKind::Input,
-        ErrorKind::StaleOutput => FailureKind::StaleOutput,
-        ErrorKind::DeviceFault => FailureKind::DeviceFault,
-        ErrorKind::LateWrite => FailureKind::LateWrite,
-        ErrorKind::MutatedInput => FailureKind::MutatedInput,
-        ErrorKind::NotATensor => FailureKind::NotATensor,
-    };
+/// A worker's own word for a failure. What is unavailable is so to a worker after the first, whose machine has lost since
+/// what the first had.
+pub fn reported(reason: Reason, message: String, detail: Option<String>) -> Failure {
+    let kind = reason.failure();
     let (message, detail) = (bounded(message), detail.map(bounded));
     Failure { kind, message, detail, signal: None, exit_code: None, evidence: Vec::new(), stderr: None }
 }
@@ -103,12 +92,12 @@ mod tests {
     #[test]
     fn a_message_of_any_length_is_cut() {
         let long = format!("x{}", "é".repeat(1 << 20));
-        let failure = reported(crate::protocol::ErrorKind::Exception, long.clone(), Some(long));
+        let failure = reported(FailureKind::Exception.into(), long.clone(), Some(long));
         for text in [Some(failure.message), failure.detail] {
             let text = text.unwrap();
             assert!(text.len() < LONGEST_STDERR + 30 && text.ends_with("é [the rest left out]"), "{}", text.len());
         }
-        let short = reported(crate::protocol::ErrorKind::Exception, "short".to_owned(), None);
+        let short = reported(FailureKind::Exception.into(), "short".to_owned(), None);
         assert_eq!((&*short.message, short.detail), ("short", None));
     }
 }

@@ -34,16 +34,25 @@ pub enum NoLauncher {
     Absent(String),
 }
 
-/// There is no program for `torch:` kernels.
+/// There is no program for `torch:` kernels. Its text is [`missing`](Self::missing) and [`remedy`](Self::remedy), a line each.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "{kernel} needs {TORCH_WORKER}, and there is none {looked}: `pip install torch==2.11.0`, then, with that Python first \
-    in the path, `LIBTORCH_USE_PYTORCH=1 cargo install --path harness/torch --features tch` in Plimsoll's sources; or \
-    name its file in {TORCH_WORKER_VARIABLE}"
-)]
+#[error("{}\n{}", self.missing(), self.remedy())]
 pub struct NoTorchWorker {
     pub(super) kernel: KernelSpec,
     pub(super) looked: String,
+}
+
+impl NoTorchWorker {
+    /// What is missing, and where it was looked for.
+    pub fn missing(&self) -> String {
+        format!("{} needs {TORCH_WORKER}, and there is none {}", self.kernel, self.looked)
+    }
+
+    /// The command that installs it.
+    pub fn remedy(&self) -> &'static str {
+        "install it from Plimsoll's sources: pip install torch==2.11.0 && \
+         LIBTORCH_USE_PYTORCH=1 cargo install --path harness/torch --features tch"
+    }
 }
 
 /// There is no program that serves workers.

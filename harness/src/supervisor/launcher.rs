@@ -24,7 +24,7 @@ use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
 use super::settings::{OnGpu, Settings};
-use crate::protocol::{ErrorKind, Reply, Request, VERSION};
+use crate::protocol::{Reason, Reply, Request, VERSION};
 use crate::signals::Cancel;
 
 /// Loading a kernel may build it first, and so may the first launch: both may take longer than any other launch.
@@ -171,7 +171,7 @@ impl<'a> WorkerLauncher<'a> {
             }
             Ok(Reply::Error { kind, message, detail, .. }) => {
                 let failure = death::reported(kind, message, detail);
-                self.set_unloadable(&failure, kind == ErrorKind::Unavailable);
+                self.set_unloadable(&failure, matches!(kind, Reason::Unavailable(_)));
                 self.end_worker(ReleaseReason::Failure);
                 Err(failure)
             }

@@ -52,7 +52,7 @@ pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
                 }
                 OutputValue::Tensor { spec: tensor.spec, offset: tensor.offset, crc32: tensor.crc32 }
             }
-            (None, Some(value)) => OutputValue::Value(value.0),
+            (None, Some(value)) => OutputValue::Value(value),
             _ => return Err(format!("an output `{}` that is not either a tensor or a value", leaf.path)),
         };
         outputs.push((leaf.path, value));

@@ -44,7 +44,7 @@ impl Alteration {
     fn drawn(call: &CallMessage, random: &mut SplitMix64) -> Result<Self, CallError> {
         let (mut floats, mut others) = (Vec::new(), Vec::new());
         for value in &call.args {
-            value.0.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+            value.for_each_leaf(&mut String::new(), &mut |_, leaf| {
                 if let Argument::Tensor(tensor) = leaf
                     && let Some(place) = Place::of(call, tensor)
                 {

@@ -10,13 +10,8 @@ use super::error::CallError;
 const MOST_CANARIES: usize = 1 << 12;
 /// The bytes that have one canary, at the least: a kernel that looks at a few of them sees what it left there.
 const STRETCH: usize = 16;
-<<<<<<< HEAD:harness/src/worker/marks.rs
 /// As many are enough to tell a part that was left out from bytes that came out the same by chance.
-const ENOUGH: usize = 64;
-=======
-/// As many are enough to tell a part that was left out from a byte that came out the same by chance.
 const ENOUGH_CANARIES: usize = 64;
->>>>>>> rooms:harness/src/worker/canaries.rs
 
 /// What a launch left of the canaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +79,7 @@ impl Canaries {
         match left {
             0 => Left::Nothing,
             _ if left == all => Left::Everything,
-<<<<<<< HEAD:harness/src/worker/marks.rs
-            _ if all >= ENOUGH && left >= part(all) => Left::Part,
-=======
-            _ if all >= ENOUGH_CANARIES && left >= all / 8 => Left::Part,
->>>>>>> rooms:harness/src/worker/canaries.rs
+            _ if all >= ENOUGH_CANARIES && left >= part(all) => Left::Part,
             _ => Left::Nothing,
         }
     }
@@ -109,27 +100,15 @@ mod tests {
 
     use super::*;
 
-<<<<<<< HEAD:harness/src/worker/marks.rs
-    /// What is left of marks on two outputs of `bytes`, after a launch that writes `value` of what lay there to the first `written` of each.
+    /// What is left of canaries on two outputs of `bytes`, after a launch that writes `value` of what lay there to the first `written` of each.
     fn left_by(bytes: u64, written: usize, value: impl Fn(u8) -> u8) -> Left {
-        let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
-        let (mut one, mut two) = (vec![7; bytes as usize], vec![9; bytes as usize]);
-        let mut buffers = [&mut one, &mut two].map(|memory| OutputBuffer::new(&spec, memory).unwrap());
-        let mut marks = Marks::of(&mut buffers);
-        marks.set(&mut buffers);
-        for (buffer, before) in buffers.iter_mut().zip([7, 9]) {
-            buffer.bytes_mut()[..written].fill(value(before));
-=======
-    /// What is left of canaries on two outputs of `bytes`, after a launch that writes to the first `written` of each.
-    fn left(bytes: u64, written: usize) -> Left {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes] };
         let (mut one, mut two) = (vec![7; bytes as usize], vec![9; bytes as usize]);
         let mut buffers = [&mut one, &mut two].map(|memory| OutputBuffer::new(&spec, memory).unwrap());
         let mut canaries = Canaries::of(&mut buffers);
         canaries.set(&mut buffers);
-        for (buffer, value) in buffers.iter_mut().zip([7, 9]) {
-            buffer.bytes_mut()[..written].fill(value);
->>>>>>> rooms:harness/src/worker/canaries.rs
+        for (buffer, before) in buffers.iter_mut().zip([7, 9]) {
+            buffer.bytes_mut()[..written].fill(value(before));
         }
         canaries.left(&mut buffers)
     }
@@ -168,7 +147,7 @@ mod tests {
 
     #[test]
     fn so_many_marks_are_left_by_chance_in_less_than_one_of_ten_million_trials() {
-        for all in ENOUGH..=MOST {
+        for all in ENOUGH_CANARIES..=MOST_CANARIES {
             // The binomial distribution's tail from `part(all)` on, whose terms fall to nothing within a few hundred.
             let mut term = (127f64 / 128.0).powi(all as i32);
             let mut tail = 0.0;

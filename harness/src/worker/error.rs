@@ -11,7 +11,7 @@ use plimsoll::record::{Failure, FailureKind};
 use plimsoll::timing::{ClockError, MeasureError};
 
 use super::private::MapError;
-use crate::protocol::{ErrorKind, Reply};
+use crate::protocol::Reply;
 
 /// Why a call gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -79,24 +79,18 @@ impl CallError {
     /// The error as a message about the call `index` of the request `id`.
     pub fn reply(&self, id: u64, index: Option<usize>) -> Reply {
         let kind = match self {
-            Self::Input(_) | Self::Map(_) => ErrorKind::Input,
-            Self::Kernel(error) => match Failure::from(error.clone()).kind {
-                FailureKind::Unsupported => ErrorKind::Unsupported,
-                FailureKind::HostOom => ErrorKind::HostOom,
-                FailureKind::DeviceOom => ErrorKind::DeviceOom,
-                FailureKind::MutatedInput => ErrorKind::MutatedInput,
-                _ => ErrorKind::Exception,
-            },
-            Self::Outputs { .. } | Self::Addresses(_) => ErrorKind::HostOom,
-            Self::Clock(_) | Self::NoGraph(_) => ErrorKind::Unsupported,
-            Self::Late(_) | Self::Unordered | Self::Gpu(GpuError::Unjoined) => ErrorKind::LateWrite,
-            Self::Gpu(GpuError::OutOfMemory { .. }) => ErrorKind::DeviceOom,
-            Self::Gpu(error) if error.is_fault() => ErrorKind::DeviceFault,
-            Self::Gpu(_) => ErrorKind::Exception,
-            Self::Idle | Self::Partial | Self::Kept { .. } | Self::Stopped => ErrorKind::StaleOutput,
-            Self::OutOfBounds { .. } => ErrorKind::MutatedInput,
+            Self::Input(_) | Self::Map(_) => FailureKind::Input,
+            Self::Kernel(error) => Failure::from(error.clone()).kind,
+            Self::Outputs { .. } | Self::Addresses(_) => FailureKind::HostOom,
+            Self::Clock(_) | Self::NoGraph(_) => FailureKind::Unsupported,
+            Self::Late(_) | Self::Unordered | Self::Gpu(GpuError::Unjoined) => FailureKind::LateWrite,
+            Self::Gpu(GpuError::OutOfMemory { .. }) => FailureKind::DeviceOom,
+            Self::Gpu(error) if error.is_fault() => FailureKind::DeviceFault,
+            Self::Gpu(_) => FailureKind::Exception,
+            Self::Idle | Self::Partial | Self::Kept { .. } | Self::Stopped => FailureKind::StaleOutput,
+            Self::OutOfBounds { .. } => FailureKind::MutatedInput,
         };
-        Reply::Error { id: Some(id), index, kind, message: self.to_string(), detail: None }
+        Reply::Error { id: Some(id), index, kind: kind.into(), message: self.to_string(), detail: None }
     }
 }
 

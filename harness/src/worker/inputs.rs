@@ -117,7 +117,7 @@ impl Inputs {
                 files.push((path.to_owned(), start, map));
             }
         }
-        Ok(Self { files, args: call.args.iter().map(|value| value.0.clone()).collect() })
+        Ok(Self { files, args: call.args.clone() })
     }
 
     /// The map that holds a storage, and where in it the storage lies; `None` of a storage without bytes.

@@ -23,8 +23,9 @@ use plimsoll::ByteSize;
 use plimsoll::gpu::{Gpu, GpuError};
 use plimsoll::kernel::KernelSpec;
 use plimsoll::kernel::library::Library;
+use plimsoll::record::FailureKind;
 
-use crate::protocol::{ErrorKind, Reply, Request, VERSION};
+use crate::protocol::{Reason, Reply, Request, Unavailable, VERSION};
 
 use device::{DeviceLaunches, Timing};
 use launch::Launches;
@@ -185,10 +186,10 @@ fn hello(
     served: impl FnOnce() -> Result<Served, NotServed>,
     kernel: &mut Option<Served>,
 ) -> Reply {
-    let refuse = |kind, message| Reply::Error { id: None, index: None, kind, message, detail: None };
+    let refuse = |kind: Reason, message| Reply::Error { id: None, index: None, kind, message, detail: None };
     if protocol != VERSION {
         let message = format!("this worker speaks version {VERSION} of the protocol, not {protocol}");
-        return refuse(ErrorKind::Unsupported, message);
+        return refuse(FailureKind::Unsupported.into(), message);
     }
     match served() {
         Ok(loaded) => {
@@ -200,8 +201,8 @@ fn hello(
                 versions: host.versions.clone(),
             }
         }
-        Err(NotServed::Refused(message)) => refuse(ErrorKind::Unsupported, message),
-        Err(NotServed::Absent(message)) => refuse(ErrorKind::Unavailable, message),
+        Err(NotServed::Refused(message)) => refuse(FailureKind::Unsupported.into(), message),
+        Err(NotServed::Absent(message)) => refuse(Reason::Unavailable(Unavailable::Unavailable), message),
     }
 }
 
@@ -213,7 +214,7 @@ fn end() -> ! {
 
 fn no_kernel(id: Option<u64>) -> Reply {
     let message = "no kernel was loaded: `hello` comes first".to_owned();
-    Reply::Error { id, index: None, kind: ErrorKind::Unsupported, message, detail: None }
+    Reply::Error { id, index: None, kind: FailureKind::Unsupported.into(), message, detail: None }
 }
 
 fn say(channel: &mut UnixStream, reply: &Reply) -> io::Result<()> {

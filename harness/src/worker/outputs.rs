@@ -8,7 +8,7 @@ use plimsoll::kernel::{Elements, Given, GivenValue, OutputBuffer};
 use plimsoll::run::{Placed, Placement};
 
 use super::error::CallError;
-use crate::protocol::{Leaf, LeafTensor, Value};
+use crate::protocol::{Leaf, LeafTensor};
 
 /// Brings the elements of a tensor to its place, which is as long.
 pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError> + 'a;
@@ -98,7 +98,7 @@ impl Outputs {
                 copy(elements, &mut memory[placed.offset..placed.offset + placed.bytes])?;
                 Ok(leaf_of(placed))
             }
-            GivenValue::Value(value) => Ok(Leaf { path: leaf.path, tensor: None, value: Some(Value(value)) }),
+            GivenValue::Value(value) => Ok(Leaf { path: leaf.path, tensor: None, value: Some(value) }),
         });
         Ok((leaves.collect::<Result<_, CallError>>()?, placement.bytes))
     }

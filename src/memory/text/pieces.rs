@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use anstyle::Style;
+use unicode_width::UnicodeWidthChar;
 
 use super::style::Screen;
 
@@ -55,9 +56,20 @@ fn colour(text: &str) -> usize {
     end.filter(|&end| parameters.as_bytes()[end] == b'm').map_or(0, |end| 2 + end + 1)
 }
 
-/// The columns that `text` takes, one a character.
+/// The columns that `text` takes on a terminal, character by character: two of an ideograph, none of an accent on its own.
 pub fn width(text: &str) -> usize {
-    text.chars().count()
+    text.chars().map(columns_of).sum()
+}
+
+/// What a terminal would obey is [`clean`]ed before it is shown, and counts as what then stands in its place.
+fn columns_of(c: char) -> usize {
+    UnicodeWidthChar::width(c).unwrap_or(1)
+}
+
+/// The bytes of the characters at the start of `characters` that fit in `columns`.
+fn fitting(characters: impl Iterator<Item = char>, mut columns: usize) -> usize {
+    let fits = |c: &char| columns.checked_sub(columns_of(*c)).map(|left| columns = left).is_some();
+    characters.take_while(fits).map(char::len_utf8).sum()
 }
 
 /// `text` in at most `columns`, its end replaced by `…` where it is longer.
@@ -65,36 +77,50 @@ pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    text.chars().take(columns.saturating_sub(1)).chain((columns > 0).then_some('…')).collect()
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    format!("{}…", &text[..fitting(text.chars(), room)])
 }
 
 /// `text` in at most `columns`, its start replaced by `…` where it is longer: the end of a file name tells it apart.
 pub fn cut_start(text: &str, columns: usize) -> String {
-    let length = width(text);
-    if length <= columns {
+    if width(text) <= columns {
         return text.to_owned();
     }
-    (columns > 0).then_some('…').into_iter().chain(text.chars().skip(length + 1 - columns.max(1))).collect()
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    let kept = &text[text.len() - fitting(text.chars().rev(), room)..];
+    // An accent whose letter is gone would stand on the `…`.
+    format!("…{}", kept.trim_start_matches(|c| columns_of(c) == 0))
 }
 
-/// `text` in lines of at most `columns`, broken between words, and within a word only where it is longer than a line.
+/// `text` in lines of at most `columns`, broken between words, and within a word only where it is longer than a line. A
+/// character that is wider than a line stands alone in one.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
+    let mut used = 0;
+    for mut word in text.split_whitespace() {
         loop {
             let line = lines.last_mut().expect("there is always a line");
             let gap = usize::from(!line.is_empty());
-            if width(line) + gap + word.len() <= columns {
+            let long = width(word);
+            if used + gap + long <= columns {
                 line.extend((gap == 1).then_some(' '));
-                line.extend(word);
+                line.push_str(word);
+                used += gap + long;
                 break;
             }
             if line.is_empty() {
-                line.extend(word.drain(..columns));
+                let first = word.chars().next().map_or(0, char::len_utf8);
+                let (front, rest) = word.split_at(fitting(word.chars(), columns).max(first));
+                line.push_str(front);
+                word = rest;
+                if word.is_empty() {
+                    used = width(front);
+                    break;
+                }
             }
             lines.push(String::new());
+            used = 0;
         }
     }
     lines
@@ -233,15 +259,33 @@ mod tests {
         );
     }
 
+    #[test]
+    fn wide_characters_take_two_columns_and_accents_none() {
+        assert_eq!((width("Qwen-通義"), width("e\u{301}te"), width("…─█µ"), width("\u{fffd}")), (9, 3, 4, 1));
+        assert_eq!(
+            (cut("通義千問", 5), cut("通義千問", 4), cut("通義", 4)),
+            ("通義…".into(), "通…".into(), "通義".into())
+        );
+        assert_eq!((cut_start("通義千問", 5), cut_start("通義千問", 4)), ("…千問".to_owned(), "…問".to_owned()));
+        assert_eq!((cut("通", 1), cut_start("通", 1), cut("通", 0)), ("…".to_owned(), "…".to_owned(), String::new()));
+        // An accent stays with its letter.
+        assert_eq!((cut("e\u{301}te", 2), cut_start("me\u{301}t", 2)), ("e\u{301}…".to_owned(), "…t".to_owned()));
+        assert_eq!(cut_start("ame\u{301}t", 3), "…e\u{301}t");
+        assert_eq!(wrap("通義 千問 a", 5), ["通義", "千問", "a"]);
+        assert_eq!(wrap("通義千問", 5), ["通義", "千問"]);
+        assert_eq!(wrap("a 通義", 1), ["a", "通", "義"]);
+    }
+
     proptest! {
         #[test]
-        fn cut_text_fits_and_keeps_its_end(text in "[a-zé]{0,30}", columns in 0usize..20) {
+        fn cut_text_fits_and_keeps_its_end(text in "[a-zé通\u{301}]{0,30}", columns in 0usize..20) {
             for (cut, kept) in [(cut(&text, columns), false), (cut_start(&text, columns), true)] {
                 prop_assert!(width(&cut) <= columns.max(width(&text).min(columns)), "{cut}");
                 if width(&text) <= columns {
                     prop_assert_eq!(&cut, &text);
                 } else if columns > 1 {
                     let rest = cut.trim_matches('…');
+                    prop_assert!(width(&cut) + 2 > columns, "{}", cut);
                     let ends = if kept { text.ends_with(rest) } else { text.starts_with(rest) };
                     prop_assert!(ends, "{}", cut);
                 }
@@ -249,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn wrapped_text_fits_and_loses_nothing(text in "[a-z ]{0,80}", columns in 1usize..20) {
+        fn wrapped_text_fits_and_loses_nothing(text in "[a-z 通]{0,80}", columns in 2usize..20) {
             let lines = wrap(&text, columns);
             prop_assert!(lines.iter().all(|line| width(line) <= columns));
             let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();

@@ -8,7 +8,7 @@ use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
 use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
-use plimsoll_memory::text::{clean, counted, cut, labelled, styled};
+use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width};
 
 /// The document of `report`: of each subject its ceilings, its figures against the baseline and what there is to say,
 /// then the verdict.
@@ -44,7 +44,7 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
     let name = clean(&subject.subject.to_string());
     let rest = format!("  {}{against}", runs(subject.runs));
     let mut text = format!(" {}", styled(&cut(&name, screen.width() - 1), palette.heading));
-    if name.chars().count() + rest.chars().count() < screen.width() {
+    if width(&name) + width(&rest) < screen.width() {
         text.push_str(&styled(&rest, palette.dim));
     }
     text.push('\n');

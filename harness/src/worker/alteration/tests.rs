@@ -4,14 +4,13 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::Value;
 
 /// A call of these tensors, a storage each, whose bytes are in `file` one after the other.
 fn call(file: &Path, tensors: &[(Layout, u64)]) -> CallMessage {
     let (mut offset, mut storages, mut args) = (0, Vec::new(), Vec::new());
     for (storage, (layout, bytes)) in tensors.iter().enumerate() {
         storages.push(StorageRange { path: file.to_owned(), offset, bytes: *bytes });
-        args.push(Value(Argument::Tensor(TensorRef { layout: layout.clone(), storage })));
+        args.push(Argument::Tensor(TensorRef { layout: layout.clone(), storage }));
         offset += bytes;
     }
     let params = (0..args.len()).map(|i| format!("arg{i}")).collect();

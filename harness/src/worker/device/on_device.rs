@@ -24,7 +24,7 @@ impl OnDevice {
         let ranges = homes.iter().map(|home| home.as_ref().map_or_else(DeviceRange::default, Home::range)).collect();
         let start = room.range().address;
         let outputs = placement.outputs.iter().map(|o| (o.spec.clone(), start + o.offset as u64)).collect();
-        let args = call.args.iter().map(|value| value.0.clone()).collect();
+        let args = call.args.clone();
         Self { args, homes, ranges, placement, room, outputs }
     }
 

@@ -143,7 +143,7 @@ impl Resident {
 pub fn reached(call: &CallMessage) -> Vec<bool> {
     let mut reached = vec![false; call.storages.len()];
     for value in &call.args {
-        value.0.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+        value.for_each_leaf(&mut String::new(), &mut |_, leaf| {
             if let Argument::Tensor(tensor) = leaf
                 && let Some(reached) = reached.get_mut(tensor.storage)
             {

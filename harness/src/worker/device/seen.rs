@@ -15,11 +15,6 @@ use crate::worker::canaries::{Canaries, Left};
 use crate::worker::error::CallError;
 use crate::worker::evidence::pieces;
 use crate::worker::inputs::touching;
-<<<<<<< HEAD
-use crate::worker::marks::{Left, Marks};
-=======
-use crate::worker::kept::in_each_round;
->>>>>>> rooms
 use crate::worker::outputs::Outputs;
 use crate::worker::trial::{self, Compare, Trial};
 

@@ -2,7 +2,7 @@ use plimsoll::capture::{Argument, Dtype, Layout, TensorRef};
 use serde::Deserialize;
 
 use super::*;
-use crate::protocol::{StorageRange, Value};
+use crate::protocol::StorageRange;
 
 /// The vectors that `tests/python/test_stale.py` reads as well.
 const VECTORS: &str = include_str!("../../../../tests/data/stale.json");
@@ -91,7 +91,7 @@ impl Told {
         let tensor = TensorRef { layout: Layout::contiguous(Dtype::F32, &[16]), storage: 0 };
         let call = CallMessage {
             params: vec!["x".to_owned()],
-            args: vec![Value(Argument::Tensor(tensor))],
+            args: vec![Argument::Tensor(tensor)],
             storages: vec![StorageRange { path: file.path().to_owned(), offset: 0, bytes: 64 }],
             outputs: Vec::new(),
         };

@@ -1,0 +1,108 @@
+//! [`Reason`]: the record's [`FailureKind`] as a worker may name it.
+
+use plimsoll::record::FailureKind;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Why a worker could not do what it was asked: a word of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reason {
+    /// What stands in the record of the call.
+    Failure(#[serde(deserialize_with = "of_a_worker")] FailureKind),
+    /// The kernel cannot be loaded on this machine.
+    Unavailable(Unavailable),
+}
+
+/// What the kernel is to run on or by is not there: in answer to `hello` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unavailable {
+    /// `unavailable`.
+    #[serde(rename = "unavailable")]
+    Unavailable,
+}
+
+impl Reason {
+    /// The failure that stands in the record.
+    pub fn failure(self) -> FailureKind {
+        match self {
+            Self::Failure(kind) => kind,
+            Self::Unavailable(_) => FailureKind::Unsupported,
+        }
+    }
+}
+
+impl From<FailureKind> for Reason {
+    fn from(kind: FailureKind) -> Self {
+        Self::Failure(kind)
+    }
+}
+
+/// Whether a worker can know of such a failure. The supervisor alone sees how a worker ends, and a worker that could name
+/// such an end would write the evidence of others.
+const fn is_of_a_worker(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Exception
+        | FailureKind::HostOom
+        | FailureKind::DeviceOom
+        | FailureKind::DeviceFault
+        | FailureKind::MutatedInput
+        | FailureKind::StaleOutput
+        | FailureKind::LateWrite
+        | FailureKind::NotATensor
+        | FailureKind::Unsupported
+        | FailureKind::Input => true,
+        FailureKind::Timeout
+        | FailureKind::Signal
+        | FailureKind::Exit
+        | FailureKind::OomKill
+        | FailureKind::Ceiling
+        | FailureKind::ChannelClosed
+        | FailureKind::Cancelled => false,
+    }
+}
+
+fn of_a_worker<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FailureKind, D::Error> {
+    let kind = FailureKind::deserialize(deserializer)?;
+    if is_of_a_worker(kind) {
+        Ok(kind)
+    } else {
+        Err(D::Error::custom(format!("the supervisor alone says `{}`", kind.name())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_says_the_words_of_the_record_for_what_it_can_know() {
+        let words = [
+            "exception",
+            "host-oom",
+            "device-oom",
+            "device-fault",
+            "unsupported",
+            "unavailable",
+            "input",
+            "stale-output",
+            "late-write",
+            "mutated-input",
+            "not-a-tensor",
+        ];
+        for word in words {
+            let text = format!("\"{word}\"");
+            let reason: Reason = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&reason).unwrap(), text);
+            let recorded = if word == "unavailable" { "unsupported" } else { word };
+            assert_eq!(reason.failure().name(), recorded);
+        }
+        let others = FailureKind::ALL.map(FailureKind::name).into_iter().filter(|name| !words.contains(name));
+        let others: Vec<_> = others.chain(["", "Unavailable", "surprise"]).collect();
+        assert_eq!(others.len(), 7 + 3, "{others:?}");
+        for word in others {
+            assert!(serde_json::from_str::<Reason>(&format!("\"{word}\"")).is_err(), "{word}");
+        }
+        assert!(serde_json::from_str::<Reason>("null").is_err());
+    }
+}
