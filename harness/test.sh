@@ -122,7 +122,7 @@ rust_tests() {
     if has_nextest; then
         PLIMSOLL_TESTS_OF_TORCH=elsewhere tests rust \
             cargo nextest run "${everything[@]}" --profile ci -E "not ($of_torch)"
-        tests doctests cargo test "${everything[@]}" --doc
+        tests doctests cargo test "${everything[@]}" --doc --no-fail-fast
     elif [ "${1:-}" != "torch follows" ]; then
         echo "cargo-nextest is not installed (cargo install --locked cargo-nextest): cargo test does it in more time"
         # Tests that need torch say that they were not run, which in CI is a failure.

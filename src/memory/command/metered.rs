@@ -26,7 +26,7 @@ use crate::meter::{Meter, MeterOptions, ProcessMemory, SwapScope};
 /// let ended = Metered::new(command).ceilings("peak_rss = 1 GiB".parse()?).spawn()?.wait()?;
 /// assert_eq!(ended.end.exit_code, Some(3));
 /// assert!(ended.verdicts[0].by.is_none(), "{}", ended.verdicts[0].message);
-/// # Ok::<(), plimsoll_memory::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Metered {
