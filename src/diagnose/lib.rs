@@ -2,7 +2,7 @@
 //!
 //! [`Analysis`] takes text of any length, in constant memory, and gives [`Findings`], the document `plimsoll.findings/1`:
 //! every memory event in it once, with what ran out, the decoded numbers, the verdict, the lines that show it and what to
-//! do. [`Analysis::read`] recognises what a file is; [`Follower`] watches one that grows.
+//! do. [`Analysis::read_with`] recognises what a file is; [`Follower`] watches one that grows.
 //! [`telemetry`] reads the memory lines of training frameworks, [`trend`] judges how their figures move, and [`ledger`]
 //! compares them with what the training should cost.
 //!
