@@ -16,6 +16,6 @@ mod verdict;
 pub use allowance::{Allowance, AllowanceError};
 pub use limit::{Ceiling, CeilingError, Ceilings};
 pub use proposal::proposal as proposal_table;
-pub use propose::{Proposal, ProposedCeiling, Unavailable, limit_above, propose};
+pub use propose::{DEFAULT_HEADROOM, Proposal, ProposedCeiling, Unavailable, limit_above, propose};
 pub use unit::Unit;
 pub use verdict::{CeilingStatus, CeilingVerdict, judge, judge_watches, trust};

@@ -8,6 +8,9 @@ use super::{Ceiling, Ceilings};
 use crate::bytes::{ByteSize, KIB};
 use crate::meter::{Metric, PhaseReadings, Reading};
 
+/// The headroom if none is given, as an [`Allowance`] is written.
+pub const DEFAULT_HEADROOM: &str = "10% | 4 MiB";
+
 /// Ceilings that several runs stay below by a headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

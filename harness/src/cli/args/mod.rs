@@ -12,8 +12,7 @@ pub use config::ConfigFlags;
 pub use history::HistoryFlags;
 pub use report::ReportFlags;
 
-/// What a ceiling that is proposed leaves free.
-pub const HEADROOM: &str = "10% | 4 MiB";
+pub use plimsoll::ceiling::DEFAULT_HEADROOM as HEADROOM;
 
 /// What a flag is if neither it nor anything else sets it: the default of the setting of `plimsoll.toml` with this key.
 pub fn default(key: &str) -> String {

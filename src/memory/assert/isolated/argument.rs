@@ -11,9 +11,6 @@ use crate::meter::Metric;
 /// The arguments that are no ceilings.
 const OTHERS: [&str; 3] = ["enforce", "timeout", "sample_interval"];
 
-/// Names that are less alike than this, by Jaro and Winkler, are not meant for each other.
-const ALIKE: f64 = 0.8;
-
 /// Why an argument is none.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -103,9 +100,8 @@ impl Isolated {
 fn meant(name: &str) -> String {
     let metrics = Metric::ALL.into_iter().filter(|metric| !metric.is_of_heap()).map(Metric::name);
     let known: Vec<&str> = metrics.chain(OTHERS).collect();
-    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_lowercase(), known), *known));
-    match alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((_, known)) => format!("did you mean `{known}`?"),
+    match crate::text::nearest(name, &known) {
+        Some(known) => format!("did you mean `{known}`?"),
         None => format!("there are {}", known.join(", ")),
     }
 }

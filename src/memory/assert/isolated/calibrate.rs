@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::verdict::{self, Judgement, heap_phase};
 use super::{Isolated, parent};
 use crate::ceiling::Ceilings;
-use crate::ceiling::{Allowance, proposal_table, propose};
+use crate::ceiling::{Allowance, DEFAULT_HEADROOM, proposal_table, propose};
 use crate::meter::{Metric, PhaseReadings};
 use crate::text::{Palette, Screen};
 
@@ -14,9 +14,6 @@ use crate::text::{Palette, Screen};
 pub const RUNS: &str = "PLIMSOLL_CALIBRATE";
 /// The one that says how much is left free.
 pub const HEADROOM: &str = "PLIMSOLL_HEADROOM";
-
-/// The headroom where none is given.
-const DEFAULT_HEADROOM: &str = "10% | 4 MiB";
 
 /// The metrics of a test that has no ceilings yet: what it takes, what it leaves behind, and that it does not swap.
 const OF_A_NEW_TEST: [Metric; 6] = [
