@@ -1,8 +1,11 @@
 //! The kinds of tensors that a file can hold.
 
+use std::borrow::Cow;
+
 use super::super::argument::TensorRef;
-use super::super::pickle::NodeId;
+use super::super::pickle::{Document, NodeId};
 use super::super::tensor::Layout;
+use super::value::class_name;
 
 /// A tensor of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +15,27 @@ pub(crate) struct Tensor {
     pub(crate) requires_grad: bool,
     /// The attributes that were saved with it.
     pub(crate) state: Option<NodeId>,
+}
+
+/// A tensor of a [`TorchFile`](crate::TorchFile): what every kind of tensor has, in one shape.
+#[derive(Clone, Debug)]
+pub struct TensorItem<'a> {
+    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
+    pub kind: &'static str,
+    /// Its Python class: `torch.Tensor`, `torch.nn.parameter.Parameter`, or a subclass.
+    pub class: Cow<'a, str>,
+    /// Its shape, if the file says it.
+    pub shape: Option<&'a [u64]>,
+    /// How its elements lie: over the storage where it has one, without elements where it has none.
+    pub layout: Option<&'a Layout>,
+    /// The elements in their storage, for the kinds that have elements of their own.
+    pub elements: Option<&'a TensorRef>,
+    /// Whether gradients are recorded.
+    pub requires_grad: bool,
+    /// Scale and zero point of a tensor that is quantized as a whole. Those of channels are tensors, parts of it.
+    pub quantizer: Option<(f64, i64)>,
+    /// The tensor itself, with the parts that it is made of.
+    pub(crate) tensor: &'a Tensor,
 }
 
 /// The Python class of a tensor.
@@ -91,6 +115,39 @@ impl Tensor {
         match &self.kind {
             TensorKind::Strided(tensor) | TensorKind::Quantized { integers: tensor, .. } => Some(tensor),
             _ => None,
+        }
+    }
+
+    /// The tensor as a walk shows it.
+    pub(super) fn item<'d>(&'d self, document: &'d Document) -> TensorItem<'d> {
+        let (kind, layout, shape) = match &self.kind {
+            TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
+            TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
+            TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
+            TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
+            TensorKind::Nested { .. } => ("nested", None, None),
+            TensorKind::Meta(layout) => ("meta", Some(layout), None),
+            TensorKind::Wrapper(layout) => ("wrapper", Some(layout), None),
+            TensorKind::Foreign { .. } => ("foreign", None, None),
+        };
+        TensorItem {
+            kind,
+            class: match self.class {
+                TensorClass::Tensor => Cow::Borrowed("torch.Tensor"),
+                TensorClass::Parameter => Cow::Borrowed("torch.nn.parameter.Parameter"),
+                TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
+            },
+            shape: shape.or_else(|| layout.map(|layout| &layout.shape[..])),
+            layout,
+            elements: self.elements(),
+            requires_grad: self.requires_grad,
+            quantizer: match self.kind {
+                TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => {
+                    Some((scale, zero_point))
+                }
+                _ => None,
+            },
+            tensor: self,
         }
     }
 
