@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::argument::TensorRef;
-use super::super::pickle::{Document, NodeId};
+use super::super::pickle::NodeId;
 use super::super::tensor::Layout;
-use super::value::class_name;
 
 /// A tensor of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,39 +114,6 @@ impl Tensor {
         match &self.kind {
             TensorKind::Strided(tensor) | TensorKind::Quantized { integers: tensor, .. } => Some(tensor),
             _ => None,
-        }
-    }
-
-    /// The tensor as a walk shows it.
-    pub(super) fn item<'d>(&'d self, document: &'d Document) -> TensorItem<'d> {
-        let (kind, layout, shape) = match &self.kind {
-            TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
-            TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
-            TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
-            TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
-            TensorKind::Nested { .. } => ("nested", None, None),
-            TensorKind::Meta(layout) => ("meta", Some(layout), None),
-            TensorKind::Wrapper(layout) => ("wrapper", Some(layout), None),
-            TensorKind::Foreign { .. } => ("foreign", None, None),
-        };
-        TensorItem {
-            kind,
-            class: match self.class {
-                TensorClass::Tensor => Cow::Borrowed("torch.Tensor"),
-                TensorClass::Parameter => Cow::Borrowed("torch.nn.parameter.Parameter"),
-                TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
-            },
-            shape: shape.or_else(|| layout.map(|layout| &layout.shape[..])),
-            layout,
-            elements: self.elements(),
-            requires_grad: self.requires_grad,
-            quantizer: match self.kind {
-                TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => {
-                    Some((scale, zero_point))
-                }
-                _ => None,
-            },
-            tensor: self,
         }
     }
 

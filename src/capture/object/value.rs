@@ -7,7 +7,7 @@ use super::super::pickle::{Document, How, Node, NodeId, Object, Span};
 use super::dtypes;
 use super::numpy::{self, Scalar};
 use super::rebuild::{Objects, Stored, sequence};
-use super::tensor::TensorItem;
+use super::tensor::{Quantizer, Tensor, TensorClass, TensorItem, TensorKind};
 
 /// The value of an [`Item`](crate::Item), and of every node that this package reads. What containers hold are nodes, whose
 /// values are asked for one by one: a walk visits them as items of their own.
@@ -54,7 +54,7 @@ pub enum ItemValue<'a> {
 /// The value of node `id`.
 pub(crate) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId) -> ItemValue<'d> {
     if let Some(tensor) = objects.tensor(id) {
-        return ItemValue::Tensor(tensor.item(document));
+        return ItemValue::Tensor(tensor_item(document, tensor));
     }
     match document.node(id) {
         Node::None => ItemValue::None,
@@ -77,6 +77,39 @@ pub(crate) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId
             Some(Stored::Inner(inner)) => ItemValue::Opaque(class_name(document, inner)),
             None => ItemValue::Opaque("persistent id".to_owned()),
         },
+    }
+}
+
+/// The tensor as a walk shows it.
+fn tensor_item<'d>(document: &Document, tensor: &'d Tensor) -> TensorItem<'d> {
+    let (kind, layout, shape) = match &tensor.kind {
+        TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
+        TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
+        TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
+        TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
+        TensorKind::Nested { .. } => ("nested", None, None),
+        TensorKind::Meta(layout) => ("meta", Some(layout), None),
+        TensorKind::Wrapper(layout) => ("wrapper", Some(layout), None),
+        TensorKind::Foreign { .. } => ("foreign", None, None),
+    };
+    TensorItem {
+        kind,
+        class: match tensor.class {
+            TensorClass::Tensor => Cow::Borrowed("torch.Tensor"),
+            TensorClass::Parameter => Cow::Borrowed("torch.nn.parameter.Parameter"),
+            TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
+        },
+        shape: shape.or_else(|| layout.map(|layout| &layout.shape[..])),
+        layout,
+        elements: tensor.elements(),
+        requires_grad: tensor.requires_grad,
+        quantizer: match tensor.kind {
+            TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => {
+                Some((scale, zero_point))
+            }
+            _ => None,
+        },
+        tensor,
     }
 }
 
