@@ -8,6 +8,7 @@
 //! What a block is judged by is exact where the kernel or the allocator counts, and else says so. A limit on what could
 //! not be read is broken, never passed over.
 
+mod alone;
 mod block;
 mod counted;
 mod failure;
@@ -18,6 +19,7 @@ mod macros;
 pub mod metrics;
 mod others;
 mod phase;
+mod runner;
 mod test_run;
 mod turn;
 
