@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use criterion::Bencher;
-use criterion::measurement::Measurement;
+use super::library::Bencher;
+use super::library::measurement::Measurement;
 
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::Metric;
@@ -98,9 +98,9 @@ pub(super) trait Peak: Measurement<Value = PeakBytes> + Sized {
 /// A measurement of criterion that reads a peak.
 macro_rules! measure_peak {
     ($name:ident) => {
-        impl criterion::measurement::Measurement for $name {
+        impl super::library::measurement::Measurement for $name {
             type Intermediate = ();
-            type Value = $crate::criterion::peak::PeakBytes;
+            type Value = super::peak::PeakBytes;
 
             fn start(&self) {}
 
@@ -117,11 +117,11 @@ macro_rules! measure_peak {
             }
 
             fn to_f64(&self, value: &Self::Value) -> f64 {
-                value.for_criterion(<Self as $crate::criterion::peak::Peak>::METRIC)
+                value.for_criterion(<Self as super::peak::Peak>::METRIC)
             }
 
-            fn formatter(&self) -> &dyn criterion::measurement::ValueFormatter {
-                &$crate::criterion::format::ByteFormatter
+            fn formatter(&self) -> &dyn super::library::measurement::ValueFormatter {
+                &super::format::ByteFormatter
             }
         }
     };
