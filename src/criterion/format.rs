@@ -3,8 +3,10 @@
 use super::library::Throughput;
 use super::library::measurement::ValueFormatter;
 
-use super::peak::NOTHING;
 use plimsoll_memory::bytes::{GIB, KIB, MIB, TIB};
+
+/// What an iteration whose peak is nothing is told to criterion as, in bytes: criterion drops a benchmark that measured 0.
+pub(super) const NOTHING: f64 = 1e-9;
 
 /// Bytes in binary units; throughput as input per memory.
 pub(super) struct ByteFormatter;

@@ -4,14 +4,12 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::format::NOTHING;
 use super::library::Bencher;
 use super::library::measurement::Measurement;
 
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::Metric;
-
-/// What an iteration whose peak is nothing is told to criterion as, in bytes: criterion drops a benchmark that measured 0.
-pub(super) const NOTHING: f64 = 1e-9;
 
 /// The peaks of iterations, in bytes, as criterion adds them up.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -244,6 +244,7 @@ fn pairs_tell_what_a_drift_hides_from_runs_one_after_the_other() {
 fn pairs_of_which_no_figure_is_limited_do_not_pass() {
     let mut pair = repeated(&[200; 10]);
     pair.verdicts.clear();
+    pair.runs.iter_mut().for_each(|run| run.phases.clear());
     let report = evaluate_pairs("A: x", &pair, &pair, &rules(&["timing.*=5%"]));
     assert_eq!(report.exit_code(), 3);
     let note = report.subjects[0].note.as_deref();

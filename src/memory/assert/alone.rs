@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::MemfdFlags;
 
-use super::guard::Measured;
 use super::isolated::{Output, To};
+use super::measured::Measured;
 use super::runner::{Runner, runner};
 use crate::command::{CommandError, Metered, Step};
 use crate::meter::processor_ticks_of;

@@ -16,6 +16,7 @@ mod guard;
 pub mod isolated;
 mod limits;
 mod macros;
+mod measured;
 pub mod metrics;
 mod others;
 mod phase;
@@ -25,7 +26,8 @@ mod turn;
 
 pub use counted::{HeapCounter, HeapLimit, HeapVerdict, ParseHeapCounterError, judge_heap};
 pub use failure::{Failure, failure};
-pub use guard::{Measured, MemoryGuard};
+pub use guard::MemoryGuard;
 pub use limits::{Amount, Limit, LimitError, Limits};
+pub use measured::Measured;
 pub use phase::{Installed, Sink, install, install_on_thread, phase};
 pub use test_run::{Keeper, RECORD_DIR, TestRun};

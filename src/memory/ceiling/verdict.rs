@@ -66,7 +66,7 @@ impl CeilingVerdict {
 /// Why no more is known of a phase than a bound.
 const SHORT: &str = "over before it could be read again";
 /// The same of a tree.
-const SHORT_PROCESSES: &str = "its control group held that without being seen: processes were too short for samples";
+const SHORT_PROCESSES: &str = "the mark of its control group says so, and processes were too short for samples";
 /// The same of a figure that is read seldom.
 const SELDOM: &str = "it is read seldom, and resident memory was more between two readings";
 

@@ -172,9 +172,9 @@ impl Phase {
     }
 }
 
-/// Whether so much resident memory is about what there was at the peak: within an eighth, or a MiB.
+/// Whether so much resident memory is about what there was at the peak: within a quarter, or a MiB.
 fn is_near(read: ByteSize, peak: ByteSize) -> bool {
-    peak.saturating_sub(read).bytes() <= (peak.bytes() / 8).max(MIB)
+    peak.saturating_sub(read).bytes() <= (peak.bytes() / 4).max(MIB)
 }
 
 fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> ProcessCount {
