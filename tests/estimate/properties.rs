@@ -19,7 +19,7 @@ prop_compose! {
         let shape = shape.map(|(layers, hidden, heads, vocabulary, untied)| Shape {
             heads: Some(heads), vocabulary: Some(vocabulary), untied, ..Shape::new(layers, hidden)
         });
-        Model { parameters, shape, largest_layer: None }
+        Model { shape, ..Model::new(parameters) }
     }
 }
 
@@ -68,7 +68,7 @@ proptest! {
     #[test]
     fn extremes_are_refused_without_a_panic(numbers in prop::collection::vec(prop_oneof![any::<u64>(), Just(u64::MAX), Just(0)], 12)) {
         let shape = Shape { heads: Some(numbers[0]), vocabulary: Some(numbers[1]), ffn: numbers[2], ..Shape::new(numbers[3], numbers[4]) };
-        let model = Model { parameters: numbers[5], shape: Some(shape), largest_layer: Some(numbers[6]) };
+        let model = Model { shape: Some(shape), largest_layer: Some(numbers[6]), ..Model::new(numbers[5]) };
         let setup = Setup {
             gpus: numbers[7], nodes: numbers[8], batch: Some(numbers[9]), sequence: Some(numbers[10]),
             accumulation: numbers[11], ..Setup::default()

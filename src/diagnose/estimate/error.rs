@@ -11,6 +11,28 @@ pub enum EstimateError {
     /// Neither a number of parameters nor a shape that gives one.
     #[error("the number of parameters is unknown: give --params, a config.json, or --layers, --hidden and --vocab")]
     NoParameters,
+    /// A model of a family whose composition is not known.
+    #[error(
+        "{path}: parameters of the family `{family}` are not counted: give --params (the model card has it), or \
+         `sum(p.numel() for p in model.parameters())` from a model on the meta device",
+        path = path.display()
+    )]
+    UnknownFamily {
+        /// The file.
+        path: PathBuf,
+        /// Its `model_type`.
+        family: String,
+    },
+    /// A field that a family needs is missing.
+    #[error("{path}: `{field}` is missing, and `{family}` has no default for it: add it, or give --params", path = path.display())]
+    MissingField {
+        /// The file.
+        path: PathBuf,
+        /// The family.
+        family: String,
+        /// The field.
+        field: &'static str,
+    },
     /// A figure that has to be positive is 0.
     #[error("{what} has to be at least 1")]
     Zero {

@@ -46,14 +46,8 @@ pub(super) fn parse(path: &Path, text: &[u8]) -> Result<Settings, EstimateError>
     if has(&["zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu", "bf16", "fp16"]) {
         return deepspeed::settings(&fields);
     }
-    if has(&["hidden_size", "n_embd", "d_model"]) {
-        return huggingface::settings(&fields);
-    }
-    // Models of several parts keep the decoder's fields apart.
-    for part in ["text_config", "llm_config", "language_config"] {
-        if let Some(inner) = value.get(part).filter(|inner| inner.get("hidden_size").is_some()) {
-            return huggingface::settings(&Fields { path, value: inner });
-        }
+    if has(&["model_type", "hidden_size", "n_embd", "d_model", "text_config", "llm_config", "language_config"]) {
+        return huggingface::settings(fields);
     }
     Err(EstimateError::UnknownConfig { path: path.to_owned() })
 }

@@ -5,6 +5,7 @@
 //! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
 
 mod deepspeed;
+mod families;
 mod fields;
 mod file;
 mod huggingface;
@@ -13,4 +14,4 @@ mod settings;
 mod tests;
 
 pub use file::read;
-pub use settings::Settings;
+pub use settings::{Settings, Unknown};
