@@ -123,8 +123,9 @@ pub enum EstimateError {
     },
     /// JSON that is neither of the two kinds of configuration.
     #[error(
-        "{path} is neither a Hugging Face config.json (no `hidden_size`, `n_embd` or `d_model`) nor a DeepSpeed \
-         configuration (no `zero_optimization`, `train_batch_size`, `train_micro_batch_size_per_gpu`, `bf16` or `fp16`)",
+        "{path} is neither a Hugging Face config.json (no `model_type`) nor a DeepSpeed configuration (no \
+         `zero_optimization`, `train_batch_size`, `train_micro_batch_size_per_gpu`) nor one of a training (no \
+         `per_device_train_batch_size`, `micro_batch_size`, `optim`, `fsdp`, `mixed_precision`)",
         path = path.display()
     )]
     UnknownConfig {

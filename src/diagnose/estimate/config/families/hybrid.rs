@@ -231,13 +231,15 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
         hidden,
         d.heads() * d.head(),
         d.kv_heads() * d.head(),
-        Biases::all(d.flag("attention_bias")),
+        Biases::NONE,
     );
     let ffn = d.n(&["intermediate_size"]);
+    let shared = d.opt(&["moe_shared_expert_intermediate_size"]).unwrap_or(0);
     let sparse = Experts {
         count: d.opt(&["n_routed_experts"]).unwrap_or(0),
         ffn: d.opt(&["moe_intermediate_size"]).unwrap_or(0),
-        shared: d.opt(&["moe_shared_expert_intermediate_size"]).unwrap_or(0),
+        shared,
+        extra: vector(shared + hidden).when(shared > 0 && d.flag("mlp_bias")),
         ..Experts::default()
     };
     let (mixers, full) = (of(&["mamba", "M", "linear_attention"]), of(&["attention", "*", "full_attention"]));
@@ -246,9 +248,11 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
         + mlp(hidden, ffn, false, d.flag("mlp_bias")).times(of(&["mlp", "-"]))
         + sparse.block(hidden).times(of(&["moe", "E"]))
         + vector(hidden).times(kinds.len() as u128)
-        + frame(d);
+        // Never tied, whatever the file says.
+        + weight(d.vocabulary(), hidden).times(2)
+        + vector(hidden);
     let mut found = counted(d, whole, ffn, full, mixers * space.kept(groups));
-    (found.layers, found.gated) = (kinds.len() as u128, false);
+    (found.layers, found.gated, found.untied) = (kinds.len() as u128, false, true);
     found
 }
 

@@ -98,7 +98,8 @@ fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
 fn cross_attending(d: &Dims<'_>) -> Counted {
     let (hidden, layers, head) = (d.hidden(), d.layers(), d.head());
     let (query, key_value) = (d.heads() * head, d.kv_heads() * head);
-    let crossing = d.numbers("cross_attention_layers").map_or(0, |at| at.len() as u128).min(layers);
+    // Every fifth layer, unless the file lists them.
+    let crossing = d.numbers("cross_attention_layers").map_or(layers / 5, |at| at.len() as u128).min(layers);
     let ffn = d.n(&["intermediate_size"]);
     let each = attention(hidden, query, key_value, Biases::NONE) + mlp(hidden, ffn, true, false) + vector(2 * hidden);
     let embedding = weight(d.vocabulary(), hidden);
