@@ -237,7 +237,11 @@ fn outcome(plan: &Plan, baseline: &Side<'_>, rows: &[Row]) -> (Outcome, String) 
     }
     if let Some(names) = names(&|row| row.expect != Expect::Any && row.passes.is_none()) {
         let unseen = rows.iter().flat_map(|row| &row.notes).any(|note| note.contains("RAY_DEDUP_LOGS"));
-        let why = if unseen { "ranks were not seen (RAY_DEDUP_LOGS=0 shows them)" } else { "a figure of the gate was not measured" };
+        let why = if unseen {
+            "ranks were not seen (RAY_DEDUP_LOGS=0 shows them)"
+        } else {
+            "a figure of the gate was not measured"
+        };
         return (Outcome::Inconclusive, format!("{why}: {names}"));
     }
     if plan.gate.is_empty() {

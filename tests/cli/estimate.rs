@@ -144,9 +144,16 @@ fn a_base_in_4_bits_has_bytes_of_its_own_parameters() {
 
 #[test]
 fn names_that_people_use_are_taken() {
-    let rate = |optimizer: &str| document(&["estimate", "--params", "1e9", "--optimizer", optimizer]).1["bytes_per_parameter"].clone();
-    assert_eq!((rate("paged_adamw_8bit"), rate("adamw_torch_fused"), rate("lion")), (json!(12.0), json!(18.0), json!(14.0)));
-    let zero = |name: &str| document(&["estimate", "--params", "1e9", "--gpus", "8", "--zero", name]).1["setup"]["zero"].clone();
+    let rate = |optimizer: &str| {
+        document(&["estimate", "--params", "1e9", "--optimizer", optimizer]).1["bytes_per_parameter"].clone()
+    };
+    assert_eq!(
+        (rate("paged_adamw_8bit"), rate("adamw_torch_fused"), rate("lion")),
+        (json!(12.0), json!(18.0), json!(14.0))
+    );
+    let zero = |name: &str| {
+        document(&["estimate", "--params", "1e9", "--gpus", "8", "--zero", name]).1["setup"]["zero"].clone()
+    };
     assert_eq!((zero("FULL_SHARD"), zero("SHARD_GRAD_OP"), zero("no_shard")), (json!(3), json!(2), json!(0)));
 }
 

@@ -68,7 +68,10 @@ fn generating(rung: Rung, setup: &Setup) -> Result<Vec<Candidate>, &'static str>
         Rung::MicroBatch => {
             let (batch, _) = known(setup)?;
             let halves = std::iter::successors(Some(batch / 2), |half| Some(half / 2)).take_while(|&half| half > 0);
-            let fewer = |to| Candidate { setup: Setup { batch: Some(to), ..*setup }, change: format!("{batch} -> {to} sequences at once") };
+            let fewer = |to| Candidate {
+                setup: Setup { batch: Some(to), ..*setup },
+                change: format!("{batch} -> {to} sequences at once"),
+            };
             Ok(halves.map(fewer).collect())
         }
         Rung::Bf16 if setup.precision == Precision::Fp32 => {

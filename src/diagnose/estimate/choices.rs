@@ -35,7 +35,10 @@ impl Optimizer {
         let lower = text.trim().to_ascii_lowercase();
         let name = lower.rsplit(['.', ':']).next().unwrap_or("").replace('-', "_").replace("optimizernames_", "");
         // What keeps something else than moments of every parameter.
-        if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini"].iter().any(|word| name.contains(word)) {
+        if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini"]
+            .iter()
+            .any(|word| name.contains(word))
+        {
             return None;
         }
         let bits = |width: &str| name.contains(&format!("{width}bit")) || name.contains(&format!("{width}_bit"));
@@ -124,7 +127,13 @@ impl TryFrom<u8> for ZeroStage {
     fn try_from(number: u8) -> Result<Self, Self::Error> {
         let stages = [Self::Zero, Self::One, Self::Two, Self::Three];
         let found = stages.get(usize::from(number)).copied();
-        found.ok_or_else(|| ParseNameError::new("ZeRO stage", &number.to_string(), ["0", "1", "2", "3", "NO_SHARD", "SHARD_GRAD_OP", "FULL_SHARD"].into_iter()))
+        found.ok_or_else(|| {
+            ParseNameError::new(
+                "ZeRO stage",
+                &number.to_string(),
+                ["0", "1", "2", "3", "NO_SHARD", "SHARD_GRAD_OP", "FULL_SHARD"].into_iter(),
+            )
+        })
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateErr
     let widest = sum(WHAT, &[shape.query, shape.key_value, shape.key_value].map(u128::from))?;
     let widest = widest.max(u128::from(shape.ffn) * if shape.gated { 3 } else { 2 });
     let tokens = product(WHAT, &[batch, sequence, element])?;
-    let inner = tokens.checked_mul(widest + 3 * u128::from(shape.hidden)).ok_or(EstimateError::TooLarge { what: WHAT })?;
+    let inner =
+        tokens.checked_mul(widest + 3 * u128::from(shape.hidden)).ok_or(EstimateError::TooLarge { what: WHAT })?;
     let words = format!("{element} B x s b (3 h + the widest part of a layer); s = {sequence}, b = {batch}");
     let mut rows = vec![
         row(Group::Activations, Item::Cache, kept, &ALIVE, formula(&cache, element, batch, sequence)),

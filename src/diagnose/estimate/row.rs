@@ -122,7 +122,8 @@ impl Row {
         formula: String,
         source: Source,
     ) -> Self {
-        let mut row = Self { group, item, peak: Places::NONE, phases: [Places::NONE; 5], parameters: None, formula, source };
+        let mut row =
+            Self { group, item, peak: Places::NONE, phases: [Places::NONE; 5], parameters: None, formula, source };
         for &phase in phases {
             row.set(phase, places);
         }

@@ -68,7 +68,11 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
 /// The row of the weights of a model that generates.
 fn generating(model: &Model, setup: &Setup) -> Result<Option<Row>, EstimateError> {
     let whole = Row { item: Item::Weights, ..base(model.parameters, setup)?.ok_or(EstimateError::NoParameters)? };
-    Ok(Some(if matches!(setup.tuning, Tuning::Qlora { .. }) { whole } else { Row { source: Source::HfAnatomy, ..whole } }))
+    Ok(Some(if matches!(setup.tuning, Tuning::Qlora { .. }) {
+        whole
+    } else {
+        Row { source: Source::HfAnatomy, ..whole }
+    }))
 }
 
 /// The row of a base model that is not trained.

@@ -139,7 +139,10 @@ fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
     } else if model.shape.is_none_or(|shape| shape.vocabulary.is_none()) {
         missing.push("logits and their gradient, which a large vocabulary makes large: give --vocab".to_owned());
     }
-    missing.push("the CUDA context and NCCL (0.5 to 2 GiB a GPU, which the verdict counts), and what the allocator rounds up".to_owned());
+    missing.push(
+        "the CUDA context and NCCL (0.5 to 2 GiB a GPU, which the verdict counts), and what the allocator rounds up"
+            .to_owned(),
+    );
     missing
 }
 

@@ -102,7 +102,9 @@ impl Stage {
 /// Whether `label` names a part of an optimizer's step.
 pub(super) fn is_inside(label: &str) -> bool {
     let label = label.to_ascii_lowercase();
-    ["unscale", "clip_grad", "clip grad", "adam", "optimizer_update", "update_params"].iter().any(|word| label.contains(word))
+    ["unscale", "clip_grad", "clip grad", "adam", "optimizer_update", "update_params"]
+        .iter()
+        .any(|word| label.contains(word))
 }
 
 impl fmt::Display for Stage {

@@ -9,8 +9,22 @@ use super::scan::{Number, behind, number, unit, whole};
 
 /// Texts of lines that tell of memory and are no telemetry: errors, kernel logs, code, downloads.
 const OTHER: [&str; 16] = [
-    "out of memory", "OutOfMemory", "ried to allocate", "anon-rss", "total-vm", "oom", "OOM", "print(", "memory_allocated(", "f\"",
-    "f'", "ownload", "unallocated", "MemTotal", "enough memory", "estimat",
+    "out of memory",
+    "OutOfMemory",
+    "ried to allocate",
+    "anon-rss",
+    "total-vm",
+    "oom",
+    "OOM",
+    "print(",
+    "memory_allocated(",
+    "f\"",
+    "f'",
+    "ownload",
+    "unallocated",
+    "MemTotal",
+    "enough memory",
+    "estimat",
 ];
 
 /// A number with a unit, and the text around it.
@@ -35,7 +49,8 @@ pub(super) fn own(line: &Line<'_>) -> Option<Sample> {
     let fields = behind(rest, "\" ").unwrap_or(rest);
     let field = |name: &str| fields.split_whitespace().find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     let count = |name: &str| field(name).and_then(whole);
-    (sample.step, sample.rank, sample.device, sample.pid) = (count("step"), count("rank"), count("device"), count("pid"));
+    (sample.step, sample.rank, sample.device, sample.pid) =
+        (count("step"), count("rank"), count("device"), count("pid"));
     for (name, metric) in [
         ("allocated", Metric::Allocated),
         ("max_allocated", Metric::MaxAllocated),
@@ -131,7 +146,9 @@ fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
             Some(_) => of_bytes(quantity.number.rest).map_or("", |(_, rest)| rest),
             None => quantity.number.rest,
         };
-        let end = quantities.get(index + 1).map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
+        let end = quantities
+            .get(index + 1)
+            .map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
         rest[..end].split([',', ';', '|']).next().unwrap_or("")
     };
     let first = quantities.iter().position(|quantity| sized(quantity).is_some() || kind(quantity.before).is_some());
@@ -188,7 +205,9 @@ fn kind(words: &str) -> Option<Metric> {
     let memory = tokens().any(|token| token.ends_with("mem") || token.ends_with("memory") || token == "vram");
     let whole = |word: &str| tokens().any(|token| token == word);
     let device = has("gpu") || has("cuda") || has("device") || whole("vram");
-    let host = ["rss", "uss", "ram"].into_iter().any(whole) || has("maxrss") || ((has("cpu") || has("host") || has("process")) && memory);
+    let host = ["rss", "uss", "ram"].into_iter().any(whole)
+        || has("maxrss")
+        || ((has("cpu") || has("host") || has("process")) && memory);
     Some(if has("alloc") && !has("allocator") {
         if peak { Metric::MaxAllocated } else { Metric::Allocated }
     } else if has("reserved") || has("cached") {
@@ -250,7 +269,8 @@ fn label(text: &str) -> Option<String> {
         ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"].contains(&word.as_str())
     };
     let kept = parts.iter().filter(|part| !part.chars().any(|c| c.is_ascii_digit() || c == '=') && !counted(part));
-    let kept: Vec<&str> = kept.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).filter(|part| !part.is_empty()).collect();
+    let kept: Vec<&str> =
+        kept.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).filter(|part| !part.is_empty()).collect();
     let label = kept.join(" ");
     // Brackets at the front were cut as a logger's prefix.
     (!label.is_empty()).then_some(label)
@@ -285,16 +305,25 @@ mod tests {
             ("4.50 GB allocated, 8.50 GB reserved", vec![(Allocated, 4.5), (Reserved, 8.5)]),
             ("torch.cuda.memory_allocated: 4.50GB", vec![(Allocated, 4.5)]),
             ("memory_allocated 4831838208", vec![(Allocated, 4.5)]),
-            ("max_memory_allocated=9663676416 memory_reserved=10737418240", vec![(MaxAllocated, 9.0), (Reserved, 10.0)]),
+            (
+                "max_memory_allocated=9663676416 memory_reserved=10737418240",
+                vec![(MaxAllocated, 9.0), (Reserved, 10.0)],
+            ),
             ("Peak memory: 9.25 GiB", vec![(MaxAllocated, 9.25)]),
             ("GPU memory used: 12.0 / 80.0 GB", vec![(DeviceUsed, 12.0), (DeviceTotal, 80.0)]),
             ("GPU 1: free memory 3.5 GB", vec![(DeviceFree, 3.5)]),
-            ("after forward | allocated (MiB): 2048.0 | reserved (MiB): 3072.0", vec![(Allocated, 2.0), (Reserved, 3.0)]),
+            (
+                "after forward | allocated (MiB): 2048.0 | reserved (MiB): 3072.0",
+                vec![(Allocated, 2.0), (Reserved, 3.0)],
+            ),
             ("{'alloc_gb': 1.25, 'max_reserved_gb': 2.5}", vec![(Allocated, 1.25), (MaxReserved, 2.5)]),
             ("RSS: 3072.0 MB", vec![(HostUsed, 3.0)]),
             ("process memory usage 2.00 GB", vec![(HostUsed, 2.0)]),
             ("cpu mem 5.0G gpu mem 6.0G", vec![(Allocated, 6.0), (HostUsed, 5.0)]),
-            ("| N/A   32C    P0    52W / 400W |   4096MiB / 81920MiB |     15%      Default |", vec![(DeviceUsed, 4.0), (DeviceTotal, 80.0)]),
+            (
+                "| N/A   32C    P0    52W / 400W |   4096MiB / 81920MiB |     15%      Default |",
+                vec![(DeviceUsed, 4.0), (DeviceTotal, 80.0)],
+            ),
             ("2026/01/02 10:00:00.000, 4096 MiB, 81920 MiB", vec![(DeviceUsed, 4.0), (DeviceTotal, 80.0)]),
             ("max mem: 5120.0 MB", vec![(MaxAllocated, 5.0)]),
         ] {
@@ -331,7 +360,10 @@ mod tests {
 
     #[test]
     fn the_line_of_log_memory_is_read_whole() {
-        let sample = read("plimsoll memory label=\"after forward\" step=3 rank=2 pid=71 device=2 allocated=4831838208 rss=1073741824").unwrap();
+        let sample = read(
+            "plimsoll memory label=\"after forward\" step=3 rank=2 pid=71 device=2 allocated=4831838208 rss=1073741824",
+        )
+        .unwrap();
         assert_eq!((sample.format, sample.label.as_deref()), (Format::Plimsoll, Some("after forward")));
         assert_eq!((sample.step, sample.rank, sample.device, sample.pid), (Some(3), Some(2), Some(2), Some(71)));
         assert_eq!(sample.figure(Metric::Allocated).unwrap().bytes.bytes(), 4_831_838_208);

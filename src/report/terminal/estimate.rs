@@ -142,8 +142,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
         }
         Verdict::ExceedsDevice => {
             let over = fit.device_over.unwrap_or_default();
-            let words =
-                format!(
+            let words = format!(
                 "{} on each GPU at the peak ({when}){}, {over} more than {vram} has beside a CUDA context of 0.5 GiB",
                 peak.device,
                 host(estimate)
@@ -162,8 +161,12 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
 /// `, 12.00 GiB on the host (init)`, where there is any.
 fn host(estimate: &Estimate) -> String {
     let mut text = String::new();
-    let when =
-        estimate.phases.iter().rev().max_by_key(|phase| phase.total.host).map_or("", |phase| named(phase.phase, estimate));
+    let when = estimate
+        .phases
+        .iter()
+        .rev()
+        .max_by_key(|phase| phase.total.host)
+        .map_or("", |phase| named(phase.phase, estimate));
     if estimate.peak.host > ByteSize::ZERO {
         let _ = write!(text, ", {} on the host ({when})", estimate.peak.host);
     }

@@ -78,9 +78,7 @@ fn value(path: &Path, text: &[u8]) -> Result<Value, EstimateError> {
         Ok(_) => Err(not_json(1, 0, "it holds another value".to_owned())),
         Err(error) => {
             let loose = std::str::from_utf8(text).ok().filter(|text| !text.trim_start().starts_with('{'));
-            loose
-                .and_then(loose::fields)
-                .ok_or_else(|| not_json(error.line(), error.column(), error.to_string()))
+            loose.and_then(loose::fields).ok_or_else(|| not_json(error.line(), error.column(), error.to_string()))
         }
     }
 }

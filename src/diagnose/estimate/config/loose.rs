@@ -10,7 +10,8 @@ const DEEPEST: usize = 16;
 
 /// The fields of `text`; `None` if it has none.
 pub(super) fn fields(text: &str) -> Option<Value> {
-    let fields = if text.contains("TrainingArguments(") || text.contains("Config(") { printed(text) } else { yaml(text) };
+    let fields =
+        if text.contains("TrainingArguments(") || text.contains("Config(") { printed(text) } else { yaml(text) };
     (!fields.is_empty()).then(|| Value::Object(fields))
 }
 
@@ -61,7 +62,9 @@ fn mapping(lines: &[(usize, &str)], at: &mut usize, depth: usize) -> Map<String,
             break;
         }
         *at += 1;
-        let Some((name, value)) = line.split_once(':').filter(|(name, _)| found == indent && is_name(name.trim_matches('"'))) else {
+        let Some((name, value)) =
+            line.split_once(':').filter(|(name, _)| found == indent && is_name(name.trim_matches('"')))
+        else {
             continue;
         };
         let name = name.trim().trim_matches('"').to_owned();

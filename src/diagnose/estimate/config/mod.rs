@@ -12,9 +12,9 @@ mod file;
 mod huggingface;
 mod loose;
 mod settings;
-mod training;
 #[cfg(test)]
 mod tests;
+mod training;
 
 pub use file::read;
 pub use settings::{Settings, Unknown};

@@ -63,15 +63,23 @@ fn training(text: &str) -> Settings {
 
 #[test]
 fn a_dump_of_training_arguments_is_read_and_not_taken_for_deepspeeds() {
-    let told = settings(&json!({"output_dir": "out", "per_device_train_batch_size": 4, "gradient_accumulation_steps": 8,
+    let told = settings(
+        &json!({"output_dir": "out", "per_device_train_batch_size": 4, "gradient_accumulation_steps": 8,
         "gradient_checkpointing": true, "fp16": false, "bf16": true, "optim": "paged_adamw_8bit", "world_size": 8,
-        "fsdp": ["full_shard", "offload", "auto_wrap"], "deepspeed": null, "use_liger_kernel": true, "torch_compile": false}));
+        "fsdp": ["full_shard", "offload", "auto_wrap"], "deepspeed": null, "use_liger_kernel": true, "torch_compile": false}),
+    );
     assert_eq!((told.batch, told.accumulation, told.checkpointing), (Some(4), Some(8), Some(true)));
     assert_eq!((told.optimizer, told.precision), (Some(Optimizer::Adam8bit), Some(Precision::Bf16Mixed)));
     assert_eq!((told.zero, told.offload, told.gpus), (Some(ZeroStage::Three), Some(Offload::Cpu), Some(8)));
     assert_eq!(told.convention, None);
-    assert!(told.unread.len() == 1 && told.unread[0].contains("`use_liger_kernel` of config.json"), "{:?}", told.unread);
-    let printed = training("TrainingArguments(\n_n_gpu=1,\nbf16=False,\nfp16=True,\noptim=OptimizerNames.ADAMW_TORCH,\nper_device_train_batch_size=2,\nmax_length=1024,\n)");
+    assert!(
+        told.unread.len() == 1 && told.unread[0].contains("`use_liger_kernel` of config.json"),
+        "{:?}",
+        told.unread
+    );
+    let printed = training(
+        "TrainingArguments(\n_n_gpu=1,\nbf16=False,\nfp16=True,\noptim=OptimizerNames.ADAMW_TORCH,\nper_device_train_batch_size=2,\nmax_length=1024,\n)",
+    );
     assert_eq!((printed.batch, printed.sequence), (Some(2), Some(1024)));
     assert_eq!((printed.precision, printed.optimizer), (Some(Precision::Fp16Mixed), Some(Optimizer::Adam)));
 }
@@ -85,15 +93,24 @@ fn accelerate_fsdp_and_axolotl_are_read() {
     assert_eq!((accelerate.gpus, accelerate.nodes, accelerate.precision), (Some(8), Some(2), Some(Precision::Fp32)));
     let two = training("fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n");
     assert_eq!(two.zero, Some(ZeroStage::Two));
-    let nested = training("distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n  offload_param_device: none\nmixed_precision: bf16\n");
-    assert_eq!((nested.zero, nested.offload, nested.precision), (Some(ZeroStage::Three), Some(Offload::Cpu), Some(Precision::Bf16Mixed)));
+    let nested = training(
+        "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n  offload_param_device: none\nmixed_precision: bf16\n",
+    );
+    assert_eq!(
+        (nested.zero, nested.offload, nested.precision),
+        (Some(ZeroStage::Three), Some(Offload::Cpu), Some(Precision::Bf16Mixed))
+    );
     let axolotl = training(
         "base_model: meta/llama  # the base\nadapter: qlora\nlora_r: 32\nload_in_4bit: true\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_checkpointing: unsloth\noptimizer: adamw_bnb_8bit\nlora_target_modules:\n  - q_proj\n  - v_proj\nflash_attention: true\n",
     );
     assert_eq!(axolotl.tuning, Some(Tuning::Qlora { rank: 32 }));
     assert_eq!((axolotl.batch, axolotl.sequence, axolotl.checkpointing), (Some(2), Some(4096), Some(true)));
     assert_eq!((axolotl.optimizer, axolotl.attention), (Some(Optimizer::Adam8bit), Some(Attention::Sdpa)));
-    assert!(axolotl.unread[0].contains("`base_model`") && axolotl.unread[0].contains("--params"), "{:?}", axolotl.unread);
+    assert!(
+        axolotl.unread[0].contains("`base_model`") && axolotl.unread[0].contains("--params"),
+        "{:?}",
+        axolotl.unread
+    );
     let strange = training("output_dir: x\noptim: galore_adamw\n");
     assert!(strange.optimizer.is_none() && strange.unread[0].contains("galore_adamw"), "{:?}", strange.unread);
 }
@@ -119,7 +136,9 @@ fn optimizers_and_stages_have_the_names_that_people_use() {
     for name in ["muon", "galore_adamw_8bit", "schedule_free_adamw_stable", "magic"] {
         assert_eq!(Optimizer::named(name), None, "{name}");
     }
-    for (name, stage) in [("FULL_SHARD", 3), ("shard_grad_op", 2), ("ShardingStrategy.NO_SHARD", 0), ("ddp", 0), ("2", 2)] {
+    for (name, stage) in
+        [("FULL_SHARD", 3), ("shard_grad_op", 2), ("ShardingStrategy.NO_SHARD", 0), ("ddp", 0), ("2", 2)]
+    {
         assert_eq!(name.parse::<ZeroStage>().map(u8::from), Ok(stage), "{name}");
     }
     assert!("HYBRID_SHARD".parse::<ZeroStage>().is_err());
@@ -201,4 +220,3 @@ proptest! {
         }
     }
 }
-

@@ -66,10 +66,14 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let optimizer = fields.text("optim").or_else(|| fields.text("optimizer"));
     let known = optimizer.and_then(Optimizer::named);
     if let (Some(name), None) = (optimizer, known) {
-        unread.push(format!("{} = {name}: its state is not known; the estimate has Adam's, give --optimizer", named("optim")));
+        unread.push(format!(
+            "{} = {name}: its state is not known; the estimate has Adam's, give --optimizer",
+            named("optim")
+        ));
     }
     let adafactor = (fields.flag("adafactor") == Some(true)).then_some(Optimizer::Adafactor);
-    let deepspeed = ["deepspeed", "deepspeed_config", "deepspeed_config_file"].iter().find_map(|name| fields.value.get(name));
+    let deepspeed =
+        ["deepspeed", "deepspeed_config", "deepspeed_config_file"].iter().find_map(|name| fields.value.get(name));
     let sharded = match deepspeed {
         Some(Value::Object(_)) => nested(Fields { value: deepspeed.unwrap_or(&Value::Null), ..fields })?,
         Some(Value::String(file)) => linked(fields.path, file, &mut unread),
@@ -80,7 +84,14 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
         precision: precision(fields),
         batch: fields.count(&["per_device_train_batch_size", "micro_batch_size", "train_batch_size_per_device"])?,
         accumulation: fields.count(&["gradient_accumulation_steps"])?,
-        sequence: fields.count(&["max_seq_length", "max_length", "sequence_len", "model_max_length", "cutoff_len", "max_seq_len"])?,
+        sequence: fields.count(&[
+            "max_seq_length",
+            "max_length",
+            "sequence_len",
+            "model_max_length",
+            "cutoff_len",
+            "max_seq_len",
+        ])?,
         checkpointing: checkpointing(fields),
         attention: attention(fields),
         tuning: tuning(fields)?,
@@ -125,7 +136,10 @@ fn linked(from: &Path, name: &str, unread: &mut Vec<String>) -> Settings {
     }
     let path = from.parent().unwrap_or(Path::new("")).join(name);
     file::read_deepspeed(&path).unwrap_or_else(|_| {
-        unread.push(format!("`deepspeed` of {} names {name}, which cannot be read: give it with --config", from.display()));
+        unread.push(format!(
+            "`deepspeed` of {} names {name}, which cannot be read: give it with --config",
+            from.display()
+        ));
         Settings::default()
     })
 }
@@ -166,7 +180,10 @@ fn checkpointing(fields: Fields<'_>) -> Option<bool> {
 
 fn attention(fields: Fields<'_>) -> Option<Attention> {
     let on = |name: &str| fields.flag(name) == Some(true);
-    if ["flash_attention", "flash_attn", "sdp_attention", "xformers_attention", "use_flash_attention_2"].into_iter().any(on) {
+    if ["flash_attention", "flash_attn", "sdp_attention", "xformers_attention", "use_flash_attention_2"]
+        .into_iter()
+        .any(on)
+    {
         return Some(Attention::Sdpa);
     }
     let named = fields.text("attn_implementation").or_else(|| fields.text("_attn_implementation"))?;
@@ -215,7 +232,11 @@ fn fsdp(fields: Fields<'_>) -> Settings {
     });
     let strategy = ["fsdp_sharding_strategy", "sharding_strategy"].iter().find_map(|name| {
         let numbered = own.value.get(name).or(fields.value.get(name)).and_then(Value::as_u64);
-        let numbered = numbered.and_then(|number| [ZeroStage::Three, ZeroStage::Two, ZeroStage::Zero].get(usize::try_from(number).ok()?.checked_sub(1)?).copied());
+        let numbered = numbered.and_then(|number| {
+            [ZeroStage::Three, ZeroStage::Two, ZeroStage::Zero]
+                .get(usize::try_from(number).ok()?.checked_sub(1)?)
+                .copied()
+        });
         text(name).and_then(ZeroStage::named).or(numbered)
     });
     let word = words.iter().find_map(|word| ZeroStage::named(word));
@@ -224,5 +245,10 @@ fn fsdp(fields: Fields<'_>) -> Settings {
         || ["fsdp_offload_params", "offload_params", "fsdp_cpu_offload"].iter().any(|name| flag(name) == Some(true));
     let zero = strategy.or(reshard).or(word).or(distributed.or((!words.is_empty()).then_some(ZeroStage::Three)));
     let place = offloaded.then_some(Offload::Cpu);
-    Settings { zero, offload: place, offload_parameters: place.filter(|_| zero == Some(ZeroStage::Three)), ..Settings::default() }
+    Settings {
+        zero,
+        offload: place,
+        offload_parameters: place.filter(|_| zero == Some(ZeroStage::Three)),
+        ..Settings::default()
+    }
 }

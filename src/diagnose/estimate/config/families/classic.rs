@@ -45,9 +45,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
         "gpt_neox" => Classic { biases: Biases::all(d.flag("attention_bias")), ..base },
         "gptj" | "codegen" => Classic { biases: Biases::NONE, norms: 1, beside: output_bias, ..base },
         "bloom" => Classic { beside: layer_norm(hidden), ..base },
-        "mpt" => {
-            Classic { biases: Biases::NONE, mlp_bias: false, norm: vector(hidden), ..base }
-        }
+        "mpt" => Classic { biases: Biases::NONE, mlp_bias: false, norm: vector(hidden), ..base },
         "falcon" => falcon(d, base),
         "opt" => opt(d, base),
         _ => return None,
@@ -94,11 +92,8 @@ impl Classic {
             + mlp(hidden, self.ffn, false, self.mlp_bias)
             + self.norm.times(self.norms);
         let embedding = weight(vocabulary, self.embedding);
-        let whole = each.times(layers)
-            + embedding
-            + embedding.when(!d.tied())
-            + self.norm.when(self.final_norm)
-            + self.beside;
+        let whole =
+            each.times(layers) + embedding + embedding.when(!d.tied()) + self.norm.when(self.final_norm) + self.beside;
         Counted {
             whole,
             layers,

@@ -3,7 +3,7 @@
 use super::block::{Block, NOTHING, linear, vector, weight};
 use super::counted::{Counted, Looks};
 use super::dims::Dims;
-use super::layers::{Biases, Experts, attention, layer_norm, latent_attention, mlp};
+use super::layers::{Biases, Experts, attention, latent_attention, layer_norm, mlp};
 
 /// What a decoder has beside its widths.
 #[derive(Clone, Copy)]
@@ -170,9 +170,7 @@ pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
         "helium" => Decoder { biases: Biases { output: false, ..biases }, mlp_bias: d.flag("mlp_bias"), ..plain },
         "apertus" => Decoder { biases, gated: false, extra: head_norms + vector(2), ..plain },
         "bitnet" => Decoder { biases, extra: vector(hidden + d.n(&["intermediate_size"])), ..plain },
-        "nemotron" => {
-            Decoder { biases, mlp_bias: d.flag("mlp_bias"), gated: false, norm: layer_norm(hidden), ..plain }
-        }
+        "nemotron" => Decoder { biases, mlp_bias: d.flag("mlp_bias"), gated: false, norm: layer_norm(hidden), ..plain },
         "persimmon" => {
             let extra = layer_norm(head).times(2).when(d.flag("qk_layernorm"));
             let norm = layer_norm(hidden);

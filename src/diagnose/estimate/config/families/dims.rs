@@ -188,7 +188,11 @@ impl<'a> Dims<'a> {
     pub(super) fn layers_that(&self, is: impl Fn(u128) -> bool) -> u128 {
         let layers = self.layers();
         if layers > MOST_LAYERS {
-            self.refuse(self.fields.wrong("num_hidden_layers", &Value::from(layers as u64), "it has to be at most 65536"));
+            self.refuse(self.fields.wrong(
+                "num_hidden_layers",
+                &Value::from(layers as u64),
+                "it has to be at most 65536",
+            ));
             return 0;
         }
         (0..layers).filter(|&at| is(at)).count() as u128

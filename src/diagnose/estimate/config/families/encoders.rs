@@ -8,7 +8,9 @@ use super::layers::{Biases, attention, layer_norm, mlp};
 /// The model of `d.family`; `None` for another family.
 pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
     Some(match d.family {
-        "bert" | "roberta" | "xlm-roberta" | "camembert" | "electra" | "distilbert" | "albert" | "deberta-v2" => bert(d),
+        "bert" | "roberta" | "xlm-roberta" | "camembert" | "electra" | "distilbert" | "albert" | "deberta-v2" => {
+            bert(d)
+        }
         "modernbert" => modernbert(d),
         "t5" | "mt5" => t5(d),
         "bart" | "mbart" => bart(d),
@@ -124,7 +126,9 @@ fn modernbert(d: &Dims<'_>) -> Counted {
     let (hidden, layers, ffn) = (d.hidden(), d.layers(), d.n(&["intermediate_size"]));
     let norm = vector(if d.flag("norm_bias") { 2 * hidden } else { hidden });
     let bias = d.flag("attention_bias");
-    let each = attention(hidden, hidden, hidden, Biases::all(bias)) + mlp(hidden, ffn, true, d.flag("mlp_bias")) + norm.times(2);
+    let each = attention(hidden, hidden, hidden, Biases::all(bias))
+        + mlp(hidden, ffn, true, d.flag("mlp_bias"))
+        + norm.times(2);
     let dense = linear(hidden, hidden, d.flag("classifier_bias")) + norm;
     let named = d.architecture();
     let ends = |word: &str| named.is_some_and(|name| name.ends_with(word));

@@ -54,7 +54,9 @@ fn counted(d: &Dims<'_>, whole: Block, ffn: u128, full: u128, fixed: u128) -> Co
 /// Layers of full attention: as `layer_types` lists them, else one in so many.
 fn full_layers(d: &Dims<'_>, every: u128) -> u128 {
     match d.texts(&["layer_types", "layers_block_type"]) {
-        Some(kinds) => kinds.iter().filter(|kind| kind.contains("attention") && !kind.contains("linear")).count() as u128,
+        Some(kinds) => {
+            kinds.iter().filter(|kind| kind.contains("attention") && !kind.contains("linear")).count() as u128
+        }
         None => d.layers() / every.max(1),
     }
 }
@@ -66,9 +68,8 @@ fn qwen_next(d: &Dims<'_>) -> Counted {
     let biases = Biases::all(d.flag("attention_bias"));
     let query = d.heads() * head;
     // The query's projection gives its gate as well.
-    let gated = attention(hidden, query, d.kv_heads() * head, biases)
-        + linear(hidden, query, biases.input)
-        + vector(2 * head);
+    let gated =
+        attention(hidden, query, d.kv_heads() * head, biases) + linear(hidden, query, biases.input) + vector(2 * head);
     let experts = match d.family {
         "qwen3_5_text" => Experts::default(),
         _ => qwen(d, d.n(&["shared_expert_intermediate_size"])),
@@ -94,10 +95,8 @@ fn minimax(d: &Dims<'_>) -> Counted {
     let query = d.heads() * d.head();
     let full = full_layers(d, 2).min(layers);
     let softmax = attention(hidden, query, d.kv_heads() * d.head(), Biases::NONE);
-    let lightning = linear(hidden, 3 * query, false)
-        + linear(query, hidden, false)
-        + linear(hidden, query, false)
-        + vector(query);
+    let lightning =
+        linear(hidden, 3 * query, false) + linear(query, hidden, false) + linear(hidden, query, false) + vector(query);
     let experts = everywhere(d);
     let whole = softmax.times(full)
         + lightning.times(layers - full)
@@ -227,12 +226,7 @@ fn nemotron_h(d: &Dims<'_>) -> Counted {
         bias: d.flag("use_bias"),
     };
     let mixer = space.second(hidden, heads, groups) + vector(space.inner);
-    let softmax = attention(
-        hidden,
-        d.heads() * d.head(),
-        d.kv_heads() * d.head(),
-        Biases::NONE,
-    );
+    let softmax = attention(hidden, d.heads() * d.head(), d.kv_heads() * d.head(), Biases::NONE);
     let ffn = d.n(&["intermediate_size"]);
     let shared = d.opt(&["moe_shared_expert_intermediate_size"]).unwrap_or(0);
     let sparse = Experts {
@@ -305,7 +299,8 @@ fn gemma3n(d: &Dims<'_>) -> Counted {
     let ffn = d.numbers("intermediate_size").and_then(|each| each.first().copied());
     let ffn = ffn.unwrap_or_else(|| d.n(&["intermediate_size"]));
     let (inputs, rank) = (d.n(&["altup_num_inputs"]), d.n(&["laurel_rank"]));
-    let altup = weight(inputs, inputs) + weight(inputs * inputs, inputs) + linear(hidden, inputs, false) + vector(2 * hidden);
+    let altup =
+        weight(inputs, inputs) + weight(inputs * inputs, inputs) + linear(hidden, inputs, false) + vector(2 * hidden);
     let laurel = linear(hidden, rank, false) + linear(rank, hidden, false) + vector(hidden);
     let each = queries + mlp(hidden, ffn, true, false) + vector(4 * hidden) + altup + laurel;
     let projections = linear(hidden, hidden, false).times(2 * inputs.saturating_sub(1));
@@ -335,8 +330,10 @@ fn gemma4(d: &Dims<'_>) -> Counted {
     let full = d.layers_that(is_full);
     let owned = d.layers_that(|at| is_full(at) && at + shared < layers);
     let (ffn, bias) = (d.n(&["intermediate_size"]), d.flag("attention_bias"));
-    let queries = |head: u128| linear(hidden, d.heads() * head, bias) + linear(d.heads() * head, hidden, bias) + vector(head);
-    let keys = |heads: u128, head: u128, matrices: u128| linear(hidden, heads * head, bias).times(matrices) + vector(head);
+    let queries =
+        |head: u128| linear(hidden, d.heads() * head, bias) + linear(d.heads() * head, hidden, bias) + vector(head);
+    let keys =
+        |heads: u128, head: u128, matrices: u128| linear(hidden, heads * head, bias).times(matrices) + vector(head);
     let own = layers - shared;
     let wide = if d.flag("use_double_wide_mlp") { 2 } else { 1 };
     let experts = d.flag("enable_moe_block").then(|| {

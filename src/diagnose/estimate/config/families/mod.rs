@@ -107,7 +107,8 @@ pub(super) fn settings(fields: Fields<'_>) -> Result<Result<Settings, Unknown>, 
 /// Older files of models that see have the decoder's fields at the top: the object with them in a part of its own.
 fn flattened(fields: Fields<'_>, family: &str) -> Option<serde_json::Value> {
     let top = fields.value.as_object()?;
-    let old = multimodal::FAMILIES.contains(&family) && !top.contains_key("text_config") && top.contains_key("hidden_size");
+    let old =
+        multimodal::FAMILIES.contains(&family) && !top.contains_key("text_config") && top.contains_key("hidden_size");
     if !old {
         return None;
     }

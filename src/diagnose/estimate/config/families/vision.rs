@@ -150,7 +150,13 @@ pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
         "mllama_vision_model" => mllama(d),
         "qwen2_vl" | "qwen2_vl_vision" => qwen2(d),
         "qwen2_5_vl" | "qwen2_5_vl_vision" => qwen2_5(d),
-        "qwen3_vl" | "qwen3_vl_vision" | "qwen3_vl_moe" | "qwen3_vl_moe_vision" | "qwen3_5" | "qwen3_5_vision" | "qwen3_5_moe"
+        "qwen3_vl"
+        | "qwen3_vl_vision"
+        | "qwen3_vl_moe"
+        | "qwen3_vl_moe_vision"
+        | "qwen3_5"
+        | "qwen3_5_vision"
+        | "qwen3_5_moe"
         | "qwen3_5_moe_vision" => qwen3(d),
         _ => return None,
     })
@@ -179,7 +185,8 @@ fn siglip(d: &Dims<'_>) -> Block {
 fn mllama(d: &Dims<'_>) -> Block {
     let (hidden, tiles) = (d.hidden(), d.n(&["max_num_tiles"]));
     let ffn = d.n(&["intermediate_size"]);
-    let each = attention(hidden, hidden, hidden, Biases::NONE) + mlp(hidden, ffn, false, true) + layer_norm(hidden).times(2);
+    let each =
+        attention(hidden, hidden, hidden, Biases::NONE) + mlp(hidden, ffn, false, true) + layer_norm(hidden).times(2);
     // One row for no tile, and one for each way to lay out the tiles: 1x1 to 4x1 with four.
     let ratios = (1..=tiles.min(1 << 16)).map(|rows| tiles / rows).sum::<u128>() + 1;
     let positions = patches(d) + 1;
