@@ -97,12 +97,15 @@ fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
 /// What is retained at the end of each phase of a record whose name tells a stage; `None` if `path` is not a record.
 fn phases(path: &Path) -> Option<Vec<Reading>> {
     let record = path.extension().is_some_and(|extension| extension == "json").then(|| Record::read(path).ok())??;
-    let mut readings: Vec<Reading> = Vec::new();
+    let start = record.phases.first().and_then(|phase| phase.at_start);
+    let start = start.map(|start| Reading::new(Stage::Start, "the start of the record", start.rss));
+    let mut readings: Vec<Reading> = start.into_iter().collect();
     for phase in &record.phases {
         let before = readings.last().map(|reading| reading.stage);
         let Some(stage) = Stage::of_label(&phase.phase, before) else { continue };
-        let retained = phase.readings.get(&Metric::RetainedRss).map(|reading| reading.bytes);
-        if let Some(bytes) = retained.or(phase.at_end.map(|end| end.rss)) {
+        // The last phase ends with the process: its last sample is what it held until then.
+        let last = phase.timeline.last().map(|point| point.rss);
+        if let Some(bytes) = phase.at_end.map(|end| end.rss).or(last) {
             readings.push(Reading::new(stage, phase.phase.clone(), bytes));
         }
     }
