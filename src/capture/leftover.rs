@@ -21,7 +21,7 @@ const TRIES: usize = 16;
 ///
 /// # Errors
 /// Those of `make` and `open`; if what is made is removed again and again.
-pub(super) fn held<T>(
+pub fn held<T>(
     make: impl Fn() -> io::Result<T>,
     open: impl Fn(&T) -> io::Result<File>,
     path: impl Fn(&T) -> &Path,
@@ -50,7 +50,7 @@ fn hold(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Removes what is named `prefix` and six letters or digits in `folder`, is this user's, and is held by nobody. What cannot
 /// be removed stays.
-pub(super) fn clean(folder: &Path, prefix: &str) {
+pub fn clean(folder: &Path, prefix: &str) {
     let is_temporary = |name: &str| {
         let random = name.strip_prefix(prefix);
         random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))

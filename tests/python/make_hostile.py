@@ -408,6 +408,16 @@ def pickles():
     }
     for name, pickle in odd.items():
         write(f"pickle_{name}.pt", archive(records(pickle=pickle))[0], "harmless")
+    # Python could not have built these.
+    impossible = {
+        "item_set_on_a_tensor": pickled(tensor() + b"K\x00K\x01s"),
+        "items_added_to_a_tensor": pickled(tensor() + b"(K\x01e"),
+        "list_as_key": pickled(b"}]K\x01s"),
+        "dict_in_a_tuple_as_key": pickled(b"}(}\x85K\x01u"),
+        "list_in_a_set": pickled(b"\x8f(]\x90", 4),
+    }
+    for name, pickle in impossible.items():
+        write(f"impossible_{name}.pt", archive(records(pickle=pickle))[0])
 
 
 def each_level(depth):
