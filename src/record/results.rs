@@ -83,8 +83,8 @@ pub struct EntryResult {
 impl EntryResult {
     /// Why the entry has no verdict of its own: the failure of its validation, else that of its profile.
     pub fn failure(&self) -> Option<&Failure> {
-        let validation = self.validation.as_ref().and_then(|v| v.error.as_ref());
-        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_ref()))
+        let validation = self.validation.as_ref().and_then(|v| v.error.as_deref());
+        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_deref()))
     }
 }
 
@@ -130,7 +130,7 @@ pub struct Validation {
     pub device: Option<DeviceUse>,
     /// Why there was no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<Box<Failure>>,
     /// Why the entry was not launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -146,7 +146,7 @@ impl Validation {
 
     /// A launch that gave nothing to compare.
     pub fn failed(error: Failure) -> Self {
-        Self { error: Some(error), ..Self::ended(ValidationStatus::Error) }
+        Self { error: Some(Box::new(error)), ..Self::ended(ValidationStatus::Error) }
     }
 
     /// An entry that was not launched.
@@ -215,10 +215,10 @@ pub struct Profile {
     pub device: Option<DeviceUse>,
     /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<GpuState>,
+    pub state: Option<Box<GpuState>>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<Box<Failure>>,
     /// Why the entry was not launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -240,7 +240,7 @@ impl Profile {
 
     /// An entry that could not be timed.
     pub fn failed(error: Failure) -> Self {
-        Self { error: Some(error), ..Self::ended(ProfileStatus::Error) }
+        Self { error: Some(Box::new(error)), ..Self::ended(ProfileStatus::Error) }
     }
 
     /// An entry that was not launched.

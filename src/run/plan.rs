@@ -134,7 +134,7 @@ mod tests {
                 bytes: ByteSize::new(100),
                 digest: String::new(),
                 covers: Digest::Skeleton,
-                tensors: Vec::new(),
+                tensors: Default::default(),
             },
             stamp: None,
             residency: Some(Residency {
