@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll::gate::history::{Commit, History, series};
 use plimsoll::record::Record;
 
-/// A folder for the file, and an honest history: that of a record, if the seeds have one.
+/// Where the file is put, and an honest history.
 fn honest() -> &'static (PathBuf, Vec<u8>) {
     static HISTORY: OnceLock<(PathBuf, Vec<u8>)> = OnceLock::new();
     HISTORY.get_or_init(|| {
@@ -18,7 +18,7 @@ fn honest() -> &'static (PathBuf, Vec<u8>) {
         fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("honest.sqlite");
         let mut history = History::create(&path).expect("a history");
-        let record: Record = serde_json::from_str(include_str!("../record.json")).expect("a record");
+        let record: Record = serde_json::from_str(plimsoll_fuzz::record()).expect("a record");
         let commit = Commit { id: "a".repeat(40), branch: "main".to_owned(), committed: 1, title: "one".to_owned() };
         history.add(&commit, &[record]).expect("a record that is added");
         drop(history);

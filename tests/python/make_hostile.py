@@ -446,6 +446,8 @@ def entries():
     entry("long_texts", text("x" * 1_000_000) + b"2" * 100_000)
     entry("large_numbers", b"\x8b" + struct.pack("<i", 100_000) + b"\x7f" * 100_000 + b"2" * 100_000)
     entry("long_class", b"c" + b"m" * 100_000 + b"\nname\n" + b"2" * 500_000)
+    fields = text("function_name") + text("f" * 50_000_000) + text("args") + b")" + text("kwargs") + b"}" + text("output") + b"N"
+    write("entry_long_function_name.pt", archive(records(pickle=pickled(b"}(" + fields + b"u")))[0], "harmless")
     entry("cycle", b"]q\0h\0a")
     entry("deep", b"]" * 100_000 + b"a" * 99_999)
 
