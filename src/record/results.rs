@@ -1,7 +1,7 @@
 //! [`Results`]: one typed result an entry.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::failure::Failure;
 use super::semantics::Aggregation;
@@ -108,7 +108,7 @@ pub struct Validation {
     /// How it ended.
     pub status: ValidationStatus,
     /// The comparison of each value of the output.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub leaves: Vec<LeafOutcome>,
     /// Which wrong outputs would have passed; absent where nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,9 @@ pub struct Validation {
 
 impl Validation {
     /// The result of a comparison: passed where every leaf did.
-    pub fn compared(leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+    pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+        // A vector that grew has room for four, and most calls give one value.
+        leaves.shrink_to_fit();
         let passed = leaves.iter().all(|leaf| leaf.passed);
         let status = if passed { ValidationStatus::Passed } else { ValidationStatus::Mismatch };
         Self { leaves, blindness, ..Self::ended(status) }
@@ -173,6 +175,13 @@ impl Validation {
             not_run: None,
         }
     }
+}
+
+/// A list in as much memory as it takes.
+fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let mut items = Vec::deserialize(deserializer)?;
+    items.shrink_to_fit();
+    Ok(items)
 }
 
 /// How a profile ended.
