@@ -314,12 +314,12 @@ impl Semantics {
                 let others = Self::Capture(capture.without_entries());
                 let others = canonical(&others);
                 let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;
-                hasher.update(others[..at].as_bytes());
+                hasher.update(&others.as_bytes()[..at]);
                 for (index, entry) in capture.entries.iter().enumerate() {
                     hasher.update(if index > 0 { b"," } else { b"" });
                     hasher.update(canonical(entry).as_bytes());
                 }
-                hasher.update(others[at..].as_bytes());
+                hasher.update(&others.as_bytes()[at..]);
             }
             others => drop(hasher.update(canonical(others).as_bytes())),
         }

@@ -46,7 +46,7 @@ fn documents() {
     let (record, history, config) =
         (scene.path("record.json"), scene.path("history.sqlite"), scene.path("plimsoll.toml"));
     let made = |command: &mut std::process::Command| {
-        let ended = scene.run(command).and_then(|ended| ended.as_one_of(&[0], "the scene"));
+        let ended = scene.run(command).and_then(|ended| ended.one_of(&[0], "the scene"));
         if let Err(Fault::Lost(what) | Fault::Wrong(what) | Fault::Hung(what)) = ended {
             panic!("{what}");
         }
@@ -73,7 +73,7 @@ fn documents() {
         };
         let outcomes: Result<Vec<_>, _> = readers
             .iter()
-            .map(|reader| scene.run(plimsoll(reader).current_dir(scene.path("")))?.as_one_of(&[0, 1, 2], "a reader"))
+            .map(|reader| scene.run(plimsoll(reader).current_dir(scene.path("")))?.one_of(&[0, 1, 2], "a reader"))
             .collect();
         fs::write(path, &originals[which]).expect("a file");
         outcomes.map(drop)
@@ -86,7 +86,7 @@ fn stores() {
     tries("a file of a store is damaged", 5, |random| {
         let store = scene.path("store");
         let _ = fs::remove_dir_all(&store);
-        scene.run(&mut plimsoll(&[&"pack", &scene.capture(), &"--out", &store]))?.as_one_of(&[0], "pack")?;
+        scene.run(&mut plimsoll(&[&"pack", &scene.capture(), &"--out", &store]))?.one_of(&[0], "pack")?;
         let mut all = Vec::new();
         below(&store, &mut all);
         let victim = &all[random.below(all.len())];
@@ -94,7 +94,7 @@ fn stores() {
         let after = damaged(&before, random);
         // Objects are read-only.
         fs::remove_file(victim).and_then(|()| fs::write(victim, &after)).expect("a file");
-        let verified = scene.run(&mut plimsoll(&[&"verify", &store]))?.as_one_of(&[0, 1, 2], "verify")?;
+        let verified = scene.run(&mut plimsoll(&[&"verify", &store]))?.one_of(&[0, 1, 2], "verify")?;
         let is_object = victim.components().any(|part| part.as_os_str() == "objects");
         if is_object && before != after && verified.code == 0 {
             return Err(Fault::Wrong(format!("{} is damaged, and verify says: {}", victim.display(), verified.said)));
@@ -108,7 +108,7 @@ fn stores() {
         ]
         .iter_mut()
         {
-            scene.run(reader)?.as_one_of(&[0, 1, 2], "a reader")?;
+            scene.run(reader)?.one_of(&[0, 1, 2], "a reader")?;
         }
         let originals = crate::scene::files(&scene.capture());
         let unpacked = crate::scene::files(&scene.path("out"));
@@ -147,7 +147,7 @@ fn files_of_torch() {
         ]
         .iter_mut()
         {
-            scene.run(reader)?.as_one_of(&[0, 1, 2], "a reader")?;
+            scene.run(reader)?.one_of(&[0, 1, 2], "a reader")?;
         }
         Ok(())
     });

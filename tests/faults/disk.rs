@@ -62,7 +62,7 @@ fn full_disks() {
             }
             _ => plimsoll(&[&"generate", &disk.path.join("made"), &"--preset", &"embedding", &"--entries", &"9"]),
         };
-        let ended = scene.run(&mut command)?.as_one_of(&[0, 1, 2], "on a full disk")?;
+        let ended = scene.run(&mut command)?.one_of(&[0, 1, 2], "on a full disk")?;
         if ended.code == 2 && !ended.said.contains("space") && !ended.said.contains("disk") {
             return Err(Fault::Wrong(format!("it does not say that the disk is full: {}", ended.said)));
         }

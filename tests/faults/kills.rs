@@ -22,13 +22,13 @@ fn killed(
     let child = started(&mut plimsoll(arguments), &said);
     std::thread::sleep(Duration::from_micros(random.below(1 + whole.as_micros() as usize) as u64));
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-    ended(child, &said)?.as_one_of(&[0, 137], "what was killed")
+    ended(child, &said)?.one_of(&[0, 137], "what was killed")
 }
 
 /// Runs `arguments` to their end.
 fn whole(scene: &Scene, arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Result<Ended, Fault> {
     let what: Vec<_> = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned()).collect();
-    scene.run(&mut plimsoll(arguments))?.as_one_of(&[0], &what.join(" "))
+    scene.run(&mut plimsoll(arguments))?.one_of(&[0], &what.join(" "))
 }
 
 /// Every entry of `expected` that is neither in `folder` nor comes out of the store.

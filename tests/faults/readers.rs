@@ -42,7 +42,7 @@ fn files_that_change_under_the_reader() {
             change(&folder, &originals, random);
             std::thread::sleep(std::time::Duration::from_micros(random.below(3000) as u64));
         }
-        ended(child, &said)?.as_one_of(&[0, 1, 2], "a reader")?;
+        ended(child, &said)?.one_of(&[0, 1, 2], "a reader")?;
         if store.exists() {
             let verified = scene.run(&mut plimsoll(&[&"verify", &store]))?;
             if verified.code == 1 {

@@ -33,7 +33,7 @@ pub struct Ended {
 
 impl Ended {
     /// Nothing if it ended as one of `codes`, without a panic.
-    pub fn as_one_of(self, codes: &[i32], what: &str) -> Result<Self, Fault> {
+    pub fn one_of(self, codes: &[i32], what: &str) -> Result<Self, Fault> {
         let panicked = self.said.contains("panicked at");
         match codes.contains(&self.code) && !panicked {
             true => Ok(self),
@@ -90,7 +90,7 @@ impl Scene {
         generate.arg(entries.to_string()).args(["--vocab", "512", "--dim", "64", "--seq", "32"]);
         scene
             .run(&mut generate)
-            .and_then(|ended| ended.as_one_of(&[0], "generate"))
+            .and_then(|ended| ended.one_of(&[0], "generate"))
             .unwrap_or_else(|_| panic!("a capture"));
         scene
     }
