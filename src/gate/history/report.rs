@@ -36,7 +36,7 @@ pub struct Series {
     pub direction: Direction,
     /// One point a commit, the oldest first.
     pub points: Vec<Point>,
-    /// Where the level changed: the medians of the commits, tested by permutation.
+    /// Where the level changed, by the medians of the commits.
     pub steps: Vec<Step>,
 }
 

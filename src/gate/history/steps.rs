@@ -12,7 +12,7 @@ pub struct Step {
     pub before: f64,
     /// The median after, up to the next step.
     pub after: f64,
-    /// How often chance alone gives as much: the share of permutations with a statistic as large.
+    /// How often chance alone gives such a step anywhere in the series; at most 1 in 10,000.
     pub p: f64,
 }
 

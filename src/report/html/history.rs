@@ -9,7 +9,7 @@ use super::{Body, escaped, page_of, path, table, ticks};
 use crate::gate::Summary;
 use crate::gate::history::{HistoryReport, Point, Series, Step};
 use crate::record::Direction;
-use crate::report::figures::amount;
+use crate::report::figures::{amount, chance};
 use crate::report::terminal::{counted, percent};
 
 /// So many commits have a tick, where there are more.
@@ -248,12 +248,12 @@ fn steps(out: &mut Body, series: &Series) {
             table::badge(class(series, step), escaped(&percent(step.before, step.after))),
             name(point),
             table::nowrap(&format!("{} → {}", amount(step.before, series.unit), amount(step.after, series.unit))),
-            table::nowrap(&format!("p {:.3}", step.p)),
+            table::nowrap(&escaped(&chance(step.p))),
             escaped(&point.title),
         ]
     });
     table::stack(out, &columns, rows);
-    out.push_str("<p class=\"hint\">A step is where the level changed; p: how often chance alone gives as much, by permutation.</p>\n");
+    out.push_str("<p class=\"hint\">A step is where the level changed; chance: how often noise gives such a step anywhere in the history.</p>\n");
 }
 
 /// Every commit, folded.

@@ -2,7 +2,7 @@
 
 use crate::gate::Subject;
 use crate::gate::history::{HistoryReport, Series, Step};
-use crate::report::figures::amount;
+use crate::report::figures::{amount, chance};
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, labelled, percent};
@@ -92,13 +92,13 @@ fn steps(series: &Series, screen: &Screen) -> String {
     for step in &series.steps {
         let point = &series.points[step.at];
         let words = format!(
-            "{} at {} ({}): from {} to {}, p {:.3} by permutation",
+            "{} at {} ({}): from {} to {}, {}",
             percent(step.before, step.after),
             point.short(),
             point.title,
             amount(step.before, series.unit),
             amount(step.after, series.unit),
-            step.p
+            chance(step.p)
         );
         text.push_str(&labelled("◆ step", step_style(series, step, palette), &words, 12, screen));
     }
