@@ -44,11 +44,16 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     let _ =
         writeln!(out, "<p class=\"soft\">over the commits of <b>{}</b>{}</p>", escaped(&report.branch), escaped(&span));
     let (same, moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
+    // Memory and time beside each other where there is room, each with its steps.
+    out.push_str("<div class=\"beside\">\n");
     for series in moving {
+        out.push_str("<div>\n");
         plot(out, series);
         steps(out, series);
         commits(out, series);
+        out.push_str("</div>\n");
     }
+    out.push_str("</div>\n");
     constant(out, &same);
     out.push_str("</article>\n");
 }
@@ -249,7 +254,10 @@ fn steps(out: &mut Body, series: &Series) {
             name(point),
             table::nowrap(&format!("{} → {}", amount(step.before, series.unit), amount(step.after, series.unit))),
             table::nowrap(&escaped(&chance(step.p))),
-            escaped(&point.title),
+            match &step.accepted {
+                Some(why) => escaped(&format!("{} (accepted: {why})", point.title)),
+                None => escaped(&point.title),
+            },
         ]
     });
     table::stack(out, &columns, rows);
