@@ -8,7 +8,7 @@ use super::scale::Scale;
 use super::{Body, escaped, page_of, path, table, ticks};
 use crate::gate::Summary;
 use crate::gate::history::{HistoryReport, Point, Series, Step};
-use crate::record::Direction;
+use crate::record::{Direction, Unit};
 use crate::report::figures::{amount, chance};
 use crate::report::terminal::{counted, percent};
 
@@ -43,8 +43,11 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     };
     let _ =
         writeln!(out, "<p class=\"soft\">over the commits of <b>{}</b>{}</p>", escaped(&report.branch), escaped(&span));
-    let (same, moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
-    // Memory and time beside each other where there is room, each with its steps.
+    let (same, mut moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
+    // Time stands beside the first figure, which is memory, if there is room.
+    if let Some(time) = moving.iter().position(|series| series.unit == Unit::Nanoseconds).filter(|at| *at > 1) {
+        moving[1..=time].rotate_right(1);
+    }
     out.push_str("<div class=\"beside\">\n");
     for series in moving {
         out.push_str("<div>\n");
