@@ -54,9 +54,11 @@ pub use policy::{
 pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
-pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Versus};
+pub use results::{
+    Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus,
+};
 pub use semantics::{
-    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
+    AuditSemantics,    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
     VersusSemantics,
 };
 pub use verdict::{Verdict, VerdictStatus, exit_code};

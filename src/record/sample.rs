@@ -66,6 +66,7 @@ pub(crate) fn semantics() -> Semantics {
         graph: false,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
+        audit: None,
         aggregation: Some(Aggregation::EntryMeans),
         versus: None,
     })

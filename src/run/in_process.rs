@@ -83,7 +83,7 @@ impl<K: Kernel> Launcher for InProcess<K> {
                     MeasureError::Launch(error) => error.into(),
                     MeasureError::Clock(error) => Failure::new(FailureKind::Unsupported, error.to_string()),
                 })?;
-                Ok(Timed { samples, again, state: None })
+                Ok(Timed { samples, again, state: None, audit: None })
             });
             each(index, timed);
         }

@@ -15,10 +15,11 @@ use super::process::SOURCES_FD;
 use super::sealed;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 10] = [
+const PYTHON_WORKER: [(&str, &str); 11] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
+    ("plimsoll_audit.py", include_str!("../../python/plimsoll_audit.py")),
     ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
     ("plimsoll_locks.py", include_str!("../../python/plimsoll_locks.py")),
     ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),

@@ -11,10 +11,11 @@ use plimsoll::gpu::{PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec};
 use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
 use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
-use plimsoll::run::{Job, LaunchError, Launched, Launcher, RunContext, Timed};
+use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, RunContext, Timed};
 use plimsoll::timing::Protocol;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
+use super::audit::{self, AuditedWorker};
 use super::call::CallBuilder;
 use super::command::WorkerCommand;
 use super::crew::Crew;
@@ -59,6 +60,10 @@ pub struct WorkerLauncher<'a> {
     versions: BTreeMap<String, String>,
     /// Whether the last worker was killed by others while it started.
     killed_at_start: bool,
+    /// Whether launches are audited.
+    audit: bool,
+    /// What the worker takes beside launches; measured if they are audited.
+    overhead: Overhead,
     /// Why the kernel cannot be loaded: no fresh worker would fare better.
     unloadable: Option<Unloadable>,
 }
@@ -74,8 +79,8 @@ fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
 
-struct Running {
-    process: WorkerProcess,
+pub(super) struct Running {
+    pub(super) process: WorkerProcess,
     number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
@@ -85,7 +90,7 @@ struct Running {
 
 impl Running {
     /// How much longer than others the next launch may take to build the kernel.
-    fn may_build(&mut self) -> Option<Duration> {
+    pub(super) fn may_build(&mut self) -> Option<Duration> {
         let first = !std::mem::replace(&mut self.launched, true);
         first.then_some(START_LIMIT)
     }
@@ -118,6 +123,8 @@ impl<'a> WorkerLauncher<'a> {
             proofs: Vec::new(),
             versions: BTreeMap::new(),
             killed_at_start: false,
+            audit: settings.audit,
+            overhead: Overhead::default(),
             unloadable: None,
         })
     }
@@ -126,13 +133,23 @@ impl<'a> WorkerLauncher<'a> {
         Watch { limit, building: None, cancel: self.cancel.clone(), meter: self.context.meter() }
     }
 
-    fn next_id(&mut self) -> u64 {
+    /// What is watched while many launches are under way.
+    pub(super) fn profile_watch(&self) -> Watch<'a> {
+        self.watch(self.timeout.saturating_mul(PROFILE_FACTOR))
+    }
+
+    /// What the worker takes beside launches.
+    pub(super) fn overhead(&self) -> Overhead {
+        self.overhead
+    }
+
+    pub(super) fn next_id(&mut self) -> u64 {
         self.requests += 1;
         self.requests
     }
 
     /// The running worker, or a fresh one with the kernel loaded.
-    fn running(&mut self) -> Result<&mut Running, Failure> {
+    pub(super) fn running(&mut self) -> Result<&mut Running, Failure> {
         if let Some(Unloadable { failure, .. }) = &self.unloadable {
             return Err(failure.clone());
         }
@@ -163,7 +180,15 @@ impl<'a> WorkerLauncher<'a> {
         let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
         let small_context = limits_gpu && self.gpu.is_some();
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
-        match running.process.ask(&hello, &watch) {
+        let overhead = if self.audit { audit::overhead(&mut running.process, &watch) } else { Ok(Overhead::default()) };
+        let asked = match overhead {
+            Ok(overhead) => {
+                self.overhead = overhead;
+                running.process.ask(&hello, &watch)
+            }
+            Err(cause) => Err(cause),
+        };
+        match asked {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;
                 self.killed_at_start = false;
@@ -228,7 +253,7 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     /// The worker is no longer of use: it is killed, and its end is the failure.
-    fn lost(&mut self, cause: Cause) -> Failure {
+    pub(super) fn lost(&mut self, cause: Cause) -> Failure {
         let reason = match cause {
             Cause::Cancelled => ReleaseReason::Interrupted,
             _ => ReleaseReason::Failure,
@@ -350,6 +375,10 @@ impl Launcher for WorkerLauncher<'_> {
                 rest = if cancelled { &[] } else { after };
             }
         }
+    }
+
+    fn audit<'s>(&'s mut self, job: Job<'s>) -> Result<Box<dyn Audited + 's>, Failure> {
+        Ok(Box::new(AuditedWorker::of(self, job)?))
     }
 
     fn drop_caches(&mut self) {

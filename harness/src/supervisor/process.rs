@@ -28,6 +28,8 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The descriptor at which a worker finds its own source, if it is given one.
 pub const SOURCES_FD: i32 = 5;
+/// The descriptor at which a worker finds the values of audited launches.
+const VALUES_FD: i32 = 6;
 
 /// The last bytes of a stream that may be endless.
 #[derive(Default)]
@@ -107,6 +109,7 @@ pub struct WorkerProcess {
     /// How much of `inbox` is known to hold no end of line.
     scanned: usize,
     memory: File,
+    values: File,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     printed: Tail,
@@ -121,15 +124,18 @@ impl WorkerProcess {
         let memory = rustix::fs::memfd_create("plimsoll-outputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         // A worker that shrank the memory would turn the supervisor's reads into faults.
         rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
+        let values = super::audit::values()?;
         let (channel_fd, outputs_fd) = (3, 4);
         let mut mappings = vec![
             FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
             FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
+            FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
         ];
         mappings.extend(sources.map(|parent_fd| FdMapping { parent_fd, child_fd: SOURCES_FD }));
         command
             .env(protocol::CHANNEL, channel_fd.to_string())
             .env(protocol::OUTPUTS, outputs_fd.to_string())
+            .env(protocol::VALUES, VALUES_FD.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -156,6 +162,7 @@ impl WorkerProcess {
             inbox: Vec::new(),
             scanned: 0,
             memory: memory.into(),
+            values,
             stdout,
             stderr,
             printed: Tail::default(),
@@ -178,6 +185,11 @@ impl WorkerProcess {
         &self.memory
     }
 
+    /// The shared memory that values of audited launches lie in.
+    pub fn values(&self) -> &File {
+        &self.values
+    }
+
     /// Sends `request` and waits for one answer.
     pub fn ask(&mut self, request: &Request, watch: &Watch<'_>) -> Result<Reply, Cause> {
         self.send(request, watch)?;
@@ -186,10 +198,20 @@ impl WorkerProcess {
 
     /// Sends `request`, reading the worker's output meanwhile, so that neither side waits for the other for ever.
     pub fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
+        self.send_line(&Self::line(request), watch)
+    }
+
+    /// A request as it is sent.
+    pub fn line(request: &Request) -> Vec<u8> {
         let mut line = serde_json::to_vec(request).expect("a request is plain data");
         line.push(b'\n');
+        line
+    }
+
+    /// As [`WorkerProcess::send`].
+    pub fn send_line(&mut self, line: &[u8], watch: &Watch<'_>) -> Result<(), Cause> {
         let mut deadline = Instant::now() + watch.limit;
-        let mut rest = line.as_slice();
+        let mut rest = line;
         while !rest.is_empty() {
             match self.channel.write(rest) {
                 Ok(n) => rest = &rest[n..],

@@ -30,6 +30,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// What kernels are launched on; absent if that is the CPU.
     pub gpu: Option<OnGpu>,
+    /// Whether timed launches are audited.
+    pub audit: bool,
     pub cancel: Cancel,
     /// The workers of this process, if it starts nothing else.
     pub crew: Option<Arc<Crew>>,

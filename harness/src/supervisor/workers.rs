@@ -63,6 +63,7 @@ impl Workers {
             python: None,
             timeout: defaults::LAUNCH_TIMEOUT,
             gpu: None,
+            audit: false,
             cancel: Cancel::new()?,
             crew: None,
         }))
@@ -92,6 +93,13 @@ impl Workers {
             Place::Cuda(index) => Some(OnGpu { facts: find_device(&self.0.program, index)?, graph }),
         };
         Ok(self)
+    }
+
+    /// Readies workers for audits ([`Check::audit`](plimsoll::run::Check::audit)): each measures what it takes beside launches
+    /// before it loads its kernel.
+    pub fn audited(mut self) -> Self {
+        self.0.audit = true;
+        self
     }
 
     /// Ends workers once `cancel` is requested; the entry under way fails as cancelled.
@@ -172,6 +180,7 @@ impl Launch for Isolated {
         let name = match role {
             Role::Kernel | Role::Versus => "worker",
             Role::Reference => "reference",
+            Role::Witness => "witness",
         };
         Ok(Box::new(self.workers.launcher(self.kernel, name, context)?))
     }

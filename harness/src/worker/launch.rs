@@ -42,6 +42,11 @@ impl Launches {
         Self { kernel, foreign, arena: Arena::default() }
     }
 
+    /// What is launched.
+    pub fn loaded(&self) -> &Loaded {
+        &self.kernel
+    }
+
     /// Launches once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
     /// the supervisor judges.
     pub fn launch(&mut self, id: u64, call: &CallMessage, outputs: &mut Outputs) -> (Reply, Option<Inputs>) {
