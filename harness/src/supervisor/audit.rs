@@ -68,11 +68,12 @@ pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhe
     let [little, much] = IDLE_BYTES;
     let (short, long, large) = (least(few, 1, little)?, least(many, 1, little)?, least(few, 1, much)?);
     let patched = least(few, IDLE_PATCHES, little)?;
-    let launch_ns = ((long - short) / (many - few) as f64).max(0.0);
+    // With a part of what the region takes by itself, which is little of many launches.
+    let launch_ns = (long / many as f64).max(0.0);
     // Each is put in, and copied out of what was filled before.
     let byte_ns = ((large - short) / (3 * few as u64 * (much - little)) as f64).max(0.0);
     let patch_ns = ((patched - short) / (few * (IDLE_PATCHES - 1)) as f64).max(0.0);
-    Ok(Overhead { patch_ns, region_ns: (short - launch_ns * few as f64).max(0.0), launch_ns, byte_ns })
+    Ok(Overhead { patch_ns, region_ns: short.max(0.0), launch_ns, byte_ns })
 }
 
 /// The answer to a request, how long it took, and how much of that either side waited for a processor.

@@ -20,6 +20,8 @@ const WHOLE: u64 = 64 << 10;
 const CELL: u64 = 64;
 /// Cells that change before one launch, at the most: so many anywhere, and so many in rows that are named.
 const CELLS: usize = 32;
+/// Elements that are others in values that are nearly those that were captured, at the most.
+const NEAR: usize = 16;
 /// The longest run of elements that is taken from one place.
 const RUN: usize = 32;
 
@@ -90,7 +92,7 @@ pub struct Fresh<'a> {
     units: Vec<Unit<'a>>,
     /// The rows that integers of the call name.
     rows: Vec<u64>,
-    standing: Standing,
+    pub(super) standing: Standing,
 }
 
 /// What changes of one storage.
@@ -188,16 +190,32 @@ impl<'a> Fresh<'a> {
         patches
     }
 
+    /// Draws values for a launch that are nearly those that were captured: whoever looks at some of them finds no other.
+    pub fn draw_near(&mut self, chance: &mut Chance) -> Vec<Patch> {
+        let mut patches = Vec::new();
+        for unit in &self.units {
+            unit.draw_near(&self.rows, chance, &mut patches);
+        }
+        patches.iter().for_each(|patch| self.standing.put(patch));
+        patches
+    }
+
     /// What puts back the captured values.
     pub fn captured(&mut self) -> Vec<Patch> {
+        let standing = std::mem::take(&mut self.standing);
+        self.changes(&standing, &Standing::default())
+    }
+
+    /// What has arguments hold one set of values that hold another.
+    pub fn changes(&self, from: &Standing, to: &Standing) -> Vec<Patch> {
         let mut patches = Vec::new();
-        for ((storage, at), bytes) in &self.standing.0 {
+        for ((storage, at), bytes) in from.0.iter().filter(|(place, _)| !to.0.contains_key(place)) {
             if let Some(unit) = self.units.iter().find(|unit| unit.storage == *storage) {
                 let bytes = unit.bytes[*at as usize..*at as usize + bytes.len()].to_vec();
                 patches.push(Patch { storage: *storage, at: *at, bytes, captured: true });
             }
         }
-        self.reset();
+        patches.extend(to.patches());
         patches
     }
 }
@@ -259,6 +277,25 @@ impl<'a> Unit<'a> {
             let count = CELL.min(self.count() - cell * CELL);
             patches.push(patch(self.reach.start + cell * CELL * self.size, self.taken(count, chance)));
         }
+    }
+
+    /// A few elements other than captured, if all of it can change; else as ever.
+    fn draw_near(&self, rows: &[u64], chance: &mut Chance, patches: &mut Vec<Patch>) {
+        if !self.whole {
+            return self.draw(rows, chance, patches);
+        }
+        let (mut bytes, size, count) = (self.elements().to_vec(), self.size as usize, self.count() as usize);
+        for _ in 0..1 + chance.below(NEAR) {
+            let (one, other) = (chance.below(count) * size, chance.below(count) * size);
+            for byte in 0..size {
+                if self.integers {
+                    bytes.swap(one + byte, other + byte);
+                } else {
+                    bytes[one + byte] = self.elements()[other + byte];
+                }
+            }
+        }
+        patches.push(Patch { storage: self.storage, at: self.reach.start, bytes, captured: false });
     }
 
     /// As many elements, in runs from random places.

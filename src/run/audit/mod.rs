@@ -96,6 +96,7 @@ pub(super) fn audit(
             fresh,
             chance: Chance::default(),
             audit: Audit::of(values, audition.reference),
+            witnessed: fresh::Standing::default(),
         };
         // Values in another order may be none that the operator takes: what the witness refuses is not asked of the kernel.
         if values != Values::Captured && course.witnessed(witness).is_err() {
@@ -123,6 +124,8 @@ struct Course<'a> {
     fresh: Fresh<'a>,
     chance: Chance,
     audit: Audit,
+    /// What stands in the arguments of the witness.
+    witnessed: fresh::Standing,
 }
 
 impl Course<'_> {
@@ -144,7 +147,7 @@ impl Course<'_> {
         while durations.len() < wanted || (self.audit.judged as usize) < JUDGED {
             let most = (wanted / 2).max(1).min(limit);
             let counted = most - self.chance.below(most.div_ceil(2));
-            let (before, launches) = self.launches(LEAD_IN + counted);
+            let (before, launches, known) = self.launches(LEAD_IN + counted);
             // The first regions are small, until it is known what a launch leaves.
             let keep = self.kept(launches.len(), limit);
             let fill = self.chance.word() as u8;
@@ -165,23 +168,34 @@ impl Course<'_> {
             if fits && warmed < self.audition.warmup as usize {
                 warmed += launches.len();
             } else if fits {
-                durations.extend_from_slice(&region.durations_ns[LEAD_IN..]);
+                let times = region.durations_ns.iter().zip(&known).skip(LEAD_IN);
+                durations.extend(times.filter(|(_, known)| !**known).map(|(time, _)| time));
             }
         }
         durations.truncate(wanted);
+        if self.audit.values != Values::Captured && !self.audit.follows && self.audition.reference.is_none() {
+            self.held()?;
+        }
         self.audit.overhead_ns = overhead.allowed_ns(wanted, 0, 0) / wanted as f64;
         let mutated = kernel.settle()?;
         Ok(Outcome { durations_ns: durations, audit: self.audit, mutated })
     }
 
-    /// The values of each launch of a region, and those that stood there before it.
-    fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>) {
+    /// The values that stood in the arguments before a region, those of each of its launches, and whether a kernel may know
+    /// them: captured values come more than once, and what it has kept of them is right. Their times do not count.
+    fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<bool>) {
         let before = self.fresh.standing();
-        let launch = |_| match self.chance.below(CAPTURED_ONE_IN) {
-            0 => self.fresh.captured(),
-            _ => self.fresh.draw(&mut self.chance),
-        };
-        (before, (0..count).map(launch).collect())
+        let mut known = Vec::with_capacity(count);
+        let mut launches = Vec::with_capacity(count);
+        for _ in 0..count {
+            launches.push(match self.chance.below(CAPTURED_ONE_IN) {
+                0 => self.fresh.captured(),
+                1 => self.fresh.draw_near(&mut self.chance),
+                _ => self.fresh.draw(&mut self.chance),
+            });
+            known.push(self.fresh.standing.is_captured() && !self.fresh.is_empty());
+        }
+        (before, launches, known)
     }
 
     /// The launches whose outputs are kept: all, or as many as there is room for.
@@ -249,14 +263,47 @@ impl Course<'_> {
             self.audit.judged_captured += 1;
             return self.verdict(captured, output, fill, "of the captured values");
         }
-        let region = witness.region(&[standing.patches()], &[0], 0xff).map_err(|failure| Failure {
+        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
+        self.witnessed = standing;
+        let region = witness.region(&[patches], &[0], 0xff).map_err(|failure| Failure {
             message: format!("the witness of the audit: {}", failure.message),
             ..failure
         })?;
         let expected = region.output(0);
         let exact = Comparison::exact();
-        self.audit.follows |= !judge(captured, &expected, &exact)?.iter().all(|leaf| leaf.passed);
+        let follows = !judge(captured, &expected, &exact)?.iter().all(|leaf| leaf.passed);
+        self.audit.follows |= follows;
+        if follows && self.audition.reference.is_none() {
+            self.not_constant(captured, output)?;
+        }
         self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew")
+    }
+
+    /// Refuses one value everywhere, unless that was captured too: what a kernel gives that knows only captured values.
+    fn not_constant(&self, captured: Expected<'_>, output: &Launched) -> Result<(), Failure> {
+        if !is_constant(output) {
+            return Ok(());
+        }
+        let same = judge(captured, output, self.audition.rule)?.iter().all(|leaf| leaf.passed);
+        if same {
+            return Ok(());
+        }
+        let message = "the kernel gave one value everywhere when its arguments were not those that were captured: it knows \
+                       captured values alone; give what is right with --reference KERNEL if this is right";
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+
+    /// Whether a kernel whose output followed no value may pass: nothing shows that it is made from the arguments.
+    fn held(&self) -> Result<(), Failure> {
+        let name = self.audition.job.entry.name();
+        if self.audition.options.allow_blind.iter().any(|allowed| allowed == name) {
+            return Ok(());
+        }
+        let message = format!(
+            "the kernel gave what was captured whatever values it was given: it is not held to its inputs; give what is right \
+             with --reference KERNEL, or allow it with --allow-blind {name}"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
     }
 
     fn verdict(&self, expected: Expected<'_>, output: &Launched, fill: u8, values: &str) -> Result<(), Failure> {
@@ -282,6 +329,19 @@ impl Course<'_> {
         );
         Err(Failure::new(FailureKind::StaleOutput, message))
     }
+}
+
+/// Whether every tensor has one value in all of its elements, of which there are several.
+fn is_constant(output: &Launched) -> bool {
+    let memory = (*output.memory).as_ref();
+    let mut tensors = output.outputs.iter().filter_map(|(_, value)| match value {
+        OutputValue::Tensor { spec, offset, .. } => {
+            let (from, size) = (*offset as usize, spec.dtype.size() as usize);
+            Some((memory.get(from..from + spec.bytes()? as usize)?, size))
+        }
+        OutputValue::Value(_) => None,
+    });
+    tensors.all(|(bytes, size)| bytes.len() > 16 * size && bytes.chunks_exact(size).all(|element| element == &bytes[..size]))
 }
 
 /// The bytes of the outputs of one launch.
