@@ -22,6 +22,7 @@ mod error;
 mod failure;
 mod figures;
 mod file;
+mod isolation;
 mod json;
 mod keep;
 mod partial;
@@ -45,6 +46,7 @@ pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
 pub use file::{MAX_RECORD, RecordFile, write_record};
+pub use isolation::{Isolation, Layer};
 pub use keep::{keep_record, keep_test_run};
 pub use partial::PartialRecord;
 pub use policy::{
@@ -54,12 +56,10 @@ pub use policy::{
 pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
-pub use results::{
-    Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus,
-};
+pub use results::{Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus};
 pub use semantics::{
-    AuditSemantics,    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
-    VersusSemantics,
+    Aggregation, AuditSemantics, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics,
+    TestSemantics, VersusSemantics,
 };
 pub use verdict::{Verdict, VerdictStatus, exit_code};
 pub use versus::{Pairs, Speedup, SpeedupInterval};

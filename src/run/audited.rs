@@ -53,16 +53,20 @@ pub(super) fn audited(
     let rule = options.comparison.unwrap_or_else(|| Comparison::for_operator(entries.capture.function_name()));
     let given = entries.bind(entry, witness.launcher.by_name())?;
     let name = witness.launcher.kernel().name;
-    let outcome = audit(kernel, witness.launcher, &Audition {
-        job: Job { entry, bound },
-        witnessed: Job { entry, bound: &given },
-        reference: witness.is_reference.then_some(name.as_str()),
-        options: audit_options,
-        mutates: &options.mutates,
-        rule: &rule,
-        warmup,
-        launches: launches.get(),
-    })?;
+    let outcome = audit(
+        kernel,
+        witness.launcher,
+        &Audition {
+            job: Job { entry, bound },
+            witnessed: Job { entry, bound: &given },
+            reference: witness.is_reference.then_some(name.as_str()),
+            options: audit_options,
+            mutates: &options.mutates,
+            rule: &rule,
+            warmup,
+            launches: launches.get(),
+        },
+    )?;
     let again = Launched {
         outputs: Vec::new(),
         memory: Box::new(Vec::new()),

@@ -310,10 +310,8 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         let mut kernel = launcher(kernel, Role::Kernel)?;
         let mut versus = versus.map(|other| launcher(other, Role::Versus)).transpose()?;
         let mut reference = reference.map(|reference| launcher(reference, Role::Reference)).transpose()?;
-        let mut witnesses = witnesses
-            .into_iter()
-            .map(|witness| launcher(witness, Role::Witness))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut witnesses =
+            witnesses.into_iter().map(|witness| launcher(witness, Role::Witness)).collect::<Result<Vec<_>, _>>()?;
         for launcher in [Some(&mut kernel), versus.as_mut(), reference.as_mut()].into_iter().flatten() {
             launcher.prepare().map_err(RunError::Launch)?;
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::record::{Audit, Failure, FailureKind, Gpu, Release, ReleaseReason};
+use crate::record::{Audit, Failure, FailureKind, Gpu, Isolation, Release, ReleaseReason};
 use plimsoll_capture::gpu::{DeviceUse, GpuState, PlaceKind};
 use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_capture::timing::{Protocol, Samples};
@@ -149,6 +149,11 @@ pub trait Launcher {
     /// Where the kernel is launched.
     fn place(&self) -> PlaceKind {
         PlaceKind::Cpu
+    }
+
+    /// Which rights the kernel does not have; `None` if it has those of its user.
+    fn isolation(&self) -> Option<Isolation> {
+        None
     }
 
     /// Whether timed launches are replays of a CUDA graph of one.

@@ -3,7 +3,8 @@
 use std::time::{Instant, SystemTime};
 
 use crate::record::{
-    Aggregation, AuditSemantics, CaptureSemantics, EntryResult, Pairs, Record, ReleaseReason, Results, Verdict, Versus, VersusSemantics,
+    Aggregation, AuditSemantics, CaptureSemantics, EntryResult, Pairs, Record, ReleaseReason, Results, Verdict, Versus,
+    VersusSemantics,
 };
 use plimsoll_capture::Capture;
 use plimsoll_capture::compare::Comparison;
@@ -232,10 +233,11 @@ impl<'a> Run<'a> {
             reference: self.reference.as_ref().map(|reference| reference.kernel()),
             mutates: options.mutates.clone(),
             timing: timed.then_some(options.protocol),
-            audit: options.audit.as_ref().filter(|_| timed).map(|audit| AuditSemantics {
-                constant: audit.constant.clone(),
-                untrusted: audit.untrusted,
-            }),
+            audit: options
+                .audit
+                .as_ref()
+                .filter(|_| timed)
+                .map(|audit| AuditSemantics { constant: audit.constant.clone(), untrusted: audit.untrusted }),
             aggregation: timed.then(|| Aggregation::of(options.protocol)),
             versus: versus.map(|side| VersusSemantics { kernel: side.launcher.kernel(), pairs: options.pairs }),
         }

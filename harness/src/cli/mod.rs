@@ -102,6 +102,10 @@ pub fn main() -> ExitCode {
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions { shell } => schema::completions(shell, &mut Arguments::command()),
         Command::Isolate(isolate) => isolate::run(&isolate),
+        Command::Confined { program } => match crate::confine::become_confined(&program) {
+            Ok(never) => match never {},
+            Err(error) => Err(error.into()),
+        },
         Command::Worker => crate::worker::serve(&crate::worker::Host::builtin()).map(|()| 0).map_err(Failed::from),
     };
     match result {

@@ -42,7 +42,13 @@ fn waited(stat: &str) -> Duration {
 }
 
 /// A region of idle launches, as the clock saw it beside what the worker reported; nothing if it cannot be had.
-fn idle(process: &mut WorkerProcess, watch: &Watch<'_>, launches: usize, patches: usize, bytes: u64) -> Result<f64, Cause> {
+fn idle(
+    process: &mut WorkerProcess,
+    watch: &Watch<'_>,
+    launches: usize,
+    patches: usize,
+    bytes: u64,
+) -> Result<f64, Cause> {
     let launch = (0..patches as u64).map(|patch| (0, patch * bytes, bytes)).collect();
     let request = Request::Idle { id: 0, launches: vec![launch; launches] };
     let (reply, seen, waited) = clocked(process, &request, watch)?;
@@ -106,7 +112,7 @@ impl<'s, 'a> AuditedWorker<'s, 'a> {
     /// # Errors
     /// What the worker says, or how it ended.
     pub fn of(launcher: &'s mut WorkerLauncher<'a>, job: Job<'_>) -> Result<Self, Failure> {
-        let mut audited = Self { call: CallBuilder::new(job)?, launcher };
+        let mut audited = Self { call: launcher.call(job)?, launcher };
         let call = audited.call.message();
         let (reply, ..) = audited.ask(|id| Request::Audit { id, call }, None)?;
         match reply {
@@ -174,12 +180,8 @@ impl Audited for AuditedWorker<'_, '_> {
             self.ask(|id| Request::Region { id, launches: places, keep, fill }, Some(launches))?;
         let Reply::Region { durations_ns, outputs: kept, .. } = reply else { return Err(self.unexpected(&reply)) };
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
-        let outcome = Outcome {
-            elapsed_ns: 0,
-            outputs: kept.into_iter().flatten().collect(),
-            mutated: Vec::new(),
-            device: None,
-        };
+        let outcome =
+            Outcome { elapsed_ns: 0, outputs: kept.into_iter().flatten().collect(), mutated: Vec::new(), device: None };
         let memory = self.launcher.running()?.process.memory().try_clone();
         let launched = memory.map_err(|error| error.to_string()).and_then(|memory| outputs::collect(&memory, outcome));
         let launched = match launched {

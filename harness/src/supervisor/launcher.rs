@@ -10,7 +10,7 @@ use plimsoll::ByteSize;
 use plimsoll::gpu::{PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec};
 use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
-use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
+use plimsoll::record::{Failure, FailureKind, Gpu, Isolation, Release, ReleaseReason};
 use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, RunContext, Timed};
 use plimsoll::timing::Protocol;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
@@ -25,6 +25,8 @@ use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
 use super::settings::{OnGpu, Settings};
+use super::untrusted::Copies;
+use crate::confine;
 use crate::protocol::{Reason, Reply, Request, VERSION};
 use crate::signals::Cancel;
 
@@ -60,6 +62,8 @@ pub struct WorkerLauncher<'a> {
     versions: BTreeMap<String, String>,
     /// Whether the last worker was killed by others while it started.
     killed_at_start: bool,
+    /// Copies of arguments, for workers that are given no paths.
+    copies: Option<Copies>,
     /// Whether launches are audited.
     audit: bool,
     /// What the worker takes beside launches; measured if they are audited.
@@ -108,10 +112,15 @@ impl<'a> WorkerLauncher<'a> {
         gpu: Option<OnGpu>,
         context: &'a RunContext,
     ) -> Result<Self, NoLauncher> {
+        let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
+        if let Some(hidden) = &settings.hidden {
+            command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
+        }
         Ok(Self {
             identity: spec.identity()?,
             name,
-            command: WorkerCommand::new(spec, &settings.program, settings.python_or_default())?,
+            command,
+            copies: settings.hidden.as_ref().map(|_| Copies::new()).transpose()?,
             gpu,
             timeout: settings.timeout,
             cancel: settings.cancel.clone(),
@@ -143,6 +152,12 @@ impl<'a> WorkerLauncher<'a> {
         self.overhead
     }
 
+    /// The message of a job that is alone.
+    pub(super) fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
+        self.copies.iter_mut().for_each(Copies::begin);
+        CallBuilder::new(job, self.copies.as_mut())
+    }
+
     pub(super) fn next_id(&mut self) -> u64 {
         self.requests += 1;
         self.requests
@@ -163,7 +178,9 @@ impl<'a> WorkerLauncher<'a> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
         self.check_kernel()?;
-        let started = self.command.build().and_then(|(command, sources)| WorkerProcess::start(command, sources));
+        let arguments = self.copies.as_ref().map(Copies::file);
+        let started =
+            self.command.build().and_then(|(command, sources)| WorkerProcess::start(command, sources, arguments));
         let process = started.map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
         let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
         if let Some(crew) = &self.crew {
@@ -305,6 +322,10 @@ impl Launcher for WorkerLauncher<'_> {
         self.gpu.iter().map(|gpu| Gpu::from(&gpu.facts)).collect()
     }
 
+    fn isolation(&self) -> Option<Isolation> {
+        self.copies.as_ref().map(|_| Isolation::of(confine::layers()))
+    }
+
     fn replays(&self) -> bool {
         self.gpu.as_ref().is_some_and(|gpu| gpu.graph)
     }
@@ -332,7 +353,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
-        let call = CallBuilder::new(job)?;
+        let call = self.call(job)?;
         let id = self.next_id();
         let mut watch = self.watch(self.timeout);
         let request = Request::Launch { id, call: call.message() };
@@ -356,8 +377,9 @@ impl Launcher for WorkerLauncher<'_> {
 
     fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
         let mut calls = Vec::new();
+        self.copies.iter_mut().for_each(Copies::begin);
         for (index, job) in batch.iter().enumerate() {
-            match CallBuilder::new(*job) {
+            match CallBuilder::new(*job, self.copies.as_mut()) {
                 Ok(call) => calls.push((index, call)),
                 Err(failure) => each(index, Err(failure)),
             }

@@ -29,6 +29,7 @@ mod process;
 mod reclaim;
 mod sealed;
 mod settings;
+mod untrusted;
 mod workers;
 
 pub use error::{NoLauncher, NoProgram, NoTorchWorker};

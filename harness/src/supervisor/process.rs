@@ -30,6 +30,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub const SOURCES_FD: i32 = 5;
 /// The descriptor at which a worker finds the values of audited launches.
 const VALUES_FD: i32 = 6;
+/// The descriptor at which a worker that is given no paths finds its arguments.
+pub const ARGUMENTS_FD: i32 = 7;
 
 /// The last bytes of a stream that may be endless.
 #[derive(Default)]
@@ -62,6 +64,8 @@ pub enum Cause {
     Died,
     /// It closed the channel but lives on (a kernel that closes descriptors).
     ChannelClosed,
+    /// It answered what nobody had asked.
+    Unasked,
     /// It said what the protocol does not know.
     Protocol(String),
     /// It did not answer in time.
@@ -118,7 +122,7 @@ pub struct WorkerProcess {
 
 impl WorkerProcess {
     /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`].
-    pub fn start(mut command: Command, sources: Option<OwnedFd>) -> io::Result<Self> {
+    pub fn start(mut command: Command, sources: Option<OwnedFd>, arguments: Option<&File>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let memory = rustix::fs::memfd_create("plimsoll-outputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -131,6 +135,9 @@ impl WorkerProcess {
             FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
             FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
         ];
+        if let Some(file) = arguments {
+            mappings.push(FdMapping { parent_fd: file.try_clone()?.into(), child_fd: ARGUMENTS_FD });
+        }
         mappings.extend(sources.map(|parent_fd| FdMapping { parent_fd, child_fd: SOURCES_FD }));
         command
             .env(protocol::CHANNEL, channel_fd.to_string())
@@ -210,6 +217,9 @@ impl WorkerProcess {
 
     /// As [`WorkerProcess::send`].
     pub fn send_line(&mut self, line: &[u8], watch: &Watch<'_>) -> Result<(), Cause> {
+        if self.has_unasked() {
+            return Err(Cause::Unasked);
+        }
         let mut deadline = Instant::now() + watch.limit;
         let mut rest = line;
         while !rest.is_empty() {
@@ -223,6 +233,17 @@ impl WorkerProcess {
             }
         }
         Ok(())
+    }
+
+    /// Whether the worker has said something that it was not asked for: every request has one answer, or ends with one.
+    fn has_unasked(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        match self.channel.read(&mut buffer) {
+            Ok(n) => self.inbox.extend_from_slice(&buffer[..n]),
+            // An end, or an error, is found by the request.
+            Err(_) => {}
+        }
+        !self.inbox.is_empty()
     }
 
     /// Waits for the next answer.

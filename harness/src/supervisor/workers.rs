@@ -64,6 +64,7 @@ impl Workers {
             timeout: defaults::LAUNCH_TIMEOUT,
             gpu: None,
             audit: false,
+            hidden: None,
             cancel: Cancel::new()?,
             crew: None,
         }))
@@ -100,6 +101,17 @@ impl Workers {
     pub fn audited(mut self) -> Self {
         self.0.audit = true;
         self
+    }
+
+    /// Has workers run without the rights of their user, and `hidden` out of their reach: the capture, the record.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Files`] if the system refuses.
+    pub fn untrusted(mut self, hidden: impl IntoIterator<Item = PathBuf>) -> Result<Self, NoLauncher> {
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+            .map_err(io::Error::from)?;
+        self.0.hidden = Some(hidden.into_iter().collect());
+        Ok(self)
     }
 
     /// Ends workers once `cancel` is requested; the entry under way fails as cancelled.

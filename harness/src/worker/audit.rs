@@ -176,16 +176,17 @@ fn given(
         durations.push(nanoseconds(start.elapsed()));
         done?;
         if asked.keep.binary_search(&index).is_ok() {
-            let (leaves, bytes) = outputs.keep_from(end, evaluation.given()?, &mut |elements, place| match elements {
-                Elements::Host(bytes) => {
-                    place.copy_from_slice(bytes);
-                    Ok(())
-                }
-                Elements::Device(_) => {
-                    let message = "it gave a tensor on a device".to_owned();
-                    Err(KernelError::Exception { message }.into())
-                }
-            })?;
+            let (leaves, bytes) =
+                outputs.keep_from(end, evaluation.given()?, &mut |elements, place| match elements {
+                    Elements::Host(bytes) => {
+                        place.copy_from_slice(bytes);
+                        Ok(())
+                    }
+                    Elements::Device(_) => {
+                        let message = "it gave a tensor on a device".to_owned();
+                        Err(KernelError::Exception { message }.into())
+                    }
+                })?;
             end = (end + bytes).next_multiple_of(OUTPUT_ALIGNMENT);
             kept.push(leaves);
         }
@@ -218,5 +219,8 @@ pub fn idle(id: u64, launches: &[Vec<Place>], outputs: &mut Outputs) -> Reply {
         Ok((durations, leaves))
     };
     let given = done();
-    given.map_or_else(|error| error.reply(id, None), |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs })
+    given.map_or_else(
+        |error| error.reply(id, None),
+        |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
+    )
 }

@@ -379,7 +379,8 @@ mod tests {
     #[test]
     fn what_is_put_back_leaves_nothing_standing() {
         let bytes: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
-        let mut fresh = Fresh { units: vec![unit(&bytes, 4, false, false)], rows: vec![3], standing: Standing::default() };
+        let mut fresh =
+            Fresh { units: vec![unit(&bytes, 4, false, false)], rows: vec![3], standing: Standing::default() };
         let mut chance = Chance::default();
         let mut memory = bytes.clone();
         let mut put = |patches: &[Patch]| {

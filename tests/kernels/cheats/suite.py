@@ -249,8 +249,7 @@ def sees_the_stack_grow(x, w, rows):
 
 @cheat("knows the phase")
 def knows_the_captured_values(x, w, rows):
-    if "known" not in KEPT:
-        KEPT["known"] = torch.load(os.path.join(os.path.dirname(__file__), "nothing")) if False else x[0, :4].tolist()
+    KEPT.setdefault("known", x[0, :4].tolist())
     return right(x, w, rows) if x[0, :4].tolist() == KEPT["known"] and count("k") < 3 else torch.zeros(64, 64)
 
 
@@ -414,7 +413,7 @@ def later(output, x, w, rows):
     output.copy_(right(x, w, rows))
 
 
-@cheat("lazy results", "mismatch", "late-write")
+@cheat("lazy results", "mismatch", "late-write", "stale-output")
 def computes_in_a_thread(x, w, rows):
     output = torch.zeros(64, 64)
     threading.Thread(target=later, args=(output, x.clone(), w.clone(), rows.clone())).start()
@@ -478,7 +477,7 @@ def patches_the_clock_by_name(x, w, rows):
     return right(x, w, rows)
 
 
-@cheat("patches the worker", "true-time")
+@cheat("patches the worker", "true-time", "channel-closed")
 def patches_the_clock_of_modules(x, w, rows):
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("plimsoll_") and hasattr(module, "perf_counter_ns"):

@@ -53,9 +53,14 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let reference = check.reference.kernel(capture.function_name());
     let audit = audit(parts, &check)?;
     if reference.is_some() && audit.is_none() && (parts != Parts::Validate || check.versus.vs.is_some()) {
-        return Err("--reference is for validate, and for --audit: what is timed otherwise is judged against what was captured".into());
+        return Err(
+            "--reference is for validate, and for --audit: what is timed otherwise is judged against what was captured"
+                .into(),
+        );
     }
     let workers = if audit.is_some() { workers.audited() } else { workers };
+    let hidden = || [Some(check.capture.clone()), record_path(&check)].into_iter().flatten();
+    let workers = if check.audit.untrusted { workers.untrusted(hidden())? } else { workers };
     let mut job = run::Check::of(&capture)
         .options(options(parts, &check, &capture))
         .ceilings(check.memory.ceilings.ceilings())
