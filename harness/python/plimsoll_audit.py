@@ -37,7 +37,7 @@ class Audited:
         self.call, self.backend = call, backend
         self.inputs = backend.Inputs(call, backend.Maps())
         self.starts = {}
-        self.touched = set()
+        self.touched, self.changed = set(), set()
 
     def start(self, storage):
         """Where a storage lies."""
@@ -58,7 +58,13 @@ class Audited:
                 source += size
             rounds.append(puts)
             self.touched.update(map(tuple, places))
-        return run(worker.kernel, self.inputs.args, rounds, keep, worker.outputs, worker.process)
+        given = run(worker.kernel, self.inputs.args, rounds, keep, worker.outputs, worker.process)
+        # A kernel that writes to its arguments leaves the last values other than they were put in.
+        for (storage, _, _), (target, put, size) in zip(launches[-1] if launches else (), rounds[-1] if rounds else ()):
+            if ctypes.string_at(target, size) != ctypes.string_at(put, size):
+                self.changed.add(storage)
+        self.inputs.check_described()
+        return given
 
     def settle(self):
         """Puts back what was captured, and gives the names of the arguments whose bytes the kernel has changed."""
@@ -67,9 +73,12 @@ class Audited:
             with open(place["path"], "rb") as file:
                 captured = os.pread(file.fileno(), size, place["offset"] + at)
             ctypes.memmove(self.start(storage) + at, captured, len(captured))
-        mutated = self.inputs.mutated()
+        mutated = set(self.inputs.mutated())
+        for name, value in zip(self.call["params"], self.call["args"]):
+            if self.changed.intersection(self.backend.storages_of(value)):
+                mutated.add(name)
         self.inputs.drop()
-        return mutated
+        return sorted(mutated)
 
 
 def run(kernel, args, rounds, keep, outputs, process, clock=perf_counter_ns, put=ctypes.memmove):

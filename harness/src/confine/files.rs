@@ -22,7 +22,9 @@ pub fn restrict(rights: &Rights) -> Result<(), RulesetError> {
         .handle_access(AccessNet::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
         .create()?;
-    for (paths, access) in [(&rights.read, AccessFs::from_read(NEWEST)), (&rights.write, AccessFs::from_all(NEWEST))] {
+    // Of processes its own alone; this one becomes the worker.
+    let own = [PathBuf::from("/proc/self")];
+    for (paths, access) in [(&rights.read[..], AccessFs::from_read(NEWEST)), (&own[..], AccessFs::from_read(NEWEST)), (&rights.write[..], AccessFs::from_all(NEWEST))] {
         for path in paths {
             // What is not there need not be allowed.
             let Ok(place) = PathFd::new(path) else { continue };

@@ -15,8 +15,28 @@ use tempfile::TempDir;
 use crate::confine::{RIGHTS, Rights, without};
 
 /// Where programs, libraries and what describes the machine lie.
-const SYSTEM: &[&str] =
-    &["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/snap", "/proc", "/sys"];
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/snap",
+    "/sys",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/uptime",
+    "/proc/loadavg",
+    "/proc/version",
+    "/proc/filesystems",
+    "/proc/sys",
+    "/proc/driver",
+];
 /// Devices that any program may use. Semaphores of processes lie in the last.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"];
 /// Where a Python has its own files, and looks for modules.

@@ -16,7 +16,7 @@ use plimsoll::timing::nanoseconds;
 
 use super::error::CallError;
 use super::forked::in_parent;
-use super::inputs::Inputs;
+use super::inputs::{Inputs, touching};
 use super::launch::Loaded;
 use super::outputs::{Outputs, leaf_of};
 use crate::protocol::{CallMessage, Leaf, Place, Reply};
@@ -60,6 +60,8 @@ pub struct Audited {
     /// The output of a kernel that is handed its memory: the same for every launch.
     memory: Vec<u8>,
     touched: BTreeSet<Place>,
+    /// Storages that did not hold what was put in when the launches after it were over.
+    changed: Vec<bool>,
 }
 
 /// The times of launches, and the outputs that were kept.
@@ -70,7 +72,8 @@ impl Audited {
     /// A file cannot be mapped.
     pub fn of(call: CallMessage) -> Result<Self, CallError> {
         let inputs = Inputs::private(&call, None)?;
-        Ok(Self { call, inputs, memory: Vec::new(), touched: BTreeSet::new() })
+        let changed = vec![false; call.storages.len()];
+        Ok(Self { call, inputs, memory: Vec::new(), touched: BTreeSet::new(), changed })
     }
 
     /// Launches as often as is asked.
@@ -87,7 +90,7 @@ impl Audited {
         let bytes: u64 = asked.launches.iter().flatten().map(|(_, _, bytes)| bytes).sum();
         let mut rest = values.first(bytes as usize)?;
         self.touched.extend(asked.launches.iter().flatten());
-        let Self { call, inputs, memory, .. } = self;
+        let Self { call, inputs, memory, changed, .. } = self;
         let mut put = |places: &[Place]| {
             for (storage, at, bytes) in places {
                 let (now, after) = rest.split_at(*bytes as usize);
@@ -97,12 +100,25 @@ impl Audited {
                 rest = after;
             }
         };
-        inputs.with(call, |bound| match kernel {
+        let given = inputs.with(call, |bound| match kernel {
             Loaded::Own(kernel) | Loaded::Foreign(kernel) => {
                 filled(kernel.as_ref(), bound, asked, memory, &mut put, outputs)
             }
             Loaded::Operator(operator) => given(operator.as_ref(), bound, asked, &mut put, outputs),
-        })
+        })?;
+        // A kernel that writes to its arguments leaves the last values other than they were put in.
+        let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
+        let values = values.first(bytes as usize)?;
+        let mut at = values.len() - last.iter().map(|(_, _, bytes)| *bytes as usize).sum::<usize>();
+        for (storage, from, bytes) in last {
+            let put = &values[at..at + *bytes as usize];
+            let holds = call.storages.get(*storage).is_none_or(|range| inputs.holds(range, *from, put));
+            if let Some(changed) = changed.get_mut(*storage) {
+                *changed |= !holds;
+            }
+            at += *bytes as usize;
+        }
+        Ok(given)
     }
 
     /// Puts back what was captured, and gives the names of the arguments whose bytes the kernel has changed.
@@ -115,7 +131,11 @@ impl Audited {
                 self.inputs.put_back(range, at..at.saturating_add(bytes))?;
             }
         }
-        self.inputs.mutated(&self.call)
+        let mut mutated = self.inputs.mutated(&self.call)?;
+        mutated.extend(touching(&self.call.params, &self.call.args, &self.changed));
+        mutated.sort_unstable();
+        mutated.dedup();
+        Ok(mutated)
     }
 }
 

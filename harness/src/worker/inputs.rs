@@ -147,6 +147,14 @@ impl Inputs {
         }
     }
 
+    /// Whether a storage holds `bytes` at `at`.
+    pub fn holds(&self, storage: &StorageRange, at: u64, bytes: &[u8]) -> bool {
+        self.place(storage).is_none_or(|(map, place)| {
+            let from = place.start + at as usize;
+            map.get(from..from + bytes.len()) == Some(bytes)
+        })
+    }
+
     /// Puts back what the file holds at `range` of a storage.
     ///
     /// # Errors
