@@ -48,46 +48,55 @@ fn each_ends(flags: &[&str], kernels: &[(&str, &[&str])]) {
 
 #[test]
 fn a_library_that_keeps_results_or_knows_the_phase_is_told() {
-    each_ends(&["--audit"], &[
-        ("keeps_the_first", &["stale-output"]),
-        ("keeps_by_address", &["stale-output"]),
-        ("keeps_by_corner", &["stale-output"]),
-        ("keeps_by_indices", &["stale-output"]),
-        ("keeps_a_row", &["stale-output"]),
-        ("keeps_the_table", &["stale-output"]),
-        ("counts_launches", &["stale-output"]),
-        ("computes_every_tenth", &["stale-output"]),
-        ("computes_every_other", &["stale-output"]),
-        ("skips_one_in_three", &["stale-output"]),
-        ("sees_the_gap_before_it", &["stale-output"]),
-        ("sees_a_streak_of_addresses", &["stale-output"]),
-    ]);
+    each_ends(
+        &["--audit"],
+        &[
+            ("keeps_the_first", &["stale-output"]),
+            ("keeps_by_address", &["stale-output"]),
+            ("keeps_by_corner", &["stale-output"]),
+            ("keeps_by_indices", &["stale-output"]),
+            ("keeps_a_row", &["stale-output"]),
+            ("keeps_the_table", &["stale-output"]),
+            ("counts_launches", &["stale-output"]),
+            ("computes_every_tenth", &["stale-output"]),
+            ("computes_every_other", &["stale-output"]),
+            ("skips_one_in_three", &["stale-output"]),
+            ("sees_the_gap_before_it", &["stale-output"]),
+            ("sees_a_streak_of_addresses", &["stale-output"]),
+        ],
+    );
 }
 
 #[test]
 fn a_library_that_leaves_out_its_output_while_it_is_timed_is_told() {
-    each_ends(&["--audit"], &[
-        ("looks_for_what_outputs_are_filled_with", &["unwritten-output"]),
-        ("writes_nothing", &["mismatch"]),
-        ("writes_nothing_when_timed", &["unwritten-output"]),
-        ("leaves_out_the_end_when_timed", &["unwritten-output"]),
-        ("gives_zeros", &["mismatch"]),
-        ("gives_zeros_when_timed", &["stale-output"]),
-        ("gives_the_front_of_the_table_when_timed", &["stale-output"]),
-        ("computes_in_a_thread_when_timed", &["stale-output", "unwritten-output", "late-write"]),
-        ("writes_an_argument_when_timed", &["mutated-input", "stale-output"]),
-    ]);
+    each_ends(
+        &["--audit"],
+        &[
+            ("looks_for_what_outputs_are_filled_with", &["unwritten-output"]),
+            ("writes_nothing", &["mismatch"]),
+            ("writes_nothing_when_timed", &["unwritten-output"]),
+            ("leaves_out_the_end_when_timed", &["unwritten-output"]),
+            ("gives_zeros", &["mismatch"]),
+            ("gives_zeros_when_timed", &["stale-output"]),
+            ("gives_the_front_of_the_table_when_timed", &["stale-output"]),
+            ("computes_in_a_thread_when_timed", &["stale-output", "unwritten-output", "late-write"]),
+            ("writes_an_argument_when_timed", &["mutated-input", "stale-output"]),
+        ],
+    );
 }
 
 #[test]
 fn a_library_that_changes_the_clock_or_speaks_for_its_worker_is_told() {
-    each_ends(&["--untrusted"], &[
-        ("changes_the_clock", &["time-mismatch"]),
-        ("says_that_it_is_done", &["tampered", "channel-closed"]),
-        ("answers_twice", &["tampered", "channel-closed"]),
-        ("says_nonsense", &["tampered", "channel-closed"]),
-        ("never_ends_its_line", &["tampered", "channel-closed"]),
-    ]);
+    each_ends(
+        &["--untrusted"],
+        &[
+            ("changes_the_clock", &["time-mismatch"]),
+            ("says_that_it_is_done", &["tampered", "channel-closed"]),
+            ("answers_twice", &["tampered", "channel-closed"]),
+            ("says_nonsense", &["tampered", "channel-closed"]),
+            ("never_ends_its_line", &["tampered", "channel-closed"]),
+        ],
+    );
 }
 
 /// These compute what is right, and fail if they reach what is not theirs.
@@ -155,10 +164,9 @@ fn two_kernels_are_audited_in_turns() {
 #[test]
 fn flags_of_an_audit_are_refused_without_one() {
     let scene = Scene::new(1);
-    for (flags, said) in [
-        (&["--constant", "weight"][..], "add --audit"),
-        (&["--audit", "--protocol", "cold"], "kernelforge or samples"),
-    ] {
+    for (flags, said) in
+        [(&["--constant", "weight"][..], "add --audit"), (&["--audit", "--protocol", "cold"], "kernelforge or samples")]
+    {
         let mut command = scene.command("check");
         let (code, _, err) = run(command.args(["--kernel", "builtin:embedding"]).args(flags));
         assert!(code == 2 && err.contains(said), "{err}");

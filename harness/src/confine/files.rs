@@ -24,7 +24,11 @@ pub fn restrict(rights: &Rights) -> Result<(), RulesetError> {
         .create()?;
     // Of processes its own alone; this one becomes the worker.
     let own = [PathBuf::from("/proc/self")];
-    for (paths, access) in [(&rights.read[..], AccessFs::from_read(NEWEST)), (&own[..], AccessFs::from_read(NEWEST)), (&rights.write[..], AccessFs::from_all(NEWEST))] {
+    for (paths, access) in [
+        (&rights.read[..], AccessFs::from_read(NEWEST)),
+        (&own[..], AccessFs::from_read(NEWEST)),
+        (&rights.write[..], AccessFs::from_all(NEWEST)),
+    ] {
         for path in paths {
             // What is not there need not be allowed.
             let Ok(place) = PathFd::new(path) else { continue };
