@@ -196,6 +196,60 @@ pub enum ProfileStatus {
     NotRun,
 }
 
+/// Which arguments held other values than were captured while a kernel was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Values {
+    /// Floating-point ones and integers.
+    All,
+    /// Floating-point ones: the witness refuses integers in another order, or the kernel does.
+    Floats,
+    /// None: the operator takes no values but those that were captured, or all arguments are constant.
+    Captured,
+}
+
+/// What the timed launches of an entry were held to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Audit {
+    /// Which arguments held other values in every launch.
+    pub values: Values,
+    /// What gave the outputs that were expected of them: a kernel; absent if that was the kernel itself, in a process that
+    /// timed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Whether the output follows the values that were altered. If not, the kernel is not held to its inputs.
+    pub follows: bool,
+    /// Regions that were timed.
+    pub regions: u32,
+    /// Launches in them.
+    pub launches: u32,
+    /// Launches whose outputs were chosen after the fact, and judged.
+    pub judged: u32,
+    /// Those of them that were on the captured values, and judged by what was captured.
+    pub judged_captured: u32,
+    /// Regions whose reported time did not fit what the clock saw, and was not used.
+    pub misfits: u32,
+    /// How far a reported time may be off the supervisor's clock before it is seen, in nanoseconds a launch, beside 3 %.
+    pub overhead_ns: f64,
+}
+
+impl Audit {
+    /// One that has not begun.
+    pub fn of(values: Values, reference: Option<&str>) -> Self {
+        Self {
+            values,
+            reference: reference.map(str::to_owned),
+            follows: false,
+            regions: 0,
+            launches: 0,
+            judged: 0,
+            judged_captured: 0,
+            misfits: 0,
+            overhead_ns: 0.0,
+        }
+    }
+}
+
 /// The timing of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
@@ -225,6 +279,9 @@ pub struct Profile {
     /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<GpuState>>,
+    /// What an audit of the launches held them to; absent of a plain run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<Failure>>,
@@ -268,6 +325,7 @@ impl Profile {
             batch: None,
             device: None,
             state: None,
+            audit: None,
             error: None,
             not_run: None,
         }

@@ -67,6 +67,7 @@ pub(crate) fn semantics() -> Semantics {
         graph: false,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
+        audit: None,
         aggregation: Some(Aggregation::EntryMeans),
         versus: None,
     })
@@ -103,6 +104,7 @@ pub(crate) fn policy() -> Policy {
         cache_release: CacheRelease::BetweenBatches,
         threads: 2,
         timeout_ns: Some(60_000_000_000),
+        isolation: None,
         sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
     })

@@ -130,12 +130,26 @@ pub struct CaptureSemantics {
     /// How launches were timed; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Protocol>,
+    /// How timed launches were audited; absent if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditSemantics>,
     /// How the timings of the entries became one figure; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
     /// The kernel that it was timed in turns with; absent of a kernel that was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<VersusSemantics>,
+}
+
+/// How timed launches were audited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditSemantics {
+    /// Arguments that were declared to never change, and held what was captured in every launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constant: Vec<String>,
+    /// Whether the kernel ran without the rights of its user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
 }
 
 /// A kernel that another was timed in turns with.
@@ -357,6 +371,7 @@ impl CaptureSemantics {
             reference: self.reference.clone(),
             mutates: self.mutates.clone(),
             timing: self.timing,
+            audit: self.audit.clone(),
             aggregation: self.aggregation,
             versus: self.versus.clone(),
         }

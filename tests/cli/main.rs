@@ -2,6 +2,7 @@
 
 mod ab;
 mod adversaries;
+mod audit;
 mod bench_gate;
 mod calibrate;
 mod capture;

@@ -124,6 +124,13 @@ pub enum Command {
     /// Judge a test of another runner (started by the pytest plugin)
     #[command(hide = true)]
     Isolate(Isolate),
+    /// Give up rights and become a worker (started by `check --untrusted`)
+    #[command(hide = true)]
+    Confined {
+        /// The worker
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+        program: Vec<std::ffi::OsString>,
+    },
     /// Serve a supervisor (started by `check`, `validate` and `profile`)
     #[command(hide = true)]
     Worker,
