@@ -31,6 +31,11 @@ pub(crate) fn amount(figure: f64, unit: Unit) -> String {
     }
 }
 
+/// How often chance gives as much, as people read it.
+pub(crate) fn chance(p: f64) -> String {
+    if p < 1e-9 { "p < 1e-9".to_owned() } else { format!("p {p:.0e}") }
+}
+
 /// The shift in per cent, or as an amount where there was nothing before.
 pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
