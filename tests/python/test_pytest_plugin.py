@@ -94,7 +94,7 @@ class EveryEnd(unittest.TestCase):
 
     def test_a_broken_ceiling_says_so(self):
         _, message, text = self.case("test_broken")
-        self.assertRegex(message, r"^CeilingBroken: test_broken: peak_rss_growth is \d+\.\d\d MiB in phase `load` "
+        self.assertRegex(message, r"^CeilingBroken: peak_rss_growth is \d+\.\d\d MiB in phase `load` "
                          r"\(exact\), \d+\.\d\d MiB \(\d+ %\) above its ceiling of 32\.00 MiB")
         self.assertIn("✗ peak_rss_growth  ≤  32.00 MiB", text)
         self.assertIn("└ load", text)

@@ -183,9 +183,9 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
         ));
         return Ok(1);
     }
-    let what = if is_first { "the first baseline" } else { "the baseline" };
+    let what = if is_first { ", the first baseline" } else { "" };
     for file in write_baseline(path, records)? {
-        output::note(&format_args!("wrote {what}: {}", file.display()));
+        output::note(&format_args!("wrote {}{what}", file.display()));
     }
     Ok(0)
 }
