@@ -165,3 +165,23 @@ fn a_damaged_record_is_named() {
     let error = history.baseline("main").unwrap_err().to_string();
     assert!(error.contains("damaged record of train at a") && error.contains("history remove --commit a"), "{error}");
 }
+
+#[test]
+fn a_history_of_the_first_version_takes_accepted_steps() {
+    let (dir, path) = scene();
+    std::fs::create_dir(dir.path().join("a")).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(RUNS).unwrap();
+    connection.pragma_update(None, "application_id", APPLICATION).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    drop(connection);
+    let subject = Subject::of(&sample::command());
+    let accepted = |why: &str| Accepted { commit: "a".to_owned(), figure: "peak_rss".to_owned(), why: why.to_owned() };
+    let mut history = History::open(&path).unwrap();
+    for why in ["it caches", "it caches more"] {
+        history.accept(&subject, "main", &accepted(why)).unwrap();
+    }
+    let history = History::open(&path).unwrap();
+    assert_eq!(history.accepted(&subject, "main").unwrap(), [accepted("it caches more")]);
+    assert_eq!(history.accepted(&subject, "other").unwrap(), []);
+}
