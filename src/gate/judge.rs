@@ -86,6 +86,11 @@ pub fn judge_pairs(
     judge_by(shift_of_pairs, baseline, current, (unit, direction), allowance, confidence)
 }
 
+/// The fewest pairs of which [`judge_pairs`] can tell anything at this confidence.
+pub fn fewest_pairs(confidence: f64) -> usize {
+    signed_rank::fewest(confidence)
+}
+
 /// How a shift is found: from a baseline, current figures and a confidence.
 type Shift = fn(&[f64], &[f64], f64) -> Option<Found>;
 

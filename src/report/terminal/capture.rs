@@ -155,6 +155,7 @@ fn release_words(release: &Release) -> String {
         ReleaseReason::BeforeProfiling => "ended before profiling",
         ReleaseReason::NextPair => "ended with its pair",
         ReleaseReason::Failure => "replaced after a failure",
+        ReleaseReason::Killed => "killed by others between two launches",
         ReleaseReason::Finished => "ended with the run",
         ReleaseReason::Interrupted => "ended by the interruption",
     };
