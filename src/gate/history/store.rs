@@ -10,7 +10,7 @@ use super::commit::Commit;
 use super::defence::{self, MAX_PACKED, MAX_TEXT, WINDOW_LOG};
 use super::error::HistoryError;
 use crate::gate::{Subject, distilled};
-use crate::record::{Record, RecordError};
+use crate::record::{Record, RecordError, not_a_file};
 
 /// The file where none is named.
 pub use crate::defaults::HISTORY as DEFAULT_FILE;
@@ -104,8 +104,8 @@ impl History {
     fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
         let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
         // A named pipe would be waited for, for ever.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(HistoryError::Foreign { path: path.to_owned(), found: "it is no regular file".to_owned() });
+        if let Some(found) = path.metadata().ok().and_then(|found| not_a_file(found.file_type())) {
+            return Err(HistoryError::Foreign { path: path.to_owned(), found: format!("it is {found}") });
         }
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed("open"))?;

@@ -44,7 +44,7 @@ pub use findings::findings;
 pub use gate::gate;
 #[cfg(feature = "history")]
 pub use history::{history, history_check, history_subjects};
-pub use inspect::inspection;
+pub use inspect::{Inspected, inspection};
 pub use ledger::ledger;
 pub use live::LiveView;
 pub use matrix::matrix;

@@ -56,6 +56,13 @@ fn a_record_is_added_once_and_whole_but_for_its_timelines() {
 fn what_is_no_history_is_left_as_it_is() {
     let (dir, path) = scene();
     assert!(History::open(&path).unwrap_err().to_string().contains("`plimsoll history add RECORD` makes one"));
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    for (path, found) in [(&*pipe, "it is a pipe"), (dir.path(), "it is a folder")] {
+        for error in [History::open(path), History::create(path)].map(|opened| opened.unwrap_err().to_string()) {
+            assert!(error.contains(found) && error.contains("name another file with --history"), "{error}");
+        }
+    }
     let text = dir.path().join("text");
     std::fs::write(&text, "this is no database, but a text that is long enough to be looked into by it").unwrap();
     let error = History::open(&text).unwrap_err().to_string();
