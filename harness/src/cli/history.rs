@@ -66,8 +66,9 @@ pub struct HistoryShow {
     #[arg(value_name = "LABEL")]
     pub label: Option<String>,
 
-    /// A figure, such as peak_rss or 'epoch*.peak_rss'; may be given several times [default: the memory of what was run;
-    /// on a page its time too]
+    /// A figure, such as peak_rss or 'epoch*.peak_rss'; repeatable
+    ///
+    /// The default is the memory of what was run, and on a page its time too.
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
@@ -111,7 +112,9 @@ pub struct HistoryCheck {
     #[arg(value_name = "LABEL")]
     pub label: Option<String>,
 
-    /// A figure, such as peak_rss or 'epoch*.peak_rss'; may be given several times [default: the memory of what was run]
+    /// A figure, such as peak_rss or 'epoch*.peak_rss'; repeatable
+    ///
+    /// The default is the memory of what was run.
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
@@ -142,7 +145,7 @@ pub struct HistoryAccept {
     #[arg(long, value_name = "TEXT", env = "PLIMSOLL_WHY")]
     pub why: String,
 
-    /// A figure, such as peak_rss or 'epoch*.peak_rss'; may be given several times [default: all]
+    /// A figure, such as peak_rss or 'epoch*.peak_rss'; repeatable [default: all]
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 

@@ -1,22 +1,11 @@
-//! [`Accepted`]: steps for the worse that somebody has looked at and let stand.
+//! Steps for the worse: those that somebody has looked at and let stand, and those that are left.
 
 use super::report::{HistoryReport, Series};
-use super::steps::Step;
+use super::steps::{Accepted, Step};
 
 /// A step that is found again this many commits from where it was accepted is the same one: with more commits it may be
 /// placed elsewhere.
 const NEAR: usize = 5;
-
-/// A step that somebody has accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// The commit that it was at.
-    pub commit: String,
-    /// The figure.
-    pub figure: String,
-    /// Why it was accepted.
-    pub why: String,
-}
 
 impl HistoryReport {
     /// Marks the steps that `accepted` names: each marks the one in its direction that is nearest to its commit.

@@ -12,11 +12,10 @@ mod report;
 mod steps;
 mod store;
 
-pub use accepted::Accepted;
 pub use commit::{Commit, commits_between};
 pub use error::HistoryError;
 #[cfg(test)]
 pub(crate) use report::tests::sample;
 pub use report::{HistoryReport, Point, Series, schema, series};
-pub use steps::{Step, steps};
+pub use steps::{Accepted, Step, steps};
 pub use store::{Added, DEFAULT_FILE, Entry, History};

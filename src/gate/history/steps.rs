@@ -19,6 +19,17 @@ pub struct Step {
     pub accepted: Option<String>,
 }
 
+/// A step that somebody has accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The commit that it was at.
+    pub commit: String,
+    /// The figure.
+    pub figure: String,
+    /// Why it was accepted.
+    pub why: String,
+}
+
 /// The places at which `series` changed its level, in order, as [`plimsoll_statistics::steps()`] finds them.
 pub fn steps(series: &[f64]) -> Vec<Step> {
     let found = plimsoll_statistics::steps(series).into_iter();

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::accepted::Accepted;
 use super::commit::Commit;
 use super::defence::{self, MAX_PACKED, MAX_TEXT, WINDOW_LOG};
 use super::error::HistoryError;
+use super::steps::Accepted;
 use crate::gate::{Subject, distilled};
 use crate::record::{Record, RecordError, not_a_file};
 

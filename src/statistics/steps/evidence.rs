@@ -5,25 +5,25 @@ use crate::median::median;
 use crate::normal::ln_upper_tail;
 use crate::{MAD_TO_DEVIATION, median_absolute_deviation};
 
-/// No more points of a side are looked at: what a level is, the points beside the step say.
+/// How many points of each side are looked at: the level beside a step counts, not the one of long ago.
 pub(super) const REACH: usize = 48;
 
-/// How unlikely a step has to be by chance, anywhere in the series.
+/// How often chance may give a step anywhere in a series.
 const SIGNIFICANCE: f64 = 1e-4;
 
-/// A step is at least such a share of the level before it.
+/// The smallest step, as a share of the level before it.
 const SMALLEST_SHARE: f64 = 0.005;
 
-/// A step is at least so many times what neighbouring stretches of the series differ by at the middle of its places.
+/// The smallest step, as a multiple of the median difference between neighbouring stretches of the series.
 const BEYOND_WANDERING: f64 = 6.0;
 
-/// Or so many deviations of the points around it.
+/// The smallest step that needs no comparison with stretches, in standard deviations of the points around it.
 const BEYOND_NOISE: f64 = 6.0;
 
-/// A step leaves at most such a share of what a straight line leaves unexplained.
+/// The most that a step may leave unexplained, as a share of what a straight line leaves.
 const BETTER_THAN_A_LINE: f64 = 0.95;
 
-/// The most that neighbouring points are taken to depend on each other.
+/// The largest correlation of neighbours that is corrected for.
 const MOST_CORRELATED: f64 = 0.9;
 
 /// How long a series has to be, in stretches, for their differences to say how it wanders: a few steps in it must not
@@ -34,19 +34,19 @@ const STRETCHES: usize = 10;
 pub(super) struct Evidence<'a> {
     raw: &'a [f64],
     despiked: &'a [f64],
-    /// For stretches of some lengths, the shortest first: the middle of what two neighbouring ones differ by.
+    /// The median difference between neighbouring stretches, by their length, the shortest first.
     wandering: Vec<(usize, f64)>,
 }
 
 /// How much speaks for a step at a place.
 pub(super) struct Weight {
-    /// From 1 on every condition holds; below, the part that the worst of them reaches.
+    /// At least 1 if every condition holds; else how far the worst of them is met.
     pub strength: f64,
     /// The logarithm of how often chance gives as much anywhere in the series.
     pub ln_p: f64,
 }
 
-/// The points beside a place, held to what a step can explain: further off, a point is as far off as the step is large.
+/// The points beside a place. None is further outside of the two levels than they are apart.
 struct Sides {
     points: Vec<f64>,
     /// How many of them are before the place.
@@ -90,9 +90,9 @@ impl<'a> Evidence<'a> {
         let share = size / sides.levels[0].abs().max(f64::MIN_POSITIVE);
         let wandering = self.wandering.iter().take_while(|(length, _)| *length <= shorter).last();
         let beyond = wandering.map_or(f64::INFINITY, |(_, apart)| size / (BEYOND_WANDERING * apart));
-        // Where steps follow each other closely, they are what stretches differ by.
+        // If steps follow each other closely, stretches differ by them.
         let beyond = beyond.max(size / (BEYOND_NOISE * deviation));
-        // Not a number is what nothing divided by nothing is: no step.
+        // Nothing divided by nothing is not a number, and not a step.
         let strength =
             [ln_p / SIGNIFICANCE.ln(), share / SMALLEST_SHARE * (1.0 + 1e-9), beyond, sides.against_a_line()]
                 .into_iter()
@@ -117,7 +117,7 @@ impl<'a> Evidence<'a> {
     /// several estimates.
     fn deviation(&self, sides: &Sides, size: f64, from: usize) -> f64 {
         let squares = |off: &[f64]| off.iter().map(|off| off.clamp(-size, size).powi(2)).sum::<f64>();
-        // Of several levels in turn the despiked points of a stretch may show one: the raw ones show them all.
+        // If a series has several levels in turn, the despiked points of a stretch may show one of them alone.
         let raw = sides.off(&self.raw[from..from + sides.points.len()], sides.levels);
         let by_squares = squares(&sides.off(&sides.points, sides.means())).max(squares(&raw));
         let by_median = median_absolute_deviation(&sides.off(&sides.points, sides.levels)).unwrap_or_default();
@@ -140,7 +140,7 @@ impl<'a> Evidence<'a> {
         ln_upper_tail(z) + (2.0 * self.raw.len() as f64).ln()
     }
 
-    /// The place around `at` that parts two levels best: those that the points beside it have now. The first of equals.
+    /// The place around `at` that divides the levels on both sides of it best; the first of equals.
     pub fn place(&self, from: usize, at: usize, to: usize, of: Points) -> usize {
         let points = match of {
             Points::Raw => self.raw,
