@@ -36,7 +36,7 @@ pub mod config;
 pub mod criterion;
 #[cfg(feature = "record")]
 pub mod defaults;
-#[cfg(all(feature = "diagnose", feature = "record"))]
+#[cfg(feature = "record")]
 mod diagnosis;
 #[cfg(all(feature = "history", feature = "report"))]
 pub mod documents;
@@ -87,5 +87,5 @@ pub mod diagnose {
     pub use plimsoll_diagnose::*;
 
     #[cfg(feature = "record")]
-    pub use crate::diagnosis::read;
+    pub use crate::diagnosis::{CommandWatch, read};
 }

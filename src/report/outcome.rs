@@ -67,6 +67,9 @@ pub(crate) fn state_words(state: RunState) -> &'static str {
     }
 }
 
+/// The subject of what was found in the run of a command.
+pub(crate) const DIAGNOSIS: &str = "diagnosis";
+
 /// One thing that was judged, as a CI system shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding<'a> {
@@ -96,7 +99,25 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
             ),
         }
     }
+    findings.extend(of_diagnosis(record));
     findings
+}
+
+/// What was found in the run of a command, where no verdict tells of it: something to act on in a run that failed, something
+/// to know of one that did not.
+fn of_diagnosis(record: &Record) -> Option<Finding<'_>> {
+    let event = record.diagnosis.as_ref()?.events.first()?;
+    if record.verdicts.iter().any(|verdict| verdict.subject == DIAGNOSIS) {
+        return None;
+    }
+    let failed = record.diagnosis.as_ref().is_some_and(|found| found.failed());
+    let failed = failed && record.end.as_ref().is_some_and(|end| !end.success());
+    Some(Finding {
+        subject: DIAGNOSIS.into(),
+        status: if failed { VerdictStatus::Fail } else { VerdictStatus::Pass },
+        message: format!("{}: {}", event.verdict, event.explanation),
+        ceiling: None,
+    })
 }
 
 fn of_verdict(verdict: &Verdict) -> Finding<'_> {

@@ -29,6 +29,7 @@ mod ratchet;
 mod records;
 mod report;
 mod run;
+mod run_diagnose;
 mod run_faults;
 mod run_lacks;
 mod run_oom;
