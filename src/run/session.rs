@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
         self.meter.phase(first.unwrap_or(Phase::Profile).name());
         let planned = manifest(self.capture, self.options.digest);
         let mut plan = self.plan(&planned)?;
-        let semantics = self.semantics(&planned);
+        let mut semantics = self.semantics(&planned);
         for side in &mut self.sides {
             side.results = no_results(&planned);
         }
@@ -172,6 +172,7 @@ impl<'a> Run<'a> {
             self.validate(&planned, rule);
         }
         let pairs = self.time(&planned, &mut plan, rule);
+        self.name_kernels(&mut semantics);
         let phases = self.meter.finish();
         self.verifier.remember();
         let results = self.results(semantics.aggregation, pairs);
@@ -225,6 +226,15 @@ impl<'a> Run<'a> {
             timing: timed.then_some(options.protocol),
             aggregation: timed.then(|| Aggregation::of(options.protocol)),
             versus: versus.map(|side| VersusSemantics { kernel: side.launcher.kernel(), pairs: options.pairs }),
+        }
+    }
+
+    /// Names the kernels by all that they are made of, which is known once they were loaded, built and launched.
+    fn name_kernels(&self, semantics: &mut CaptureSemantics) {
+        semantics.kernel = self.sides[0].launcher.kernel();
+        semantics.reference = self.reference.as_ref().map(|reference| reference.kernel());
+        if let (Some(versus), Some(side)) = (&mut semantics.versus, self.sides.get(1)) {
+            versus.kernel = side.launcher.kernel();
         }
     }
 

@@ -17,6 +17,7 @@ mod generate;
 mod gpu;
 mod gpu_emulated;
 mod history;
+mod identity;
 mod inspect;
 mod isolate;
 mod kept;

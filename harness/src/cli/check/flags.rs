@@ -20,10 +20,15 @@ pub struct Check {
     /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
-    /// What to check: `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI) or
-    /// `py:FILE.py[:FUNCTION]` (`launch`)
+    /// What to check: `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI),
+    /// `py:FILE.py[:FUNCTION]` (`launch`) or `kernelforge:FOLDER` (kernel.cu, kernel.cpp or kernel.py)
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
+
+    /// Files that the kernel is made of beside those that are seen while it loads and builds: sources of a library, for one,
+    /// whose identity they then are in place of the binary
+    #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
+    pub kernel_source: Vec<PathBuf>,
 
     /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N` with the number of a GPU; exit 3 where there is none
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
