@@ -4,12 +4,9 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::record;
-use crate::record::{Record, Verdict, VerdictStatus};
+use crate::record::{DIAGNOSIS, Record, Verdict, VerdictStatus};
 use plimsoll_diagnose::{Analysis, Findings, Kind, Verdict as Cause};
 use plimsoll_memory::command::{EndCause, KernelLog, ProcessEnd};
-
-/// The subject of the verdict on what was found.
-const SUBJECT: &str = "diagnosis";
 
 /// Watches a command: its output while it passes; at the end the end itself, its memory and the kernel's log.
 #[derive(Debug)]
@@ -51,10 +48,10 @@ impl CommandWatch {
         name_phase(&mut findings, record);
         if !fail_on.is_empty() {
             let failed = findings.any_of(fail_on).map(|event| {
-                Verdict::new(SUBJECT, VerdictStatus::Fail, format!("{}: {}", event.verdict, event.explanation))
+                Verdict::new(DIAGNOSIS, VerdictStatus::Fail, format!("{}: {}", event.verdict, event.explanation))
             });
             let names: Vec<String> = fail_on.iter().map(Cause::to_string).collect();
-            let none = || Verdict::new(SUBJECT, VerdictStatus::Pass, format!("no {} was found", names.join(" or ")));
+            let none = || Verdict::new(DIAGNOSIS, VerdictStatus::Pass, format!("no {} was found", names.join(" or ")));
             record.verdicts.push(failed.unwrap_or_else(none));
             let judged = crate::record::exit_code(&record.verdicts);
             record.exit_code = if judged == 0 { record.exit_code } else { judged };

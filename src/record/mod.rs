@@ -59,5 +59,6 @@ pub use semantics::{
     Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
     VersusSemantics,
 };
+pub(crate) use verdict::DIAGNOSIS;
 pub use verdict::{Verdict, VerdictStatus, exit_code};
 pub use versus::{Pairs, Speedup, SpeedupInterval};

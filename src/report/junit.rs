@@ -6,9 +6,9 @@
 use std::fmt::Write;
 
 use super::diagnosis::Told;
-use super::outcome::{DIAGNOSIS, Finding, Judged, status_word};
+use super::outcome::{Finding, Judged, status_word};
 use super::page::escaped;
-use crate::record::{EntryResult, Record, VerdictStatus};
+use crate::record::{DIAGNOSIS, EntryResult, Record, VerdictStatus};
 
 /// So many entries are named in the text of a failure.
 const ENTRIES: usize = 20;

@@ -7,7 +7,7 @@ use plimsoll_memory::text::Tone;
 
 use super::figures::{amount, figure_words};
 use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
-use crate::record::{Record, RunState, Verdict, VerdictStatus};
+use crate::record::{DIAGNOSIS, Record, RunState, Verdict, VerdictStatus};
 use plimsoll_memory::ceiling::CeilingVerdict;
 
 /// The end of a run.
@@ -28,7 +28,10 @@ impl Outcome {
         if let Some(end) = of_its_own {
             return Self { word: "ENDED", meaning: format!("the command {end}"), tone: Tone::Warn };
         }
+        let failed = || record.verdicts.iter().filter(|verdict| verdict.status == VerdictStatus::Fail);
+        let by_diagnosis = failed().count() > 0 && failed().all(|verdict| verdict.subject == DIAGNOSIS);
         let (word, meaning, tone) = match record.exit_code {
+            1 if by_diagnosis => ("FAILED", "what --fail-on names was found".to_owned(), Tone::Bad),
             0 => ("HOLDS", "every verdict passed".to_owned(), Tone::Good),
             1 => ("FAILED", "a ceiling, a comparison or a gate failed".to_owned(), Tone::Bad),
             3 => ("NOT JUDGED", "a figure was not measurable or a verdict is inconclusive".to_owned(), Tone::Warn),
@@ -66,9 +69,6 @@ pub(crate) fn state_words(state: RunState) -> &'static str {
         RunState::Failed => ", cut short",
     }
 }
-
-/// The subject of what was found in the run of a command.
-pub(crate) const DIAGNOSIS: &str = "diagnosis";
 
 /// One thing that was judged, as a CI system shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -167,7 +167,7 @@ fn a_library_is_what_it_links_beside_it_or_the_sources_that_are_named() {
 
     let named = format!("{},{}", kernel.display(), helper.display());
     let (declared, identity) = checked(&scene, &name, &["--kernel-source", &named]);
-    assert_eq!((names(&identity), identity.digest), (vec!["helper.c", "kernel.c"], None));
+    assert_eq!((names(&identity), &identity.digest), (vec!["helper.c", "kernel.c"], &None));
     fs::write(&helper, "int answer(void) { return 41 + 2; }\n").unwrap();
     build();
     assert_ne!(checked(&scene, &name, &[]).0.semantics_digest, before.semantics_digest);
