@@ -5,8 +5,13 @@ and the headers that the compiler has read, which ninja keeps. What Python, its 
 out, for the environment of the record has their versions; so is what a build or a cache makes, for it follows from the rest.
 """
 
+import builtins
+import ctypes
+import functools
+import importlib.machinery
 import importlib.util
 import inspect
+import io
 import os
 import stat
 import subprocess
@@ -23,49 +28,75 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Sources:
-    """What is read between `begin` and `end`. A hook of Python's cannot be removed: outside of the two it does nothing."""
+    """What is read between `begin` and `end`. Between the two, functions of Python that read are replaced: a hook of `sys` would
+    see them as well, but could not be taken back, and slow down whatever is timed later."""
 
     def __init__(self):
-        self.on = False
         self.read, self.made, self.built, self.told = {}, set(), set(), set()
         self.file = self.folder = None
-        sys.addaudithook(self.hook)
-
-    def hook(self, event, arguments):
-        if not self.on:
-            return
-        try:
-            if event == "open":
-                self.opened(*arguments)
-            elif event == "import" and arguments[1]:
-                self.note(arguments[1])
-            elif event == "ctypes.dlopen" and arguments[0]:
-                self.note(arguments[0])
-            elif event == "os.rename":
-                self.made.add(os.path.realpath(arguments[1]))
-        except Exception:
-            # What is no path that could be read is no source; the kernel's own call says what is wrong with it.
-            pass
-
-    def opened(self, path, mode, flags):
-        if isinstance(path, int):
-            return
-        if isinstance(flags, int) and flags & WRITES or isinstance(mode, str) and any(letter in mode for letter in "wax+"):
-            self.made.add(os.path.realpath(os.fsdecode(path)))
-        else:
-            self.note(path)
-
-    def note(self, path):
-        self.read[os.path.abspath(os.fsdecode(path))] = None
+        self.replaced = []
 
     def begin(self, file):
         """Begins to take note, for a kernel whose own file this is."""
         self.file, self.folder = os.path.realpath(file), os.path.dirname(os.path.realpath(file))
         self.roots = roots()
-        self.on = True
+        self.resume()
+
+    def resume(self):
+        """Goes on to take note."""
+        files = importlib.machinery
+        for owner, name, seen in (
+            (builtins, "open", self.opened), (io, "open", self.opened), (os, "open", self.opened_by_flags),
+            (os, "rename", self.renamed), (os, "replace", self.renamed),
+            (files.SourceFileLoader, "get_data", lambda loader, path: self.note(path)),
+            (files.ExtensionFileLoader, "exec_module", lambda loader, module: self.note(loader.path)),
+            (ctypes, "_dlopen", lambda name, *_: self.note(name)),
+        ):
+            watched = self.watched(getattr(owner, name), seen)
+            self.replaced.append((owner, name, vars(owner).get(name), watched))
+            setattr(owner, name, watched)
 
     def end(self):
-        self.on = False
+        """Puts everything back as it was."""
+        while self.replaced:
+            owner, name, own, watched = self.replaced.pop()
+            if vars(owner).get(name) is not watched:
+                # The kernel has put one of its own there.
+                continue
+            if own is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+
+    def watched(self, function, seen):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            if self.replaced:
+                try:
+                    seen(*args, **kwargs)
+                except Exception:
+                    # What is no path that could be read is no source; the call itself says what is wrong with it.
+                    pass
+            return function(*args, **kwargs)
+
+        return call
+
+    def opened(self, file, mode="r", *_, **__):
+        if not isinstance(file, int):
+            (self.write if any(letter in mode for letter in "wax+") else self.note)(file)
+
+    def opened_by_flags(self, path, flags, *_, **__):
+        (self.write if flags & WRITES else self.note)(path)
+
+    def renamed(self, source, target, **_):
+        self.write(target)
+
+    def write(self, path):
+        self.made.add(os.path.realpath(os.fsdecode(path)))
+
+    def note(self, path):
+        if path:
+            self.read[os.path.abspath(os.fsdecode(path))] = None
 
     def take(self):
         """The files that were read, each told once, in order."""
@@ -99,7 +130,7 @@ class Sources:
 
         def watched(*args, **kwargs):
             module = build(*args, **kwargs)
-            if self.on:
+            if self.replaced:
                 try:
                     given = signature.bind(*args, **kwargs).arguments
                     self.take_build(given.get("build_directory"), given.get("sources"))
@@ -116,13 +147,10 @@ class Sources:
         self.built.add(os.path.realpath(folder))
         for source in [sources] if isinstance(sources, str) else sources or ():
             self.note(source)
-        on, self.on = self.on, False
         try:
             listed = subprocess.run(["ninja", "-t", "deps"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         except OSError:
             return
-        finally:
-            self.on = on
         for line in listed.stdout.splitlines():
             if line.startswith("    "):
                 self.read[os.path.normpath(os.path.join(folder, line.strip()))] = None

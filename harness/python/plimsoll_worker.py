@@ -171,7 +171,7 @@ class Worker:
     def first_launch(self, *args):
         """The first launch, which may load and build what the kernel is made of as well."""
         self.kernel = self.launch_function
-        self.sources.on = True
+        self.sources.resume()
         try:
             return self.kernel(*args)
         finally:

@@ -91,7 +91,11 @@ fn several_captures_are_verified_against_the_folders_that_they_were_unpacked_to(
     std::fs::copy(scene.entry(0), out.join("capture/entry_000007.pt")).unwrap();
     let (code, text, _) = run(plimsoll().arg("verify").arg(&store).arg("--against").arg(&out));
     assert_eq!(code, 1);
-    for words in ["the folder has no capture/entry_000001.pt", "out/other/entry_000000.pt", "entry_000007.pt: it is not in the store"] {
+    for words in [
+        "the folder has no capture/entry_000001.pt",
+        "out/other/entry_000000.pt",
+        "entry_000007.pt: it is not in the store",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
