@@ -1,7 +1,7 @@
 //! What a kernel is made of, as its record has it: every file, and nothing that a build or a cache makes of them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use plimsoll::kernel::{KernelIdentity, file_digest};

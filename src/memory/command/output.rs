@@ -76,7 +76,7 @@ impl OutputTap {
             let (to, teller) = (to.try_clone_to_owned()?, teller.try_clone()?);
             let mut eyes = Eyes {
                 said: keeps.then(|| Arc::clone(&said)),
-                phases: PhaseLines::new(expressions.to_vec()),
+                phases: (!expressions.is_empty()).then(|| PhaseLines::new(expressions.to_vec())),
                 teller,
                 watch: watch.clone(),
                 open: Vec::new(),
@@ -174,7 +174,8 @@ impl Teller {
 /// What looks at the bytes of one stream on their way.
 struct Eyes {
     said: Option<Arc<Mutex<VecDeque<u8>>>>,
-    phases: PhaseLines,
+    /// Absent if no line begins a phase: what is only watched is not cut into lines here.
+    phases: Option<PhaseLines>,
     teller: Teller,
     watch: Option<Arc<Mutex<OutputWatch>>>,
     /// A line that has not ended yet.
@@ -183,7 +184,9 @@ struct Eyes {
 
 impl Eyes {
     fn see(&mut self, bytes: &[u8]) {
-        self.phases.feed(bytes, |name| self.teller.tell(name));
+        if let Some(phases) = &mut self.phases {
+            phases.feed(bytes, |name| self.teller.tell(name));
+        }
         if let Some(said) = &self.said {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
             said.extend(&bytes[bytes.len().saturating_sub(SAID)..]);
