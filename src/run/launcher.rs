@@ -8,8 +8,10 @@ use crate::record::{Failure, Gpu, Release, ReleaseReason};
 use plimsoll_capture::gpu::{DeviceUse, GpuState, PlaceKind};
 use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_capture::timing::{Protocol, Samples};
-use plimsoll_capture::{Argument, Bound, Entry, TensorSpec};
+use plimsoll_capture::{Bound, Entry};
 use plimsoll_memory::bytes::ByteSize;
+
+use super::output::Output;
 
 /// Why a kernel cannot be launched at all, as whoever launches kernels says it.
 pub type LaunchError = Box<dyn std::error::Error + Send + Sync>;
@@ -23,26 +25,10 @@ pub struct Job<'a> {
     pub bound: &'a Bound,
 }
 
-/// What a kernel gave for one leaf of its output.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OutputValue {
-    /// A contiguous little-endian tensor, at this byte offset of [`Launched::memory`].
-    Tensor {
-        /// Its dtype and shape.
-        spec: TensorSpec,
-        /// Where it begins.
-        offset: u64,
-        /// The CRC-32 of its bytes when the launch returned; absent where nothing else can write to them.
-        crc32: Option<u32>,
-    },
-    /// A value that is no tensor.
-    Value(Argument),
-}
-
 /// What one launch gave.
 pub struct Launched {
-    /// The outputs, flattened: each with its path (empty for a single output, `[1]` for the second of a tuple).
-    pub outputs: Vec<(String, OutputValue)>,
+    /// The outputs, flattened.
+    pub outputs: Vec<Output>,
     /// The bytes under the tensors.
     pub memory: Box<dyn AsRef<[u8]>>,
     /// The time of the launch.
