@@ -144,12 +144,14 @@ def _told(entry):
         if leaf["passed"]:
             continue
         where = f" {leaf['path']}" if leaf["path"] else ""
-        # What an output is stands there if it is not what was expected.
-        for title, side in (("Output", leaf.get("actual") or leaf.get("expected")), ("Expected", leaf.get("expected"))):
-            if side:
-                lines.append(f"{title}{where}: dtype={side.get('dtype')}, shape={side.get('shape')}")
-        lines += [f"{leaf['reason']}"] if leaf.get("reason") else []
-        lines += _elements(leaf["elements"]) if leaf.get("elements") else []
+        expected, elements = leaf.get("expected"), leaf.get("elements")
+        if expected:
+            described = f"dtype={expected['dtype']}, shape={expected['shape']}"
+            # Elements are only compared of outputs that are what was expected.
+            lines += [f"Output{where}: {described}"] if elements else []
+            lines.append(f"Expected{where}: {described}")
+        lines += [f"Output{where}: {leaf['problem']}"] if leaf.get("problem") else []
+        lines += _elements(elements) if elements else []
     return "\n".join(lines)
 
 
@@ -160,7 +162,8 @@ def _elements(elements):
     for what, title in (("inf", "Inf"), ("nan", "NaN")):
         if actual[what] > expected[what]:
             lines.append(f"WARNING: {actual[what]} {title} values in output, {expected[what]} expected")
-    lines.append(f"Max diff: {elements['max_abs_error']:.6f}")
+    if elements.get("max_abs_error") is not None:
+        lines.append(f"Max diff: {elements['max_abs_error']:.6f}")
     first = elements.get("first_mismatch")
     if first:
         lines.append(f"First at {first['index']}: expected {first['expected']}, got {first['actual']}")

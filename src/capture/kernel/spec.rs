@@ -208,9 +208,7 @@ impl FromStr for KernelSpec {
                 .ok_or_else(|| ParseKernelSpecError::UnknownBuiltin(name.to_owned())),
             Some(("py", place)) => python(text, place),
             Some(("lib", place)) => library(place).ok_or_else(|| ParseKernelSpecError::Library(text.to_owned())),
-            Some(("kernelforge", folder)) if folder.is_empty() => {
-                Err(ParseKernelSpecError::KernelForge(text.to_owned()))
-            }
+            Some(("kernelforge", "")) => Err(ParseKernelSpecError::KernelForge(text.to_owned())),
             Some(("kernelforge", folder)) => Ok(Self::KernelForge(folder.into())),
             Some(("torch", name)) => operator(name).ok_or_else(|| ParseKernelSpecError::Torch(text.to_owned())),
             _ => Err(ParseKernelSpecError::UnknownKind(text.to_owned())),

@@ -20,13 +20,17 @@ pub struct Check {
     /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
-    /// What to check: `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI),
-    /// `py:FILE.py[:FUNCTION]` (`launch`) or `kernelforge:FOLDER` (kernel.cu, kernel.cpp or kernel.py)
+    /// The kernel: `builtin:`, `torch:`, `lib:`, `py:` or `kernelforge:` and its place
+    ///
+    /// `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI),
+    /// `py:FILE.py[:FUNCTION]` (`launch`) or `kernelforge:FOLDER` (kernel.cu, kernel.cpp or kernel.py).
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
 
-    /// Files that the kernel is made of beside those that are seen while it loads and builds: sources of a library, for one,
-    /// whose identity they then are in place of the binary
+    /// More files that the kernel is made of, such as the sources of a library
+    ///
+    /// What a kernel reads while it loads and builds is seen. A library is known by its sources in place of the binary if they
+    /// are named.
     #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
     pub kernel_source: Vec<PathBuf>,
 

@@ -63,11 +63,11 @@ pub struct Run {
     #[arg(long, value_name = "N", env = "PLIMSOLL_PHASE_FD", value_parser = clap::value_parser!(u8).range(3..))]
     pub phase_fd: Option<u8>,
 
-    /// Watch the output as it passes, and say at the end what went wrong with memory and what to do
+    /// Watch the output, and say at the end what went wrong with memory
     #[arg(long, env = "PLIMSOLL_DIAGNOSE")]
     pub diagnose: bool,
 
-    /// Fail if one of these was found, such as `leak,fragmentation`; implies --diagnose
+    /// Fail if one of these was found, as `leak,fragmentation`; implies --diagnose
     #[arg(long, value_name = "VERDICT,..", env = "PLIMSOLL_FAIL_ON", value_delimiter = ',')]
     pub fail_on: Vec<Verdict>,
 
