@@ -22,6 +22,7 @@ mod error;
 mod failure;
 mod figures;
 mod file;
+mod head;
 mod json;
 mod keep;
 mod partial;
@@ -44,6 +45,8 @@ pub use environment::{Environment, Gpu};
 pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
+#[cfg(feature = "history")]
+pub(crate) use file::not_a_file;
 pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use keep::{keep_record, keep_test_run};
 pub use partial::PartialRecord;
@@ -55,9 +58,10 @@ pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
 pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Versus};
+pub(crate) use semantics::SharedTensors;
 pub use semantics::{
-    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
-    VersusSemantics,
+    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, Tensors,
+    TestSemantics, VersusSemantics,
 };
 pub(crate) use verdict::DIAGNOSIS;
 pub use verdict::{Verdict, VerdictStatus, exit_code};

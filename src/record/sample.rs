@@ -51,7 +51,8 @@ pub(crate) fn entry(index: usize) -> EntrySemantics {
             tensor("input", Dtype::I64, &[1, 7]),
             tensor("weight", Dtype::BF16, &[vocabulary, columns]),
             tensor("output", Dtype::BF16, &[1, 7, columns]),
-        ],
+        ]
+        .into(),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Listing {
 }
 
 /// What the values listed may take in memory, tensors not counted. Those beyond are counted and not listed.
-const VALUES: u64 = 192 << 20;
+const VALUES: u64 = 128 << 20;
 
 /// What listing may take altogether: the memory of tensors, and reading what is named again and again.
 const WORK: ByteSize = ByteSize::mib(128);
