@@ -48,7 +48,7 @@ mod window;
 mod wording;
 
 pub use analysis::Analysis;
-pub use end::cause_by_text;
+pub use end::{cause_by_text, event_of_end};
 pub use error::DiagnoseError;
 pub use findings::{
     Advice, Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport,

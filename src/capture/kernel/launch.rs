@@ -1,5 +1,6 @@
 //! [`Kernel`]: what can be launched on a call, in this process.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -20,10 +21,43 @@ pub struct KernelIdentity {
     /// The BLAKE3 of its source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The BLAKE3 of each other file that the kernel is made of, by its path from the kernel's folder or, if it lies elsewhere,
+    /// its file name: modules, headers and sources that it is built from, libraries that it links. Absent for a kernel of one
+    /// file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
+}
+
+impl KernelIdentity {
+    /// A kernel of one file with this digest, or one that is a part of something whose version the environment has.
+    pub fn new(name: impl Into<String>, digest: Option<String>) -> Self {
+        Self { name: name.into(), digest, sources: BTreeMap::new() }
+    }
+
+    /// The same kernel, made of `files` as well: paths and digests, told apart by a number if they have the same name.
+    pub fn with_sources<'a>(mut self, folder: &Path, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Self {
+        let named = |(path, digest): (&'a Path, &'a str)| {
+            let name = path.strip_prefix(folder).ok().or(path.file_name().map(Path::new)).unwrap_or(path);
+            (name.to_string_lossy().into_owned(), digest.to_owned())
+        };
+        // The same files in other places, or found by two paths, are the same kernel.
+        let files: BTreeSet<(String, String)> = files.into_iter().map(named).collect();
+        self.sources.clear();
+        for (name, digest) in files {
+            let more = (2..).map(|number| format!("{name} ({number})"));
+            let mut names = std::iter::once(name.clone()).chain(more);
+            let free = names.find(|name| !self.sources.contains_key(name)).expect("numbers do not end");
+            self.sources.insert(free, digest);
+        }
+        self
+    }
 }
 
 /// The BLAKE3 of a kernel's file, in hexadecimal.
-pub(super) fn file_digest(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// The system's, if the file cannot be read.
+pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())

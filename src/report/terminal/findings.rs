@@ -4,20 +4,39 @@ use super::trends::trends;
 use plimsoll_diagnose::estimate::Mark;
 use plimsoll_diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
 use plimsoll_memory::text::Screen;
-use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width, wrap};
+use plimsoll_memory::text::{LABEL, clean, counted, cut, labelled, styled, width, wrap};
 
 /// So many different events are shown; JSON has them all.
-const SHOWN: usize = 6;
+pub(crate) const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
-const EVIDENCE: usize = 3;
+pub(crate) const EVIDENCE: usize = 3;
 /// The trends of so many inputs are shown.
 const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
 const DISMISSED: usize = 5;
 
 /// The document of `findings`: a block an event, events that differ in the rank alone in one; what was dismissed; and a
-/// closing line that says what the exit code means.
-pub fn findings(findings: &Findings, screen: &Screen) -> String {
+/// closing line that says what the exit code, `code`, means.
+pub fn findings(findings: &Findings, code: u8, screen: &Screen) -> String {
+    let mut text = events(findings, screen);
+    if findings.events.is_empty() {
+        text.push_str(&dismissed(findings, screen));
+    }
+    text.push_str(&closing(findings, code, screen));
+    text
+}
+
+/// What was found in the run of a command, for the document of its record.
+pub(super) fn of_run(findings: &Findings, screen: &Screen) -> String {
+    if findings.events.is_empty() {
+        let line = format!("no memory event in {}", inputs(findings));
+        return labelled("diagnosis", screen.palette.dim, &line, LABEL, screen);
+    }
+    events(findings, screen).trim_end().to_owned() + "\n"
+}
+
+/// A block an event, and the trends.
+fn events(findings: &Findings, screen: &Screen) -> String {
     let mut text = String::new();
     let groups = groups(&findings.events);
     for group in groups.iter().take(SHOWN) {
@@ -34,15 +53,11 @@ pub fn findings(findings: &Findings, screen: &Screen) -> String {
         }
         text.push_str(&trends(report, screen));
     }
-    if findings.events.is_empty() {
-        text.push_str(&dismissed(findings, screen));
-    }
-    text.push_str(&closing(findings, screen));
     text
 }
 
 /// Events that differ in nothing but where they happened.
-fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
+pub(crate) fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
     let mut groups: Vec<Vec<&Event>> = Vec::new();
     for event in events {
         let alike = |group: &&mut Vec<&Event>| {
@@ -102,7 +117,7 @@ fn styled_padded(label: &str, screen: &Screen) -> String {
 }
 
 /// What ran out, and where.
-fn what(group: &[&Event]) -> String {
+pub(crate) fn what(group: &[&Event]) -> String {
     let event = group[0];
     let mut parts = vec![
         match event.kind {
@@ -137,13 +152,9 @@ fn what(group: &[&Event]) -> String {
     parts.join(" · ")
 }
 
-fn advice(event: &Event, screen: &Screen) -> String {
-    let mut text = String::new();
-    if event.advice.is_empty() {
-        return text;
-    }
-    text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    for (index, advice) in event.advice.iter().enumerate() {
+/// What to do, a line each.
+pub(crate) fn advice_lines(event: &Event) -> impl Iterator<Item = String> {
+    event.advice.iter().map(|advice| {
         let mut line = advice.what.clone();
         if let Some(saving) = advice.saving {
             line.push_str(&format!("; saves {saving}"));
@@ -156,12 +167,23 @@ fn advice(event: &Event, screen: &Screen) -> String {
             None if advice.class != Mark::KeepsTheMath => line.push_str(&format!(" [{}]", advice.class.title())),
             None => {}
         }
+        line
+    })
+}
+
+fn advice(event: &Event, screen: &Screen) -> String {
+    let mut text = String::new();
+    if event.advice.is_empty() {
+        return text;
+    }
+    text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
+    for (index, line) in advice_lines(event).enumerate() {
         text.push_str(&labelled(&format!("{:>2}", index + 1), screen.palette.good, &line, 4, screen));
     }
     text
 }
 
-fn numbers(numbers: &Numbers) -> String {
+pub(crate) fn numbers(numbers: &Numbers) -> String {
     let all = [
         ("tried", numbers.tried),
         ("capacity", numbers.capacity),
@@ -196,27 +218,32 @@ fn dismissed(findings: &Findings, screen: &Screen) -> String {
     text
 }
 
-fn closing(findings: &Findings, screen: &Screen) -> String {
-    let palette = &screen.palette;
+/// What was read.
+fn inputs(findings: &Findings) -> String {
     let lines: u64 = findings.inputs.iter().map(|input| input.lines.unwrap_or(0)).sum();
-    let read = match &findings.inputs[..] {
+    match &findings.inputs[..] {
         [input] if input.form == Form::Record => "a record".to_owned(),
         [input] if input.form == Form::Snapshot => "a snapshot".to_owned(),
         inputs => {
             format!("{} of {}", counted(lines as usize, "line", "lines"), counted(inputs.len(), "input", "inputs"))
         }
-    };
+    }
+}
+
+fn closing(findings: &Findings, code: u8, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let read = inputs(findings);
     let (word, meaning, style) = match (findings.kind, findings.verdict) {
         (Kind::Report, verdict) if verdict != Verdict::ReportOnly => {
             let style = if verdict == Verdict::CacheNotLeak { palette.good } else { palette.warn };
-            ("NO OOM", format!("{verdict}, and no memory event, in {read} (exit 0)"), style)
+            ("NO OOM", format!("{verdict}, and no memory event, in {read} (exit {code})"), style)
         }
-        (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit 0)"), palette.good),
-        (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit 1)"), palette.bad),
+        (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit {code})"), palette.good),
+        (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit {code})"), palette.bad),
         (_, verdict) => {
             let failures = findings.events.iter().filter(|event| event.kind != Kind::Report).count();
             let events = counted(failures, "event", "events");
-            ("OOM", format!("{verdict}: {events} in {read} (exit 1)"), palette.bad)
+            ("OOM", format!("{verdict}: {events} in {read} (exit {code})"), palette.bad)
         }
     };
     labelled(word, style, &meaning, width(word) + 2, screen)
@@ -238,7 +265,8 @@ mod tests {
         analysis.begin("train.log");
         analysis.push(&fs::read(path).unwrap());
         analysis.end();
-        super::findings(&analysis.findings(None), &Screen::new(width, Palette::plain()))
+        let findings = analysis.findings(None);
+        super::findings(&findings, u8::from(findings.failed()), &Screen::new(width, Palette::plain()))
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Library {
         let digest = super::launch::file_digest(path)
             .map_err(|e| LibraryError::Unreadable { path: path.to_owned(), reason: e.to_string() })?;
         let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        Ok(KernelIdentity { name: format!("lib:{file}:{name}"), digest: Some(digest) })
+        Ok(KernelIdentity::new(format!("lib:{file}:{name}"), Some(digest)))
     }
 
     /// A launch of `call` that can be repeated and timed. It returns once the kernel has put its work into a stream.
@@ -107,10 +107,9 @@ impl Library {
 
 impl Kernel for Library {
     fn identity(&self) -> KernelIdentity {
-        Self::identity_of(&self.path, Some(&self.name)).unwrap_or_else(|_| KernelIdentity {
+        Self::identity_of(&self.path, Some(&self.name)).unwrap_or_else(|_| {
             // The file is gone since it was loaded.
-            name: format!("lib:{}:{}", self.path.display(), self.name),
-            digest: None,
+            KernelIdentity::new(format!("lib:{}:{}", self.path.display(), self.name), None)
         })
     }
 
