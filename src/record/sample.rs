@@ -105,6 +105,7 @@ pub(crate) fn policy() -> Policy {
         timeout_ns: Some(60_000_000_000),
         sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
+        isolation: None,
     })
 }
 
