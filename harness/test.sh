@@ -17,6 +17,12 @@ target="$(cd "$target" && pwd)"
 
 # The same packages and features for every command, so that nothing is built twice. The worker of libtorch needs torch.
 everything=(--workspace --exclude plimsoll-torch --all-features --locked)
+with_libtorch=(--workspace --all-features --locked)
+
+# Nothing of a run in CI is built again or debugged: what serves that alone is a fifth of the build.
+if [ -n "${CI:-}" ]; then
+    export CARGO_INCREMENTAL="${CARGO_INCREMENTAL:-0}" CARGO_PROFILE_DEV_DEBUG="${CARGO_PROFILE_DEV_DEBUG:-0}"
+fi
 
 # The tests that need torch, or the compiler of CUDA beside it. One that is missing here fails in the part without torch.
 of_torch='(binary(cli) & (test(/^(faults|python)::/)
@@ -161,15 +167,14 @@ torch_tests() {
     export PATH="${python%/*}:$cuda/bin:$PATH"
     export LIBRARY_PATH="$cuda/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
     export TORCH_EXTENSIONS_DIR="$target/torch-extensions"
+    run cargo clippy "${with_libtorch[@]}" --all-targets -- -D warnings || failed+=("clippy with torch")
     if has_nextest; then
-        tests "rust with torch" cargo nextest run "${everything[@]}" --profile ci -E "$of_torch"
+        tests "rust with torch" cargo nextest run "${with_libtorch[@]}" --profile ci -E "package(plimsoll-torch) | $of_torch"
     else
-        tests "rust with torch" cargo test "${everything[@]}" --no-fail-fast
+        tests "rust with torch" cargo test "${with_libtorch[@]}" --no-fail-fast
     fi
-    # The Python tests start the program that the Rust tests have built.
-    tests python "$python" -m unittest discover --start-directory tests/python
-    run cargo clippy --package plimsoll-torch --all-features --all-targets --locked -- -D warnings || failed+=("clippy with torch")
-    tests libtorch cargo test --package plimsoll-torch --all-features --locked --no-fail-fast
+    # The Python tests start the program that the Rust tests have built. Two run at a time, a class in one process.
+    tests python "$python" -m pytest --quiet --numprocesses 2 --dist loadscope -p no:cacheprovider --durations 10 tests/python
 }
 
 part="${1:-all}"

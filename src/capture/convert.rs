@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::argument::Argument;
-use super::error::{ConvertError, DEPTH_LIMIT, TEXT_LIMIT, VALUES_LIMIT};
-use super::object::{Objects, Tensor, TensorKind, Value, value};
+use super::error::{CONTAINER, ConvertError, DEPTH_LIMIT, TENSOR, TEXT_LIMIT, VALUES_LIMIT};
+use super::object::{ItemValue, Objects, Tensor, TensorItem, TensorKind, value};
 use super::pickle::{Document, NodeId};
 
 /// Turns nodes of one document into arguments, within limits that hold for all of them together.
@@ -24,34 +24,39 @@ impl<'d> Converter<'d> {
 
     /// The argument that node `id` is.
     pub(super) fn argument(&mut self, id: NodeId) -> Result<Argument, ConvertError> {
-        self.values += 1;
+        let value = value(self.document, self.objects, id);
+        self.values += match &value {
+            ItemValue::Tensor(_) => TENSOR,
+            ItemValue::List(_) | ItemValue::Tuple(_) | ItemValue::Dict(_) => CONTAINER,
+            _ => 1,
+        };
         if self.values > VALUES_LIMIT {
             return Err(ConvertError::TooMany);
         }
-        Ok(match value(self.document, self.objects, id) {
-            Value::None => Argument::None,
-            Value::Bool(value) => Argument::Bool(value),
-            Value::Int(value) => Argument::Int(value),
-            Value::BigInt(digits) => Argument::BigInt(self.counted(digits.len(), digits)?),
-            Value::Float(value) => Argument::Float(value),
-            Value::Complex(re, im) => Argument::Complex(re, im),
-            Value::Str(text) => Argument::Str(self.counted(text.len(), text)?.into_owned()),
-            Value::Bytes(bytes) => Argument::Bytes(self.counted(bytes.len(), bytes)?.into_owned()),
-            Value::Dtype(dtype) => Argument::Dtype(dtype),
-            Value::Device(device) => Argument::Device(device),
-            Value::Tensor(tensor) => {
+        Ok(match value {
+            ItemValue::None => Argument::None,
+            ItemValue::Bool(value) => Argument::Bool(value),
+            ItemValue::Int(value) => Argument::Int(value),
+            ItemValue::BigInt(digits) => Argument::BigInt(self.counted(digits.len(), digits)?),
+            ItemValue::Float(value) => Argument::Float(value),
+            ItemValue::Complex(re, im) => Argument::Complex(re, im),
+            ItemValue::Str(text) => Argument::Str(self.counted(text.len(), text)?.into_owned()),
+            ItemValue::Bytes(bytes) => Argument::Bytes(self.counted(bytes.len(), bytes)?.into_owned()),
+            ItemValue::Dtype(dtype) => Argument::Dtype(dtype),
+            ItemValue::Device(device) => Argument::Device(device),
+            ItemValue::Tensor(TensorItem { tensor, .. }) => {
                 self.counted(description(tensor), ())?;
                 tensor_argument(tensor)
             }
-            Value::Storage(_) => opaque("torch.UntypedStorage", "a storage, not a tensor"),
-            Value::List(items) => Argument::List(self.nested(id, |this| this.arguments(items))?),
-            Value::Tuple(items) => Argument::Tuple(self.nested(id, |this| this.arguments(items))?),
-            Value::Dict(pairs) => Argument::Dict(self.nested(id, |this| {
+            ItemValue::Storage(_) => opaque("torch.UntypedStorage", "a storage, not a tensor"),
+            ItemValue::List(items) => Argument::List(self.nested(id, |this| this.arguments(items))?),
+            ItemValue::Tuple(items) => Argument::Tuple(self.nested(id, |this| this.arguments(items))?),
+            ItemValue::Dict(pairs) => Argument::Dict(self.nested(id, |this| {
                 pairs.iter().map(|&(key, value)| Ok((this.argument(key)?, this.argument(value)?))).collect()
             })?),
-            Value::Set(_) => opaque("set", "a set has no order"),
-            Value::FrozenSet(_) => opaque("frozenset", "a frozenset has no order"),
-            Value::Opaque(class) => {
+            ItemValue::Set(_) => opaque("set", "a set has no order"),
+            ItemValue::FrozenSet(_) => opaque("frozenset", "a frozenset has no order"),
+            ItemValue::Opaque(class) => {
                 Argument::Opaque { class: self.counted(class.len(), class)?, detail: "no plain value".to_owned() }
             }
         })

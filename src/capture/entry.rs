@@ -8,7 +8,7 @@ use super::convert::Converter;
 use super::error::{CaptureError, CaptureErrorKind, ConvertError, EntryError};
 use super::identity::{self, Digest, Identity};
 use super::mapped::MappedEntry;
-use super::object::{Value, value};
+use super::object::{ItemValue, value};
 use super::pickle::NodeId;
 use super::residency::Residency;
 use super::source::{KnownFile, SourceFile, Stamp};
@@ -47,9 +47,10 @@ impl Entry {
     /// Opens the entry at `path`. Headers and the pickle are read, whatever the file's size, and no file stays open.
     ///
     /// # Errors
-    /// Where the file cannot be read, is malformed, or is no entry.
+    /// Where the file cannot be read, is malformed, is nearly all hole, or is no entry.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let source = SourceFile::open(path)?;
+        source.refuse_holes()?;
         let content = Content::read(&source)?;
         let call = Fields { content: &content, convert: Converter::new(&content.document, &content.objects) }.read();
         let Call { function_name, args, kwargs, output, signature } = call.map_err(|kind| source.error(kind))?;
@@ -177,22 +178,26 @@ struct Fields<'d> {
 type Pairs<'d> = Vec<(String, NodeId)>;
 
 impl<'d> Fields<'d> {
-    fn value(&self, id: NodeId) -> Value<'d> {
+    fn value(&self, id: NodeId) -> ItemValue<'d> {
         value(&self.content.document, &self.content.objects, id)
     }
 
     fn read(mut self) -> Result<Call, CaptureErrorKind> {
         let root = self.content.document.root();
-        let Value::Dict(pairs) = self.value(root) else {
+        let ItemValue::Dict(pairs) = self.value(root) else {
             return Err(EntryError::NotADict { found: self.convert.argument(root)?.kind() }.into());
         };
         let entry = self.names(&pairs, "entry", "the key")?;
         let find = |key: &'static str| entry.iter().find(|(name, _)| name == key).map(|&(_, id)| id);
         let require = |key| find(key).ok_or(EntryError::MissingKey { key });
 
-        let function_name = match self.value(require("function_name")?) {
-            Value::Str(name) => name.into_owned(),
-            _ => return Err(self.wrong("function_name", "str", require("function_name")?)),
+        let name = require("function_name")?;
+        let function_name = match self.value(name) {
+            ItemValue::Str(_) => match self.content.document.as_name(name) {
+                Some(name) => name.into_owned(),
+                None => return Err(EntryError::LongName { key: "function_name" }.into()),
+            },
+            _ => return Err(self.wrong("function_name", "str", name)),
         };
         let args = match self.convert.argument(require("args")?)? {
             Argument::List(args) | Argument::Tuple(args) => args,
@@ -203,18 +208,18 @@ impl<'d> Fields<'d> {
         let kwargs = self.arguments(require("kwargs")?, "kwargs", "the keyword argument")?;
         let output = self.convert.argument(require("output")?)?;
         let signature = match find("signature").map(|id| (id, self.value(id))) {
-            None | Some((_, Value::None)) => None,
+            None | Some((_, ItemValue::None)) => None,
             Some((id, _)) => Some(self.signature(id)?),
         };
         Ok(Call { function_name, args, kwargs, output, signature })
     }
 
     fn signature(&mut self, id: NodeId) -> Result<Signature, CaptureErrorKind> {
-        let Value::Dict(pairs) = self.value(id) else { return Err(self.wrong("signature", "dict", id)) };
+        let ItemValue::Dict(pairs) = self.value(id) else { return Err(self.wrong("signature", "dict", id)) };
         let fields = self.names(&pairs, "signature", "the key")?;
         let find = |key: &str| fields.iter().find(|(name, _)| name == key).map(|&(_, id)| id);
         let list = find("params").ok_or(EntryError::MissingKey { key: "signature.params" })?;
-        let (Value::List(items) | Value::Tuple(items)) = self.value(list) else {
+        let (ItemValue::List(items) | ItemValue::Tuple(items)) = self.value(list) else {
             return Err(self.wrong("signature.params", "list", list));
         };
         let mut params: Vec<String> = Vec::with_capacity(items.len());
@@ -227,7 +232,7 @@ impl<'d> Fields<'d> {
             params.push(name);
         }
         let defaults = match find("defaults").map(|id| (id, self.value(id))) {
-            None | Some((_, Value::None)) => Vec::new(),
+            None | Some((_, ItemValue::None)) => Vec::new(),
             Some((id, _)) => self.arguments(id, "signature.defaults", "the default of")?,
         };
         Ok(Signature { params, defaults })
@@ -240,7 +245,7 @@ impl<'d> Fields<'d> {
         key: &'static str,
         what: &'static str,
     ) -> Result<Vec<(String, Argument)>, CaptureErrorKind> {
-        let Value::Dict(pairs) = self.value(id) else { return Err(self.wrong(key, "dict", id)) };
+        let ItemValue::Dict(pairs) = self.value(id) else { return Err(self.wrong(key, "dict", id)) };
         let named = self.names(&pairs, key, what)?;
         named.into_iter().map(|(name, id)| Ok((name, self.convert.argument(id)?))).collect()
     }

@@ -1,22 +1,18 @@
 //! [`TorchFile`]: any file of torch.save, value by value.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::argument::TensorRef;
 use super::content::Content;
-use super::dtype::Dtype;
 use super::error::CaptureError;
 use super::mapped::MappedEntry;
-use super::object::{Children, Objects, Quantizer, Step, Tensor, TensorClass, TensorKind, Value, class_name, value};
+use super::object::{Children, ItemValue, Objects, Step, value};
 use super::pickle::{Document, NodeId};
 use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
-use super::tensor::Layout;
 use plimsoll_memory::bytes::ByteSize;
 
 /// A file of torch.save, entry or not: headers and pickle are read, storages are not.
@@ -70,63 +66,6 @@ impl fmt::Debug for Alias<'_> {
 
 /// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
 type Links = HashMap<NodeId, Option<(NodeId, Step)>>;
-
-/// The value of an [`Item`]. What containers hold are items of their own.
-#[derive(Clone, Debug)]
-pub enum ItemValue<'a> {
-    /// `None`.
-    None,
-    /// A truth value.
-    Bool(bool),
-    /// An integer of at most 64 bits.
-    Int(i64),
-    /// A larger integer, in decimal, or in hexadecimal beyond 4300 digits.
-    BigInt(String),
-    /// A float.
-    Float(f64),
-    /// A complex number: real and imaginary part.
-    Complex(f64, f64),
-    /// A text, each lone surrogate as U+FFFD.
-    Str(Cow<'a, str>),
-    /// Bytes or a bytearray.
-    Bytes(Cow<'a, [u8]>),
-    /// A dtype.
-    Dtype(Dtype),
-    /// A device.
-    Device(String),
-    /// A tensor.
-    Tensor(TensorItem<'a>),
-    /// A storage that is a value of its own, by its index in [`TorchFile::storages`].
-    Storage(usize),
-    /// A list, tuple, dict, set or frozenset.
-    Container {
-        /// Which.
-        kind: &'static str,
-        /// The number of its items.
-        len: usize,
-    },
-    /// Anything else: its class.
-    Opaque(String),
-}
-
-/// A tensor of a [`TorchFile`].
-#[derive(Clone, Debug)]
-pub struct TensorItem<'a> {
-    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
-    pub kind: &'static str,
-    /// Its Python class: `torch.Tensor`, `torch.nn.parameter.Parameter`, or a subclass.
-    pub class: Cow<'a, str>,
-    /// Its shape, where the file tells it.
-    pub shape: Option<&'a [u64]>,
-    /// How its elements lie: over the storage where it has one, without elements where it has none.
-    pub layout: Option<&'a Layout>,
-    /// The elements in their storage, for the kinds that have elements of their own.
-    pub elements: Option<&'a TensorRef>,
-    /// Whether gradients are recorded.
-    pub requires_grad: bool,
-    /// Scale and zero point of a tensor that is quantized as a whole. Those of channels are tensors, parts of it.
-    pub quantizer: Option<(f64, i64)>,
-}
 
 /// The longest path, in bytes. Deeper values end the walk at their container.
 const PATH_LIMIT: usize = 64 << 10;
@@ -235,7 +174,7 @@ impl Walk<'_> {
         let is_object = value.is_object();
         let again = is_object && self.first.contains_key(&id);
         let alias_of = again.then_some(Alias { document: self.document, first: &self.first, id });
-        visit(&Item { path: &self.path, alias_of, value: item_value(self.document, value) })?;
+        visit(&Item { path: &self.path, alias_of, value })?;
         if is_object && !again && self.path.len() < PATH_LIMIT {
             self.first.insert(id, reached);
             let children = Children::of(self.document, self.objects, id);
@@ -243,55 +182,4 @@ impl Walk<'_> {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn item_value<'d>(document: &'d Document, value: Value<'d>) -> ItemValue<'d> {
-    let container = |kind, len| ItemValue::Container { kind, len };
-    match value {
-        Value::None => ItemValue::None,
-        Value::Bool(value) => ItemValue::Bool(value),
-        Value::Int(value) => ItemValue::Int(value),
-        Value::BigInt(digits) => ItemValue::BigInt(digits),
-        Value::Float(value) => ItemValue::Float(value),
-        Value::Complex(re, im) => ItemValue::Complex(re, im),
-        Value::Str(text) => ItemValue::Str(text),
-        Value::Bytes(bytes) => ItemValue::Bytes(bytes),
-        Value::Dtype(dtype) => ItemValue::Dtype(dtype),
-        Value::Device(device) => ItemValue::Device(device),
-        Value::Tensor(tensor) => ItemValue::Tensor(tensor_item(document, tensor)),
-        Value::Storage(index) => ItemValue::Storage(index),
-        Value::List(items) => container("list", items.len()),
-        Value::Tuple(items) => container("tuple", items.len()),
-        Value::Dict(pairs) => container("dict", pairs.len()),
-        Value::Set(items) => container("set", items.len()),
-        Value::FrozenSet(items) => container("frozenset", items.len()),
-        Value::Opaque(class) => ItemValue::Opaque(class),
-    }
-}
-
-fn tensor_item<'d>(document: &'d Document, tensor: &'d Tensor) -> TensorItem<'d> {
-    let elements = tensor.elements();
-    let (kind, layout, shape) = match &tensor.kind {
-        TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
-        TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
-        TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
-        TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
-        TensorKind::Nested { .. } => ("nested", None, None),
-        TensorKind::Meta(layout) => ("meta", Some(layout), None),
-        TensorKind::Wrapper(layout) => ("wrapper", Some(layout), None),
-        TensorKind::Foreign { .. } => ("foreign", None, None),
-    };
-    let shape = shape.or_else(|| layout.map(|layout| &layout.shape[..]));
-    let class = match tensor.class {
-        TensorClass::Tensor => Cow::Borrowed("torch.Tensor"),
-        TensorClass::Parameter => Cow::Borrowed("torch.nn.parameter.Parameter"),
-        TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
-    };
-    let quantizer = match tensor.kind {
-        TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => {
-            Some((scale, zero_point))
-        }
-        _ => None,
-    };
-    TensorItem { kind, class, shape, layout, elements, requires_grad: tensor.requires_grad, quantizer }
 }

@@ -1,7 +1,7 @@
 //! [`Results`]: one typed result an entry.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::failure::Failure;
 use super::semantics::Aggregation;
@@ -83,8 +83,8 @@ pub struct EntryResult {
 impl EntryResult {
     /// Why the entry has no verdict of its own: the failure of its validation, else that of its profile.
     pub fn failure(&self) -> Option<&Failure> {
-        let validation = self.validation.as_ref().and_then(|v| v.error.as_ref());
-        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_ref()))
+        let validation = self.validation.as_ref().and_then(|v| v.error.as_deref());
+        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_deref()))
     }
 }
 
@@ -108,7 +108,7 @@ pub struct Validation {
     /// How it ended.
     pub status: ValidationStatus,
     /// The comparison of each value of the output.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub leaves: Vec<LeafOutcome>,
     /// Which wrong outputs would have passed; absent where nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub struct Validation {
     pub device: Option<DeviceUse>,
     /// Why there was no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<Box<Failure>>,
     /// Why the entry was not launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -138,7 +138,9 @@ pub struct Validation {
 
 impl Validation {
     /// The result of a comparison: passed where every leaf did.
-    pub fn compared(leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+    pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+        // A vector that grew has room for four, and most calls give one value.
+        leaves.shrink_to_fit();
         let passed = leaves.iter().all(|leaf| leaf.passed);
         let status = if passed { ValidationStatus::Passed } else { ValidationStatus::Mismatch };
         Self { leaves, blindness, ..Self::ended(status) }
@@ -146,7 +148,7 @@ impl Validation {
 
     /// A launch that gave nothing to compare.
     pub fn failed(error: Failure) -> Self {
-        Self { error: Some(error), ..Self::ended(ValidationStatus::Error) }
+        Self { error: Some(Box::new(error)), ..Self::ended(ValidationStatus::Error) }
     }
 
     /// An entry that was not launched.
@@ -173,6 +175,13 @@ impl Validation {
             not_run: None,
         }
     }
+}
+
+/// A list in as much memory as it takes.
+fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let mut items = Vec::deserialize(deserializer)?;
+    items.shrink_to_fit();
+    Ok(items)
 }
 
 /// How a profile ended.
@@ -269,13 +278,13 @@ pub struct Profile {
     pub device: Option<DeviceUse>,
     /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<GpuState>,
+    pub state: Option<Box<GpuState>>,
     /// What an audit of the launches held them to; absent of a plain run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<Box<Failure>>,
     /// Why the entry was not launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -297,7 +306,7 @@ impl Profile {
 
     /// An entry that could not be timed.
     pub fn failed(error: Failure) -> Self {
-        Self { error: Some(error), ..Self::ended(ProfileStatus::Error) }
+        Self { error: Some(Box::new(error)), ..Self::ended(ProfileStatus::Error) }
     }
 
     /// An entry that was not launched.

@@ -34,7 +34,7 @@ impl<'a> Checksums<'a> {
 
     /// What is to be fed with the bytes of a tensor as they are compared. `None` if the tensor is not its whole storage, or
     /// there is nothing to check: the file has no CRC-32 of it, or it is decoded from the file, which checks it.
-    pub fn begin(&self, tensor: &TensorRef, view: &TensorView<'a>) -> Option<Running<'a>> {
+    pub fn begin<'v>(&self, tensor: &TensorRef, view: &TensorView<'v>) -> Option<Running<'v>> {
         let bytes = view.as_contiguous().filter(|bytes| bytes.len() == view.storage().len())?;
         let hasher = crc32fast::Hasher::new();
         self.is_due(tensor.storage).then_some(Running { bytes, hasher, done: 0 })
@@ -44,7 +44,7 @@ impl<'a> Checksums<'a> {
     ///
     /// # Errors
     /// [`ArchiveError::Crc`](plimsoll_capture::ArchiveError::Crc) if its bytes are not those that were captured.
-    pub fn end(&mut self, tensor: &TensorRef, running: Option<Running<'a>>) -> Result<(), CaptureError> {
+    pub fn end(&mut self, tensor: &TensorRef, running: Option<Running<'_>>) -> Result<(), CaptureError> {
         let index = tensor.storage;
         match running {
             Some(running) if running.done == running.bytes.len() as u64 => {

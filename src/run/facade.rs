@@ -6,7 +6,6 @@ use plimsoll_capture::store::VerifyObjects;
 
 use super::check::{Check, Launch, Report};
 use super::error::RunError;
-use super::options::Options;
 
 /// A validation of a capture: a [`Check`] that times nothing, and is given its kernel last.
 ///
@@ -20,34 +19,28 @@ use super::options::Options;
 /// assert!(report.passed(), "{}", report.summary());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Validation<'a> {
-    capture: &'a Capture,
-    options: Options,
-}
+#[must_use = "a validation does nothing until it is run"]
+pub struct Validation<'a>(Check<'a>);
 
 impl<'a> Validation<'a> {
     /// A validation of every entry of `capture`, by the operator's own rule of comparison.
     pub fn of(capture: &'a Capture) -> Self {
-        Self { capture, options: Options { profile: false, ..Options::default() } }
+        Self(Check::of(capture).validate_only())
     }
 
     /// Compares by `rule`.
-    pub fn comparison(mut self, rule: Comparison) -> Self {
-        self.options.comparison = Some(rule);
-        self
+    pub fn comparison(self, rule: Comparison) -> Self {
+        Self(self.0.comparison(rule))
     }
 
     /// Verifies the objects of a store as often as `verify` says.
-    pub fn verify(mut self, verify: VerifyObjects) -> Self {
-        self.options.verify = verify;
-        self
+    pub fn verify(self, verify: VerifyObjects) -> Self {
+        Self(self.0.verify(verify))
     }
 
     /// Stops at the first entry that does not pass.
-    pub fn fail_fast(mut self) -> Self {
-        self.options.fail_fast = true;
-        self
+    pub fn fail_fast(self) -> Self {
+        Self(self.0.fail_fast())
     }
 
     /// Launches `kernel` on every entry, one resident at a time.
@@ -55,6 +48,6 @@ impl<'a> Validation<'a> {
     /// # Errors
     /// As [`Check::run`]. An entry that fails is a result, not an error.
     pub fn run(self, kernel: impl Launch + 'a) -> Result<Report, RunError> {
-        Check::of(self.capture).options(self.options).kernel(kernel).run()
+        self.0.kernel(kernel).run()
     }
 }

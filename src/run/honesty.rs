@@ -7,7 +7,8 @@ use plimsoll_capture::compare::{Comparison, LeafOutcome};
 use plimsoll_capture::{Entry, MappedEntry};
 
 use super::judge::{Expected, judge};
-use super::launcher::{Launched, OutputValue};
+use super::launcher::Launched;
+use super::output::{Output, Placed};
 
 /// How long an output that does not match is watched: a write that comes later than its launch is told from a wrong one.
 const WAIT_FOR_CHANGE: Duration = Duration::from_millis(100);
@@ -76,8 +77,7 @@ impl<'a> Honesty<'a> {
 
     /// Waits whether an output that does not match still changes.
     fn changes(&mut self, launched: &Launched) -> bool {
-        let has_checksum = |value: &OutputValue| matches!(value, OutputValue::Tensor { crc32: Some(_), .. });
-        if self.watched == WATCHED || !launched.outputs.iter().any(|(_, value)| has_checksum(value)) {
+        if self.watched == WATCHED || checksums(&launched.outputs).next().is_none() {
             return false;
         }
         self.watched += 1;
@@ -95,25 +95,25 @@ impl<'a> Honesty<'a> {
 /// Whether an output is no longer what it was when the launch returned.
 fn changed(launched: &Launched) -> bool {
     let memory = (*launched.memory).as_ref();
-    launched.outputs.iter().any(|(_, value)| match value {
-        OutputValue::Tensor { spec, offset, crc32: Some(crc32) } => {
-            let from = usize::try_from(*offset).unwrap_or(usize::MAX);
-            let bytes = spec.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
-            let range = from.checked_add(bytes).and_then(|end| memory.get(from..end));
-            range.is_some_and(|bytes| crc32fast::hash(bytes) != *crc32)
-        }
-        _ => false,
-    })
+    checksums(&launched.outputs)
+        .any(|(placed, crc32)| placed.bytes_in(memory).is_some_and(|bytes| crc32fast::hash(bytes) != crc32))
+}
+
+/// The tensors that something else can write to, with their CRC-32s when the launch returned.
+fn checksums(outputs: &[Output]) -> impl Iterator<Item = (&Placed, u32)> {
+    outputs.iter().filter_map(Output::tensor).filter_map(|placed| Some((placed, placed.crc32?)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::output::OutputValue;
     use super::*;
     use plimsoll_capture::{Dtype, TensorSpec};
 
     fn launched(memory: Vec<u8>, crc32: Option<u32>) -> Launched {
         let spec = TensorSpec { dtype: Dtype::U8, shape: vec![4] };
-        let outputs = vec![(String::new(), OutputValue::Tensor { spec, offset: 0, crc32 })];
+        let value = OutputValue::Tensor(Placed { spec, offset: 0, bytes: 4, crc32 });
+        let outputs = vec![Output { path: String::new(), value }];
         Launched { outputs, memory: Box::new(memory), elapsed: Duration::ZERO, mutated: Vec::new(), device: None }
     }
 

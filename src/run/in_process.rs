@@ -10,7 +10,7 @@ use plimsoll_capture::timing::{CpuCache, CpuClock, MeasureError, Protocol, measu
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::last_level_cache;
 
-use super::launcher::{Job, Launched, Launcher, OutputValue, Timed};
+use super::launcher::{Job, Launched, Launcher, Timed};
 use super::placement::Placement;
 
 /// Launches a kernel in this process. A kernel that crashes takes the process with it, and the kernel's memory is this
@@ -42,11 +42,7 @@ impl<K: Kernel> InProcess<K> {
         let (value, elapsed) = work(&call, &mut buffers)?;
         drop(buffers);
         mapped.intact()?;
-        let outputs = placed
-            .outputs
-            .into_iter()
-            .map(|o| (o.path, OutputValue::Tensor { spec: o.spec, offset: o.offset as u64, crc32: None }))
-            .collect();
+        let outputs = placed.outputs_from(0);
         Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new(), device: None }))
     }
 }

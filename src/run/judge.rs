@@ -6,10 +6,11 @@ use crate::record::{Failure, FailureKind};
 use plimsoll_capture::compare::{
     Blindness, Comparison, Leaf, LeafOutcome, blindness_with, compare_leaves, compare_tensors_with,
 };
-use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, TensorRef, TensorView};
+use plimsoll_capture::{Argument, Entry, Layout, MappedEntry, OutsideStorage, TensorRef, TensorView};
 
 use super::checksums::{Checksums, Running};
-use super::launcher::{Launched, OutputValue};
+use super::launcher::Launched;
+use super::output::{Output, OutputValue, Placed};
 
 /// Expected outputs are read through a map; its pages leave the resident memory after so many bytes.
 const RELEASE_EVERY: u64 = 8 << 20;
@@ -24,34 +25,34 @@ pub enum Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// The leaves, in order.
+    /// Hands each leaf to `visit`, in order; a captured tensor also with its place in its storage.
     ///
     /// # Errors
-    /// A failure where a tensor does not lie where it is said to.
-    fn leaves(self) -> Result<Vec<ExpectedLeaf<'a>>, Failure> {
+    /// A failure if a tensor does not lie where it should, or what `visit` gives.
+    fn each(
+        self,
+        visit: &mut dyn FnMut(&str, Leaf<'_>, Option<&TensorRef>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         match self {
             Self::Captured(entry, mapped) => {
-                let leaf = |(path, value): (String, &'a Argument)| {
-                    let value = match value {
-                        Argument::Tensor(tensor) => ExpectedValue::View(tensor, mapped.view(tensor)?),
-                        value => ExpectedValue::Value(value),
-                    };
-                    Ok(ExpectedLeaf { path, value })
-                };
-                leaves_of(entry.output()).into_iter().map(leaf).collect()
+                leaves_of(entry.output()).iter().try_for_each(|(path, value)| match value {
+                    Argument::Tensor(tensor) => visit(path, Leaf::Tensor(mapped.view(tensor)?), Some(tensor)),
+                    value => visit(path, Leaf::Value(value), None),
+                })
             }
             Self::Recomputed(launched) => {
                 let memory = (*launched.memory).as_ref();
-                let leaf = |(path, value): &'a (String, OutputValue)| {
-                    let value = match value {
-                        OutputValue::Value(value) => ExpectedValue::Value(value),
-                        OutputValue::Tensor { spec, offset, .. } => {
-                            ExpectedValue::Row(Layout::contiguous(spec.dtype, &spec.shape), from(memory, *offset))
-                        }
-                    };
-                    ExpectedLeaf { path: path.clone(), value }
-                };
-                Ok(launched.outputs.iter().map(leaf).collect())
+                launched.outputs.iter().try_for_each(|Output { path, value }| match value {
+                    OutputValue::Value(value) => visit(path, Leaf::Value(value), None),
+                    OutputValue::Tensor(placed) => {
+                        let layout = Layout::contiguous(placed.spec.dtype, &placed.spec.shape);
+                        let view = view(placed, &layout, memory).map_err(|outside| {
+                            let message = format!("the reference's output lies outside of its memory: {outside}");
+                            Failure::new(FailureKind::ChannelClosed, message)
+                        })?;
+                        visit(path, Leaf::Tensor(view), None)
+                    }
+                })
             }
         }
     }
@@ -69,31 +70,6 @@ impl<'a> Expected<'a> {
     }
 }
 
-struct ExpectedLeaf<'a> {
-    path: String,
-    value: ExpectedValue<'a>,
-}
-
-enum ExpectedValue<'a> {
-    View(&'a TensorRef, TensorView<'a>),
-    /// A contiguous tensor at the start of these bytes.
-    Row(Layout, &'a [u8]),
-    Value(&'a Argument),
-}
-
-impl ExpectedValue<'_> {
-    fn leaf(&self) -> Result<Leaf<'_>, Failure> {
-        Ok(match self {
-            Self::View(_, view) => Leaf::Tensor(*view),
-            Self::Row(layout, bytes) => Leaf::Tensor(TensorView::new(layout, bytes).map_err(|outside| {
-                let message = format!("the reference's output lies outside of its memory: {outside}");
-                Failure::new(FailureKind::ChannelClosed, message)
-            })?),
-            Self::Value(value) => Leaf::Value(value),
-        })
-    }
-}
-
 /// Judges every leaf: the expected ones in order, then what the kernel gave beyond them.
 ///
 /// # Errors
@@ -106,23 +82,23 @@ pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> 
         Expected::Captured(entry, mapped) => Some(Checksums::new(entry, mapped)),
         Expected::Recomputed(_) => None,
     };
-    for ExpectedLeaf { path, value } in expected.leaves()? {
-        let leaf = value.leaf()?;
-        let Some((_, actual)) = launched.outputs.iter().find(|(p, _)| *p == path) else {
-            leaves.push(problem(&path, Some(&leaf), "the kernel gave no value here".to_owned()));
-            continue;
+    expected.each(&mut |path, leaf, tensor| {
+        let Some(Output { value: actual, .. }) = launched.outputs.iter().find(|output| output.path == path) else {
+            leaves.push(problem(path, Some(&leaf), "the kernel gave no value here".to_owned()));
+            return Ok(());
         };
-        let captured = match &value {
-            ExpectedValue::View(tensor, view) => checksums.as_mut().map(|checksums| (checksums, *tensor, view)),
+        let mut captured = checksums.as_mut().zip(tensor);
+        let mut running = match (&captured, &leaf) {
+            (Some((checksums, tensor)), Leaf::Tensor(view)) => checksums.begin(tensor, view),
             _ => None,
         };
-        let mut running = captured.as_ref().and_then(|(checksums, tensor, view)| checksums.begin(tensor, view));
-        leaves.push(judge_leaf(&path, leaf, expected.map(), actual, memory, rule, running.as_mut()));
-        if let Some((checksums, tensor, _)) = captured {
-            checksums.end(tensor, running)?;
+        leaves.push(judge_leaf(path, leaf, expected.map(), actual, memory, rule, running.as_mut()));
+        match &mut captured {
+            Some((checksums, tensor)) => Ok(checksums.end(tensor, running)?),
+            None => Ok(()),
         }
-    }
-    for (path, _) in &launched.outputs {
+    })?;
+    for Output { path, .. } in &launched.outputs {
         if !leaves.iter().any(|leaf| leaf.path == *path) {
             let text = match expected {
                 Expected::Captured(..) => "the kernel gave a value that the captured call did not",
@@ -144,12 +120,12 @@ fn judge_leaf(
     rule: &Comparison,
     mut running: Option<&mut Running<'_>>,
 ) -> LeafOutcome {
-    let (spec, offset) = match actual {
+    let placed = match actual {
         OutputValue::Value(value) => return compare_leaves(path, expected, Leaf::Value(value), rule),
-        OutputValue::Tensor { spec, offset, .. } => (spec, offset),
+        OutputValue::Tensor(placed) => placed,
     };
-    let layout = Layout::contiguous(spec.dtype, &spec.shape);
-    match (TensorView::new(&layout, from(memory, *offset)), expected) {
+    let layout = Layout::contiguous(placed.spec.dtype, &placed.spec.shape);
+    match (view(placed, &layout, memory), expected) {
         (Ok(actual), Leaf::Tensor(expected)) => {
             let maps: Vec<&MappedEntry> = map.into_iter().collect();
             let mut release = releasing(&maps);
@@ -180,11 +156,11 @@ pub fn blind_spots(
     let before = previous.map(|(entry, mapped)| (leaves_of(entry.output()), mapped));
     let maps: Vec<&MappedEntry> = expected.map().into_iter().chain(previous.map(|(_, mapped)| mapped)).collect();
     let mut all: Option<Blindness> = None;
-    for ExpectedLeaf { path, value } in expected.leaves()? {
-        let leaf = match value.leaf()? {
+    expected.each(&mut |path, leaf, _| {
+        let leaf = match leaf {
             Leaf::Tensor(tensor) => {
                 let earlier = before.as_ref().and_then(|(leaves, mapped)| {
-                    leaves.iter().find(|(p, _)| *p == path).and_then(|(_, value)| match value {
+                    leaves.iter().find(|(p, _)| p == path).and_then(|(_, value)| match value {
                         Argument::Tensor(t) => Some(mapped.view(t)),
                         _ => None,
                     })
@@ -202,7 +178,8 @@ pub fn blind_spots(
                 previous: sum.previous.zip(leaf.previous).map(|(a, b)| a && b),
             },
         });
-    }
+        Ok(())
+    })?;
     expected.intact()?;
     Ok(all.unwrap_or_default())
 }
@@ -224,9 +201,9 @@ fn leaves_of(value: &Argument) -> Vec<(String, &Argument)> {
     leaves
 }
 
-/// The bytes of `memory` from an offset on; none where it lies outside.
-fn from(memory: &[u8], offset: u64) -> &[u8] {
-    usize::try_from(offset).ok().and_then(|at| memory.get(at..)).unwrap_or_default()
+/// A tensor that a kernel gave, as `layout`, in place.
+fn view<'a>(placed: &Placed, layout: &'a Layout, memory: &'a [u8]) -> Result<TensorView<'a>, OutsideStorage> {
+    TensorView::new(layout, placed.bytes_in(memory).unwrap_or_default())
 }
 
 fn problem(path: &str, expected: Option<&Leaf<'_>>, text: String) -> LeafOutcome {

@@ -8,10 +8,11 @@ use crate::record::{Audit, Failure, FailureKind, Gpu, Isolation, Release, Releas
 use plimsoll_capture::gpu::{DeviceUse, GpuState, PlaceKind};
 use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_capture::timing::{Protocol, Samples};
-use plimsoll_capture::{Argument, Bound, Entry, TensorSpec};
+use plimsoll_capture::{Bound, Entry};
 use plimsoll_memory::bytes::ByteSize;
 
 use super::audit::Overhead;
+use super::output::{Output, OutputValue};
 use super::placement::OUTPUT_ALIGNMENT;
 
 /// Why a kernel cannot be launched at all, as whoever launches kernels says it.
@@ -26,26 +27,10 @@ pub struct Job<'a> {
     pub bound: &'a Bound,
 }
 
-/// What a kernel gave for one leaf of its output.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OutputValue {
-    /// A contiguous little-endian tensor, at this byte offset of [`Launched::memory`].
-    Tensor {
-        /// Its dtype and shape.
-        spec: TensorSpec,
-        /// Where it begins.
-        offset: u64,
-        /// The CRC-32 of its bytes when the launch returned; absent where nothing else can write to them.
-        crc32: Option<u32>,
-    },
-    /// A value that is no tensor.
-    Value(Argument),
-}
-
 /// What one launch gave.
 pub struct Launched {
-    /// The outputs, flattened: each with its path (empty for a single output, `[1]` for the second of a tuple).
-    pub outputs: Vec<(String, OutputValue)>,
+    /// The outputs, flattened.
+    pub outputs: Vec<Output>,
     /// The bytes under the tensors.
     pub memory: Box<dyn AsRef<[u8]>>,
     /// The time of the launch.
@@ -90,7 +75,7 @@ pub struct Region {
     /// Each launch, in nanoseconds, as its process timed it.
     pub durations_ns: Vec<f64>,
     /// The outputs that were to be kept, in their order.
-    pub outputs: Vec<Vec<(String, OutputValue)>>,
+    pub outputs: Vec<Vec<Output>>,
     /// The bytes under their tensors.
     pub memory: Box<dyn AsRef<[u8]>>,
 }
@@ -99,17 +84,15 @@ impl Region {
     /// A copy of the output `index` of those that were kept.
     pub fn output(&self, index: usize) -> Launched {
         let (mut memory, mut outputs) = (Vec::new(), Vec::new());
-        for (path, value) in &self.outputs[index] {
-            let mut value = value.clone();
-            if let OutputValue::Tensor { spec, offset, .. } = &mut value {
-                let bytes = spec.bytes().unwrap_or(0) as usize;
-                let from = usize::try_from(*offset).unwrap_or(usize::MAX);
-                let end = from.saturating_add(bytes);
-                *offset = memory.len() as u64;
-                memory.extend_from_slice((*self.memory).as_ref().get(from..end).unwrap_or_default());
+        for output in &self.outputs[index] {
+            let mut output = output.clone();
+            if let OutputValue::Tensor(placed) = &mut output.value {
+                let bytes = placed.bytes_in((*self.memory).as_ref()).unwrap_or_default();
+                placed.offset = memory.len();
+                memory.extend_from_slice(bytes);
                 memory.resize(memory.len().next_multiple_of(OUTPUT_ALIGNMENT), 0);
             }
-            outputs.push((path.clone(), value));
+            outputs.push(output);
         }
         Launched { outputs, memory: Box::new(memory), elapsed: Duration::ZERO, mutated: Vec::new(), device: None }
     }

@@ -119,7 +119,9 @@ pub(super) fn rechecked(
 /// The profile of an entry that was resident in the batch of this number.
 pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, state: Option<GpuState>, batch: usize) -> Profile {
     match samples.statistics() {
-        Some(statistics) => Profile { device, state, ..Profile::timed(statistics, samples, batch) },
+        Some(statistics) => {
+            Profile { device, state: state.map(Box::new), ..Profile::timed(statistics, samples, batch) }
+        }
         None => Profile::failed(no_samples()),
     }
 }

@@ -13,6 +13,7 @@ mod diagnose;
 mod emulation;
 mod estimate;
 mod faults;
+mod first_steps;
 mod gate;
 mod generate;
 mod gpu;

@@ -1,6 +1,7 @@
 //! What each package may depend on: users take in what they use, and floors point down.
 
 mod circles;
+mod pages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! [`Arguments`]: every command with its arguments, flags that are not given taken from `plimsoll.toml`.
 
-use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use plimsoll::config::{Resolved, settings};
 
@@ -22,6 +23,7 @@ use super::inspect::Inspect;
 use super::isolate::Isolate;
 use super::kernel::KernelCommand;
 use super::ledger::Ledger;
+use super::manual::Man;
 use super::mark::Mark;
 use super::matrix::Matrix;
 use super::pack::Pack;
@@ -33,14 +35,18 @@ use super::settings::Settings;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
-use super::{Failed, output};
+use super::{Failed, groups, output};
 
-/// Test harness and regression benchmarks for memory: captured operator inputs, ceilings, records.
+/// Tests, benchmarks and gates for memory.
 #[derive(Parser)]
 #[command(name = "plimsoll", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 holds; 1 a ceiling, a comparison or a gate failed; 2 bad usage or unreadable \
     input; 3 not measurable or inconclusive.")]
 pub struct Arguments {
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", env = "PLIMSOLL_COLOR", default_value = "auto", global = true)]
+    pub color: Color,
+
     #[command(subcommand)]
     pub command: Command,
 }
@@ -49,70 +55,72 @@ pub struct Arguments {
 #[derive(Subcommand)]
 #[command(defer = true)]
 pub enum Command {
-    /// Validate a kernel on every entry of a capture, give the memory back, then profile it in batches
+    /// Validate a kernel on every entry of a capture, then profile it in batches
     Check(Check),
-    /// Launch a kernel once on every entry of a capture and compare its outputs
+    /// Compare a kernel's outputs with those of a capture
     Validate(Check),
     /// Time a kernel on every entry of a capture, in batches capped by bytes
     Profile(Check),
-    /// Run a command and the processes below it under the meter, and judge their memory
+    /// Run a command and judge the memory of its process tree
     Run(Run),
-    /// Begin a phase of the run that this is called in, and return once it has begun
+    /// Begin a phase of the run that this is called in
     Mark(Mark),
-    /// Write a synthetic capture: deterministic by seed, any size, constant memory
+    /// Write a synthetic capture
     Generate(Generate),
-    /// Show what changed between two records; exit 1 where their semantics differ
+    /// Show what changed between two records
     Compare(Compare),
-    /// Show what is inside a file of torch.save, or the files of a folder, from headers alone
+    /// Show what is inside .pt files, from their headers alone
     Inspect(Inspect),
-    /// Begin a kernel: its source, how it is built and checked
+    /// Start a kernel from a template
     #[command(subcommand)]
     Kernel(KernelCommand),
-    /// The NVIDIA GPUs that kernels can be launched on; exit 3 where there is none
+    /// List the NVIDIA GPUs that kernels can run on
     Devices(DevicesArguments),
     /// Keep the entries of a folder in a store, each storage once
     Pack(Pack),
-    /// Write entries of a store as the files that they were, byte for byte
+    /// Restore entries of a store as files, byte for byte
     Unpack(Unpack),
-    /// Prove that a store gives every file back, without writing; exit 1 where it does not
+    /// Check that every file in a store can be restored; writes nothing
     Verify(Verify),
-    /// Look into a store, or collect its garbage
+    /// List a store, or delete what no entry needs
     Store(StoreArguments),
-    /// Say what went wrong: find every memory event in logs, decode it and advise
+    /// Explain memory failures and trends in logs, snapshots and records
     Diagnose(Box<Diagnose>),
-    /// What training a model should cost: fixed state, activations, temporaries; whether it fits, and what to do
+    /// Estimate the memory that training a model takes
     Estimate(Box<Estimate>),
-    /// Bytes a parameter by stage, measured beside expected; exit 1 where there is an excess
+    /// Compare measured with expected bytes per parameter, stage by stage
     Ledger(Box<Ledger>),
-    /// Configurations of a command beside a baseline, run in turn under the meter or read from their logs
+    /// Compare configurations of a command with a baseline
     Matrix(Matrix),
-    /// Judge records by ceilings and against a baseline; exit 1 where one fails
+    /// Fail if a record breaks a ceiling or regresses against a baseline
     Gate(Gate),
-    /// Run two commands in turns and judge the second by the first; exit 1 where it is worse
+    /// Compare two commands that are run in turns
     Ab(Ab),
-    /// Show what plimsoll.toml sets, and where each value comes from
+    /// Show the settings of plimsoll.toml and where each comes from
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Keep records by commit in an SQLite file, and show what figures were over the commits
+    /// Keep figures by commit, and show how they changed
     #[command(subcommand)]
     History(HistoryCommand),
-    /// Write a plimsoll.toml with comments, its ceilings from runs of a command
+    /// Write a plimsoll.toml with ceilings measured from a command
     Init(Init),
-    /// Judge the benchmarks of criterion against a baseline; exit 1 where one regressed
+    /// Fail if a criterion benchmark regressed
     BenchGate(BenchGate),
-    /// Run a command several times and propose ceilings for it
+    /// Run a command several times and propose ceilings
     Calibrate(Calibrate),
-    /// Lower ceilings of tests in their source, where records show that usage fell
+    /// Lower ceilings in the sources of tests to what records show
     Ratchet(Ratchet),
-    /// Write records as documents: a page, Markdown, JUnit, annotations, formats of metrics
+    /// Write records as HTML, Markdown, JUnit and other formats
     Report(Report),
     /// Print the JSON Schema of a document
     Schema(Schema),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         shell: Shell,
     },
+    /// Print a manual page, as `plimsoll man run | man -l -` shows it
+    Man(Man),
     /// Judge a test of another runner (started by the pytest plugin)
     #[command(hide = true)]
     Isolate(Isolate),
@@ -128,10 +136,19 @@ pub enum Command {
     Worker,
 }
 
+/// The whole command line, with its commands in groups.
+pub fn program() -> clap::Command {
+    groups::in_groups(Arguments::command())
+}
+
 /// The arguments of this call, flags that are not given taken from the configuration, and that.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
-    let parsed = |command: clap::Command| Arguments::from_arg_matches(&command.get_matches());
-    let arguments = parsed(Arguments::command()).unwrap_or_else(|error| error.exit());
+    let parsed = |command: clap::Command| {
+        let matches = command.clone().try_get_matches().unwrap_or_else(|error| without_hidden(error, &command).exit());
+        Arguments::from_arg_matches(&matches)
+    };
+    let arguments = parsed(program()).unwrap_or_else(|error| error.exit());
+    arguments.color.choose();
     let Some(Use { name, augment, flags, sections, label }) = Use::of(&arguments.command) else {
         return Ok((arguments, None));
     };
@@ -142,9 +159,42 @@ pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let set = Settings::of(Some(&settings), label.as_deref())?;
     // One whose arguments are not left to be laid out later. Help, which it lacks the words for, was given above.
     let whole = |_| with_defaults(augment(clap::Command::new(name)), &set, sections);
-    let command = Arguments::command().mut_subcommand(name, whole);
+    let command = program().mut_subcommand(name, whole);
     let arguments = parsed(command).unwrap_or_else(|error| error.exit());
     Ok((arguments, Some(settings)))
+}
+
+/// The error without the suggestions of commands that are not for people.
+fn without_hidden(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    if let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) {
+        names.retain(|name| !is_hidden(name));
+        if !names.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+        }
+    }
+    error
+}
+
+/// When what is printed has colours.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    fn choose(self) {
+        match self {
+            Self::Auto => {}
+            Self::Always => anstream::ColorChoice::Always.write_global(),
+            Self::Never => anstream::ColorChoice::Never.write_global(),
+        }
+    }
 }
 
 /// How a command uses a configuration.
@@ -237,18 +287,18 @@ mod tests {
                 // A ceiling without a flag is judged by the gate alone.
                 _ => continue,
             };
-            let mut command = Arguments::command();
+            let mut command = program();
             command.build();
             let subcommand = command.find_subcommand(subcommand).unwrap();
             let known = subcommand.get_arguments().any(|argument| argument.get_id() == setting.name);
             assert!(known, "{} is no flag of {}", setting.name, subcommand.get_name());
         }
-        Arguments::command().debug_assert();
+        program().debug_assert();
     }
 
     #[test]
     fn a_flag_has_the_default_of_its_setting() {
-        let mut command = Arguments::command();
+        let mut command = program();
         command.build();
         let mut checked = 0;
         for setting in settings().filter(|setting| ["run", "check"].contains(&setting.section)) {
@@ -271,7 +321,7 @@ mod tests {
         let about = |command: &clap::Command| -> Vec<_> {
             command.get_subcommands().map(|one| (one.get_name().to_owned(), one.get_about().cloned())).collect()
         };
-        let mut command = Arguments::command();
+        let mut command = program();
         let before = about(&command);
         command.build();
         let after = about(&command);

@@ -8,7 +8,7 @@ use plimsoll::kernel::KernelSpec;
 use plimsoll::meter::Meter;
 use plimsoll::record::ReleaseReason;
 use plimsoll::report::terminal::clean;
-use plimsoll::run::{Job, Launched, Launcher, OutputValue, RunContext, RunError};
+use plimsoll::run::{Job, Launched, Launcher, Output, OutputValue, RunContext, RunError};
 use serde_json::json;
 
 use super::{Failed, output};
@@ -71,15 +71,12 @@ fn compute(launcher: &mut WorkerLauncher<'_>, entry: &Entry) -> Result<Vec<Compu
     let launched = launcher.launch(Job { entry, bound: &bound }).map_err(|failure| failure.message)?;
     let Launched { outputs, memory, .. } = launched;
     let memory = (*memory).as_ref();
-    let leaf = |(path, value)| {
+    let leaf = |Output { path, value }| {
         let value = match value {
             OutputValue::Value(value) => ComputedValue::Value(value),
-            OutputValue::Tensor { spec, offset, .. } => {
-                let from = usize::try_from(offset).unwrap_or(usize::MAX);
-                let bytes = spec.bytes().and_then(|bytes| usize::try_from(bytes).ok());
-                let range = bytes.and_then(|bytes| memory.get(from..from.checked_add(bytes)?));
-                let bytes = range.ok_or("an output lies outside of its memory")?.to_vec();
-                ComputedValue::Tensor(spec, bytes)
+            OutputValue::Tensor(placed) => {
+                let bytes = placed.bytes_in(memory).ok_or("an output lies outside of its memory")?.to_vec();
+                ComputedValue::Tensor(placed.spec, bytes)
             }
         };
         Ok(Computed { path, value })

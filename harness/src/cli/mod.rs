@@ -15,12 +15,14 @@ mod estimate;
 mod gate;
 mod generate;
 mod generate_op;
+mod groups;
 mod history;
 mod init;
 mod inspect;
 mod isolate;
 mod kernel;
 mod ledger;
+mod manual;
 mod mark;
 mod matrix;
 mod model;
@@ -40,8 +42,7 @@ mod verify;
 
 use std::process::ExitCode;
 
-use arguments::{Arguments, Command};
-use clap::CommandFactory as _;
+use arguments::Command;
 use plimsoll::report::terminal::{self, Palette, Screen};
 use plimsoll::run::RunError;
 
@@ -90,7 +91,7 @@ pub fn main() -> ExitCode {
         Command::Gate(gate) => gate::run(&gate, settings.as_ref()),
         Command::Ab(ab) => ab::run(&ab, settings.as_ref()),
         Command::Config(which) => {
-            let mut program = Arguments::command();
+            let mut program = arguments::program();
             program.build();
             config::run(&which, settings.as_ref(), &program)
         }
@@ -100,7 +101,8 @@ pub fn main() -> ExitCode {
         Command::Ratchet(ratchet) => ratchet::run(&ratchet),
         Command::Report(report) => report::run(&report),
         Command::Schema(schema) => schema::run(&schema),
-        Command::Completions { shell } => schema::completions(shell, &mut Arguments::command()),
+        Command::Completions { shell } => schema::completions(shell, &mut arguments::program()),
+        Command::Man(man) => manual::run(&man, arguments::program()),
         Command::Isolate(isolate) => isolate::run(&isolate),
         Command::Confined { program } => match crate::confine::become_confined(&program) {
             Ok(never) => match never {},

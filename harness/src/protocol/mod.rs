@@ -8,11 +8,12 @@ mod reason;
 
 use std::path::PathBuf;
 
-use plimsoll::capture::{Argument, TensorSpec};
+use plimsoll::capture::Argument;
 use plimsoll::gpu::DeviceUse;
 use plimsoll::kernel::{CapturedOutput, KernelSpec};
+use plimsoll::run::Output;
 use plimsoll::timing::{Protocol, Samples};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 pub use reason::{Reason, Unavailable};
 
@@ -128,45 +129,13 @@ pub enum Request {
     Bye,
 }
 
-/// A leaf of a kernel's output.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Leaf {
-    /// Where in the output it stands.
-    pub path: String,
-    /// A tensor in the shared memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tensor: Option<LeafTensor>,
-    /// A plain value; `null` is Python's None, not the absence of one.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub value: Option<Argument>,
-}
-
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Argument>, D::Error> {
-    Argument::deserialize(deserializer).map(Some)
-}
-
-/// A contiguous tensor in the shared memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LeafTensor {
-    /// Its dtype and shape.
-    #[serde(flatten)]
-    pub spec: TensorSpec,
-    /// Where it begins, in bytes.
-    pub offset: u64,
-    /// Its length.
-    pub bytes: u64,
-    /// The CRC-32 of its bytes when the launch returned, where the kernel wrote to the shared memory itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crc32: Option<u32>,
-}
-
 /// What one launch gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The time of the launch, as the worker saw it.
     pub elapsed_ns: u64,
-    /// Its outputs, flattened.
-    pub outputs: Vec<Leaf>,
+    /// Its outputs, flattened; tensors lie in the shared memory.
+    pub outputs: Vec<Output>,
     /// The arguments whose bytes the kernel changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutated: Vec<String>,
@@ -237,7 +206,7 @@ pub enum Reply {
         /// The time of each launch, as the worker saw it.
         durations_ns: Vec<u64>,
         /// The outputs that were to be kept.
-        outputs: Vec<Vec<Leaf>>,
+        outputs: Vec<Vec<Output>>,
     },
     /// What was captured is back.
     Settled {
@@ -272,13 +241,6 @@ mod tests {
     use plimsoll::record::FailureKind;
 
     use super::*;
-
-    #[test]
-    fn a_leaf_that_is_none_is_told_from_one_without_a_value() {
-        let leaf = |text| serde_json::from_str::<Leaf>(text).unwrap();
-        assert_eq!(leaf(r#"{"path":"","value":null}"#).value, Some(Argument::None));
-        assert_eq!(leaf(r#"{"path":""}"#).value, None);
-    }
 
     #[test]
     fn messages_are_written_as_the_protocol_says() {

@@ -32,6 +32,8 @@ use crate::signals::Cancel;
 
 /// Loading a kernel may build it first, and so may the first launch: both may take longer than any other launch.
 const START_LIMIT: Duration = Duration::from_secs(600);
+/// A worker closes its channel a moment before it can be waited for.
+const DYING: Duration = Duration::from_millis(100);
 /// Measuring an entry takes many launches: it may take this many times the limit of one.
 const PROFILE_FACTOR: u32 = 10;
 /// The status with which the system's loader ends a program whose libraries it does not find.
@@ -280,6 +282,14 @@ impl<'a> WorkerLauncher<'a> {
         death::failure(&end, kills)
     }
 
+    /// Ends the worker, which has nothing to do: a signal that has ended it, or does within `patience`, came from others.
+    fn end_idle(&mut self, reason: ReleaseReason, patience: Duration) {
+        if let Some(mut running) = self.worker.take() {
+            let reason = if running.process.was_killed(patience) { ReleaseReason::Killed } else { reason };
+            self.end(running, reason, |process, watch| process.finish(watch));
+        }
+    }
+
     /// Ends a worker by `how`, waits for its memory and keeps the proof. Gives also how many processes the kernel's OOM
     /// killer took meanwhile.
     fn end(
@@ -409,15 +419,15 @@ impl Launcher for WorkerLauncher<'_> {
             match running.process.ask(&Request::DropCaches, &watch) {
                 Ok(Reply::CachesDropped) => {}
                 Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to release")))),
+                // No launch was under way: what others killed has lost nothing.
+                Err(Cause::Died) => self.end_idle(ReleaseReason::Failure, DYING),
                 Err(cause) => drop(self.lost(cause)),
             }
         }
     }
 
     fn end_worker(&mut self, reason: ReleaseReason) {
-        if let Some(running) = self.worker.take() {
-            self.end(running, reason, |process, watch| process.finish(watch));
-        }
+        self.end_idle(reason, Duration::ZERO);
     }
 
     fn proofs(&mut self) -> Vec<Release> {

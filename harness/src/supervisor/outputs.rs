@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll::capture::MappedFile;
-use plimsoll::run::{Launched, OutputValue};
+use plimsoll::run::Launched;
 use rustix::fs::FallocateFlags;
 
 use crate::protocol::Outcome;
@@ -40,22 +40,14 @@ impl Drop for OutputMemory {
 /// # Errors
 /// What in the worker's answer cannot be.
 pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
-    let Outcome { elapsed_ns, outputs: leaves, mutated, device } = outcome;
+    let Outcome { elapsed_ns, outputs, mutated, device } = outcome;
     let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
-    let mut outputs = Vec::with_capacity(leaves.len());
-    for leaf in leaves {
-        let value = match (leaf.tensor, leaf.value) {
-            (Some(tensor), None) => {
-                let fits = tensor.offset.checked_add(tensor.bytes).is_some_and(|end| end <= size);
-                if tensor.spec.bytes() != Some(tensor.bytes) || !fits {
-                    return Err(format!("an output `{}` that does not lie in the shared memory", leaf.path));
-                }
-                OutputValue::Tensor { spec: tensor.spec, offset: tensor.offset, crc32: tensor.crc32 }
-            }
-            (None, Some(value)) => OutputValue::Value(value),
-            _ => return Err(format!("an output `{}` that is not either a tensor or a value", leaf.path)),
-        };
-        outputs.push((leaf.path, value));
+    for output in &outputs {
+        let Some(placed) = output.tensor() else { continue };
+        let fits = placed.range().end as u64 <= size;
+        if placed.spec.bytes() != Some(placed.bytes as u64) || !fits {
+            return Err(format!("an output `{}` that does not lie in the shared memory", output.path));
+        }
     }
     let map = (size > 0).then(|| {
         let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -350,6 +350,17 @@ impl WorkerProcess {
             _ => Cause::Died,
         };
         self.kill(cause)
+    }
+
+    /// Whether a signal has ended it already, or ends it within `patience`.
+    pub fn was_killed(&mut self, patience: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(1)),
+                ended => return matches!(ended, Ok(Some(status)) if status.signal().is_some()),
+            }
+        }
     }
 
     /// Kills the worker with everything that it started, and reads what it left.

@@ -11,15 +11,15 @@ use std::time::Instant;
 use memmap2::Mmap;
 use plimsoll::capture::{Dtype, TensorSpec};
 use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
-use plimsoll::run::{OUTPUT_ALIGNMENT, Placed, Placement};
+use plimsoll::run::{OUTPUT_ALIGNMENT, Output, OutputValue, Placed, Placement};
 use plimsoll::timing::nanoseconds;
 
 use super::error::CallError;
 use super::forked::in_parent;
 use super::inputs::{Inputs, touching};
 use super::launch::Loaded;
-use super::outputs::{Outputs, leaf_of};
-use crate::protocol::{CallMessage, Leaf, Place, Reply};
+use super::outputs::Outputs;
+use crate::protocol::{CallMessage, Place, Reply};
 
 /// The shared memory that values lie in.
 pub struct Values {
@@ -65,7 +65,7 @@ pub struct Audited {
 }
 
 /// The times of launches, and the outputs that were kept.
-type Given = (Vec<u64>, Vec<Vec<Leaf>>);
+type Given = (Vec<u64>, Vec<Vec<Output>>);
 
 impl Audited {
     /// # Errors
@@ -172,8 +172,7 @@ fn filled(
             if let Some(place) = rooms.next() {
                 place[..placement.bytes].copy_from_slice(memory);
             }
-            let leaf = |placed: &Placed| leaf_of(Placed { offset: at + placed.offset, ..placed.clone() });
-            leaves.push(placement.outputs.iter().map(leaf).collect());
+            leaves.push(placement.outputs_from(at));
         }
     }
     Ok((durations, leaves))
@@ -234,7 +233,8 @@ pub fn idle(id: u64, launches: &[Vec<Place>], outputs: &mut Outputs) -> Reply {
             durations.push(nanoseconds(start.elapsed()));
             kept[index * room..index * room + bytes].copy_from_slice(std::hint::black_box(&memory));
             let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
-            leaves.push(vec![leaf_of(Placed { path: String::new(), spec, offset: index * room, bytes })]);
+            let value = OutputValue::Tensor(Placed { spec, offset: index * room, bytes, crc32: None });
+            leaves.push(vec![Output { path: String::new(), value }]);
         }
         Ok((durations, leaves))
     };

@@ -25,7 +25,7 @@ pub fn pieces(placement: &Placement) -> impl Iterator<Item = Piece> {
     let mut first = 0;
     placement.outputs.iter().flat_map(move |placed| {
         let (start, size) = (first, placed.spec.dtype.size() as usize);
-        let end = placed.offset + placed.bytes;
+        let end = placed.range().end;
         first += placed.bytes / size;
         (placed.offset..end).step_by(PIECE).map(move |at| {
             let range = at..end.min(at + PIECE);
@@ -162,7 +162,7 @@ mod tests {
         let place = |given: &[u8]| {
             let mut memory = vec![0; placement.bytes];
             for (placed, half) in placement.outputs.iter().zip(given.chunks_exact(bytes / 2)) {
-                memory[placed.offset..placed.offset + placed.bytes].copy_from_slice(half);
+                memory[placed.range()].copy_from_slice(half);
             }
             memory
         };

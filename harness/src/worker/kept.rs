@@ -80,7 +80,7 @@ impl Before {
 /// A checksum of each part of outputs.
 fn digests(placement: &Placement, memory: &[u8]) -> Vec<u8> {
     let part = placement.bytes.div_ceil(PARTS).max(PART);
-    let outputs = placement.outputs.iter().map(|placed| &memory[placed.offset..placed.offset + placed.bytes]);
+    let outputs = placement.outputs.iter().map(|placed| &memory[placed.range()]);
     outputs.flat_map(|bytes| bytes.chunks(part)).flat_map(|part| crc32fast::hash(part).to_ne_bytes()).collect()
 }
 

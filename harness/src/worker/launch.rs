@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
 use plimsoll::meter::last_level_cache;
-use plimsoll::run::{Placed, Placement};
+use plimsoll::run::{Output, Placed, Placement};
 use plimsoll::timing::{CpuCache, CpuClock, Protocol, Samples, measure, nanoseconds};
 
 use super::canaries::{Canaries, Left};
@@ -13,9 +13,9 @@ use super::error::CallError;
 use super::forked::in_parent;
 use super::inputs::{Files, Inputs};
 use super::kept::{Before, Timed, TimedOutputs};
-use super::outputs::{Outputs, leaf_of};
+use super::outputs::Outputs;
 use super::private::Arena;
-use crate::protocol::{CallMessage, Leaf, Outcome, Reply};
+use crate::protocol::{CallMessage, Outcome, Reply};
 
 /// What a worker launches.
 pub enum Loaded {
@@ -77,8 +77,8 @@ impl Launches {
         kernel: &dyn Kernel,
         bound: &Call<'_>,
         outputs: &mut Outputs,
-    ) -> Result<(u64, Vec<Leaf>), CallError> {
-        let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
+    ) -> Result<(u64, Vec<Output>), CallError> {
+        let mut placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
         let memory = outputs.of_call(placement.bytes)?;
         let mut buffers = placement.buffers(memory)?;
         buffers.iter_mut().for_each(OutputBuffer::poison);
@@ -88,7 +88,11 @@ impl Launches {
         let elapsed_ns = nanoseconds(start.elapsed());
         drop(launch);
         drop(buffers);
-        Ok((elapsed_ns, placement.outputs.into_iter().map(|o| self.leaf(o, memory)).collect()))
+        if self.foreign {
+            let checked = |placed: &mut Placed| placed.crc32 = Some(crc32fast::hash(&memory[placed.range()]));
+            placement.outputs.iter_mut().for_each(checked);
+        }
+        Ok((elapsed_ns, placement.outputs_from(0)))
     }
 
     /// The time of one launch of an operator, and what it gave, copied to the shared memory.
@@ -97,7 +101,7 @@ impl Launches {
         operator: &dyn Operator,
         bound: &Call<'_>,
         outputs: &mut Outputs,
-    ) -> Result<(u64, Vec<Leaf>), CallError> {
+    ) -> Result<(u64, Vec<Output>), CallError> {
         let mut evaluation = operator.bind(bound)?;
         let start = Instant::now();
         in_parent(|| evaluation.launch())?;
@@ -113,14 +117,6 @@ impl Launches {
             }
         })?;
         Ok((elapsed_ns, leaves))
-    }
-
-    fn leaf(&self, placed: Placed, memory: &[u8]) -> Leaf {
-        let bytes = &memory[placed.offset..placed.offset + placed.bytes];
-        let crc32 = self.foreign.then(|| crc32fast::hash(bytes));
-        let mut leaf = leaf_of(placed);
-        leaf.tensor.iter_mut().for_each(|tensor| tensor.crc32 = crc32);
-        leaf
     }
 
     /// Maps every call of the batch, then times each by itself, and launches it once more where everything lies elsewhere.
@@ -182,9 +178,8 @@ impl Launches {
         let inputs = Inputs::private(call, Some(&mut self.arena))?;
         let mut again = self.launched(call, &inputs, outputs)?;
         drop(inputs);
-        let bytes =
-            again.outputs.iter().filter_map(|leaf| leaf.tensor.as_ref()).map(|tensor| tensor.offset + tensor.bytes);
-        let bytes = bytes.max().unwrap_or(0) as usize;
+        let ends = again.outputs.iter().filter_map(Output::tensor).map(|placed| placed.range().end);
+        let bytes = ends.max().unwrap_or(0);
         if let Some(error) = left.error().filter(|_| outputs.is_written(bytes)).or(kept) {
             return Err(error);
         }

@@ -5,10 +5,9 @@ use std::io;
 
 use memmap2::{MmapMut, UncheckedAdvice};
 use plimsoll::kernel::{Elements, Given, GivenValue, OutputBuffer};
-use plimsoll::run::{Placed, Placement};
+use plimsoll::run::{Output, OutputValue, Placed, Placement};
 
 use super::error::CallError;
-use crate::protocol::{Leaf, LeafTensor};
 
 /// Brings the elements of a tensor to its place, which is as long.
 pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallError> + 'a;
@@ -84,7 +83,7 @@ impl Outputs {
     ///
     /// # Errors
     /// What `copy` gives, or so much memory cannot be had.
-    pub fn keep(&mut self, given: Vec<Given<'_>>, copy: &mut Copying<'_>) -> Result<(Vec<Leaf>, usize), CallError> {
+    pub fn keep(&mut self, given: Vec<Given<'_>>, copy: &mut Copying<'_>) -> Result<(Vec<Output>, usize), CallError> {
         self.keep_from(0, given, copy)
     }
 
@@ -97,7 +96,7 @@ impl Outputs {
         start: usize,
         given: Vec<Given<'_>>,
         copy: &mut Copying<'_>,
-    ) -> Result<(Vec<Leaf>, usize), CallError> {
+    ) -> Result<(Vec<Output>, usize), CallError> {
         let tensors = given.iter().filter_map(|leaf| match &leaf.value {
             GivenValue::Tensor { spec, .. } => Some(spec.clone()),
             GivenValue::Value(_) => None,
@@ -105,21 +104,17 @@ impl Outputs {
         let placement = Placement::of(&tensors.collect::<Vec<_>>(), &[])?;
         let memory = &mut self.of_call(start + placement.bytes)?[start..];
         let mut places = placement.outputs.into_iter();
-        let leaves = given.into_iter().map(|leaf| match leaf.value {
-            GivenValue::Tensor { elements, .. } => {
-                let placed = Placed { path: leaf.path, ..places.next().expect("a place was made for each tensor") };
-                copy(elements, &mut memory[placed.offset..placed.offset + placed.bytes])?;
-                Ok(leaf_of(Placed { offset: start + placed.offset, ..placed }))
-            }
-            GivenValue::Value(value) => Ok(Leaf { path: leaf.path, tensor: None, value: Some(value) }),
+        let leaves = given.into_iter().map(|leaf| {
+            let value = match leaf.value {
+                GivenValue::Tensor { elements, .. } => {
+                    let placed = places.next().expect("a place was made for each tensor");
+                    copy(elements, &mut memory[placed.range()])?;
+                    OutputValue::Tensor(Placed { offset: start + placed.offset, ..placed })
+                }
+                GivenValue::Value(value) => OutputValue::Value(value),
+            };
+            Ok(Output { path: leaf.path, value })
         });
         Ok((leaves.collect::<Result<_, CallError>>()?, placement.bytes))
     }
-}
-
-/// The leaf of an output that was copied to where it was placed: no kernel has its address.
-pub fn leaf_of(placed: Placed) -> Leaf {
-    let (offset, bytes) = (placed.offset as u64, placed.bytes as u64);
-    let tensor = LeafTensor { spec: placed.spec, offset, bytes, crc32: None };
-    Leaf { path: placed.path, tensor: Some(tensor), value: None }
 }

@@ -6,7 +6,8 @@ use super::rule::{Comparison, Preset};
 use super::tensor::{Reader, compare_tensors};
 use crate::{Argument, Dtype, Layout, TensorView};
 
-/// One value of an output: a tensor or anything else that holds no other values.
+/// One value of an output: a tensor or anything else that holds no other values. A comparison reads both sides in place,
+/// wherever they lie: in the file of a capture, or in the memory of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Leaf<'a> {
     /// A tensor.

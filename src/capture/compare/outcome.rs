@@ -57,7 +57,7 @@ impl Blindness {
     }
 }
 
-/// The comparison of one expected value with what the kernel gave.
+/// The comparison of one expected value with what the kernel gave, for a record: a verdict without the values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeafOutcome {
     /// Where in the output the value stands: empty for a single output, `[1]` for the second of a tuple.

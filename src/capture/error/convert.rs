@@ -1,7 +1,14 @@
 //! [`ConvertError`]: the errors of values that cannot be given to a kernel.
 
-/// The values that one call may hold. A file in which lists share lists can mean far more of them than it has bytes.
-pub(crate) const VALUES_LIMIT: usize = 1 << 20;
+/// The values that one call may hold. A file in which lists share lists can mean far more of them than it has bytes, and each
+/// is copied for the worker, named in the record and compared: a container counts as [`CONTAINER`] of them, a tensor as [`TENSOR`].
+pub(crate) const VALUES_LIMIT: usize = 1 << 19;
+
+/// The plain values that take as much as a container.
+pub(crate) const CONTAINER: usize = 4;
+
+/// The plain values that take as much as a tensor.
+pub(crate) const TENSOR: usize = 16;
 
 /// The bytes of texts, byte strings and shapes that one call may hold.
 pub(crate) const TEXT_LIMIT: usize = 32 << 20;
@@ -14,8 +21,10 @@ pub(crate) const DEPTH_LIMIT: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// More than a million values.
-    #[error("the call holds more than {VALUES_LIMIT} values")]
+    /// More than half a million values.
+    #[error(
+        "the call holds more than {VALUES_LIMIT} values, a container counted as {CONTAINER} and a tensor as {TENSOR}"
+    )]
     TooMany,
     /// Texts, byte strings and shapes beyond 32 MiB.
     #[error("the texts and shapes of the call take more than {TEXT_LIMIT} bytes")]

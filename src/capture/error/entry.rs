@@ -34,6 +34,12 @@ pub enum EntryError {
         /// What it is.
         found: &'static str,
     },
+    /// A name is longer than any.
+    #[error("{key} is a text of more than 1024 bytes, and names a function")]
+    LongName {
+        /// The key.
+        key: &'static str,
+    },
     /// A parameter is given both by position and by name.
     #[error("the parameter {param:?} is given by position and by name")]
     BoundTwice {
@@ -56,7 +62,7 @@ impl EntryError {
             Self::NotADict { .. } | Self::MissingKey { .. } | Self::WrongKind { .. } => {
                 "an entry has function_name, args, kwargs, output and mostly signature"
             }
-            Self::Duplicate { .. } => "capture the call again",
+            Self::Duplicate { .. } | Self::LongName { .. } => "capture the call again",
             Self::BoundTwice { .. } | Self::Gap { .. } => "capture the call again with its signature",
         }
     }

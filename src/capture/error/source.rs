@@ -42,6 +42,14 @@ pub enum SourceError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The file is nearly all hole: its disk holds little of the bytes that it says it has.
+    #[error("the file says that it has {size} bytes and holds {data} of them: the rest is a hole")]
+    Hole {
+        /// The bytes that it says it has.
+        size: u64,
+        /// Those that it holds.
+        data: u64,
+    },
     /// More files are mapped at a time than can be guarded.
     #[error("more than {0} files are mapped at a time")]
     TooManyMaps(usize),
@@ -56,6 +64,7 @@ impl SourceError {
             Self::Truncated { .. } => "copy or capture the file again",
             Self::Changed | Self::Lost => "run again when nothing writes to it",
             Self::Scattered { .. } => "unpack the entry and use the file",
+            Self::Hole { .. } => "capture it again, or write the zeros out (cp --sparse=never) if they are meant",
             Self::TooManyMaps(_) => "keep fewer entries mapped",
         }
     }

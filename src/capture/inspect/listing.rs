@@ -20,7 +20,7 @@ pub(super) struct Listing {
 }
 
 /// What the values listed may take in memory, tensors not counted. Those beyond are counted and not listed.
-const VALUES: u64 = 192 << 20;
+const VALUES: u64 = 128 << 20;
 
 /// What listing may take altogether: the memory of tensors, and reading what is named again and again.
 const WORK: ByteSize = ByteSize::mib(128);
@@ -178,7 +178,10 @@ impl<'a> Lister<'a> {
             ItemValue::Dtype(dtype) => told.value = text(&format!("torch.{dtype}")),
             ItemValue::Device(device) => told.value = text(device),
             ItemValue::Storage(index) => told.storage = Some(self.file.storages()[*index].key().into()),
-            ItemValue::Container { len, .. } => told.length = Some(*len as u64),
+            ItemValue::List(items) | ItemValue::Tuple(items) | ItemValue::Set(items) | ItemValue::FrozenSet(items) => {
+                told.length = Some(items.len() as u64);
+            }
+            ItemValue::Dict(pairs) => told.length = Some(pairs.len() as u64),
             ItemValue::Opaque(class) => told.class = Some(class.as_str().into()),
         }
         told
@@ -248,12 +251,12 @@ fn kind(value: &ItemValue<'_>) -> ValueKind {
         ItemValue::Dtype(_) => ValueKind::Dtype,
         ItemValue::Device(_) => ValueKind::Device,
         ItemValue::Storage(_) => ValueKind::Storage,
-        ItemValue::Container { kind: "list", .. } => ValueKind::List,
-        ItemValue::Container { kind: "tuple", .. } => ValueKind::Tuple,
-        ItemValue::Container { kind: "dict", .. } => ValueKind::Dict,
-        ItemValue::Container { kind: "set", .. } => ValueKind::Set,
-        ItemValue::Container { kind: "frozenset", .. } => ValueKind::FrozenSet,
-        ItemValue::Container { .. } | ItemValue::Tensor(_) | ItemValue::Opaque(_) => ValueKind::Opaque,
+        ItemValue::List(_) => ValueKind::List,
+        ItemValue::Tuple(_) => ValueKind::Tuple,
+        ItemValue::Dict(_) => ValueKind::Dict,
+        ItemValue::Set(_) => ValueKind::Set,
+        ItemValue::FrozenSet(_) => ValueKind::FrozenSet,
+        ItemValue::Tensor(_) | ItemValue::Opaque(_) => ValueKind::Opaque,
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Argument, TensorRef, TensorSpec, TensorView};
 
-/// A tensor that the captured call gave: a kernel that is handed its outputs is given memory for as many, of these
+/// A tensor that the captured call gave, without its elements, which no kernel may see: a kernel that is handed its outputs is given memory for as many, of these
 /// dtypes and shapes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedOutput {

@@ -30,7 +30,8 @@ pub trait Evaluation {
     fn given(&mut self) -> Result<Vec<Given<'_>>, KernelError>;
 }
 
-/// One leaf of what a launch gave.
+/// One leaf of what a launch gave, before it is copied to where it is judged: its elements are the operator's own, and may
+/// lie on a device.
 #[derive(Debug)]
 pub struct Given<'a> {
     /// Where in the output it stands: empty for a single value, `[1]` for the second of a tuple.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::super::pickle::{Document, Node, NodeId};
 use super::rebuild::Objects;
 use super::repr;
-use super::tensor::{Quantizer, SparseLayout, Tensor, TensorKind};
-use super::value::{Value, value};
+use super::tensor::{Quantizer, SparseLayout, Tensor, TensorItem, TensorKind};
+use super::value::{ItemValue, value};
 
 /// One step of a path.
 #[derive(Clone, Copy, Debug)]
@@ -55,20 +55,20 @@ fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
     // A tensor as a key is an object without items here: its place among the tensors does not matter.
     let objects = Objects::default();
     match value(document, &objects, key) {
-        Value::None => out.push_str("None"),
-        Value::Bool(value) => out.push_str(if value { "True" } else { "False" }),
-        Value::Int(value) => out.push_str(&value.to_string()),
-        Value::BigInt(digits) if digits.len() <= KEY_BYTES => out.push_str(&digits),
-        Value::Float(value) => out.push_str(&repr::float(value)),
-        Value::Complex(re, im) => out.push_str(&repr::complex(re, im)),
-        Value::Bytes(bytes) => out.push_str(&repr::bytes(&bytes[..bytes.len().min(KEY_BYTES)])),
-        Value::Str(_) => match document.as_name(key) {
+        ItemValue::None => out.push_str("None"),
+        ItemValue::Bool(value) => out.push_str(if value { "True" } else { "False" }),
+        ItemValue::Int(value) => out.push_str(&value.to_string()),
+        ItemValue::BigInt(digits) if digits.len() <= KEY_BYTES => out.push_str(&digits),
+        ItemValue::Float(value) => out.push_str(&repr::float(value)),
+        ItemValue::Complex(re, im) => out.push_str(&repr::complex(re, im)),
+        ItemValue::Bytes(bytes) => out.push_str(&repr::bytes(&bytes[..bytes.len().min(KEY_BYTES)])),
+        ItemValue::Str(_) => match document.as_name(key) {
             Some(name) => out.push_str(&repr::text(&name)),
             None => out.push_str("<str>"),
         },
-        Value::Dtype(dtype) => out.push_str(&format!("torch.{dtype}")),
-        Value::Device(device) => out.push_str(&repr::device(&device)),
-        Value::Tuple(items) if depth > 0 && items.len() <= 16 => {
+        ItemValue::Dtype(dtype) => out.push_str(&format!("torch.{dtype}")),
+        ItemValue::Device(device) => out.push_str(&repr::device(&device)),
+        ItemValue::Tuple(items) if depth > 0 && items.len() <= 16 => {
             out.push('(');
             for (i, &item) in items.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
@@ -76,12 +76,12 @@ fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
             }
             out.push_str(if items.len() == 1 { ",)" } else { ")" });
         }
-        Value::BigInt(_) => out.push_str("<int>"),
+        ItemValue::BigInt(_) => out.push_str("<int>"),
         _ => out.push_str("<object>"),
     }
 }
 
-impl Value<'_> {
+impl ItemValue<'_> {
     /// Whether the value has an identity that can be shared: containers, tensors and objects do.
     pub(crate) fn is_object(&self) -> bool {
         match self {
@@ -111,15 +111,15 @@ impl<'d> Children<'d> {
             _ => None,
         };
         match value(document, objects, id) {
-            Value::List(items) | Value::Tuple(items) | Value::Set(items) | Value::FrozenSet(items) => {
+            ItemValue::List(items) | ItemValue::Tuple(items) | ItemValue::Set(items) | ItemValue::FrozenSet(items) => {
                 children.items = items;
             }
-            Value::Dict(pairs) => children.pairs = pairs,
-            Value::Tensor(tensor) => {
+            ItemValue::Dict(pairs) => children.pairs = pairs,
+            ItemValue::Tensor(TensorItem { tensor, .. }) => {
                 children.parts = tensor_parts(tensor);
                 return children;
             }
-            Value::Opaque(_) => {
+            ItemValue::Opaque(_) => {
                 if let Some(object) = object {
                     (children.items, children.pairs) = (object.items(), Cow::Borrowed(object.pairs()));
                     let args = document.as_tuple(object.args()).is_some_and(|args| !args.is_empty());

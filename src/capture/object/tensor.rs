@@ -1,5 +1,7 @@
 //! The kinds of tensors that a file can hold.
 
+use std::borrow::Cow;
+
 use super::super::argument::TensorRef;
 use super::super::pickle::NodeId;
 use super::super::tensor::Layout;
@@ -12,6 +14,27 @@ pub(crate) struct Tensor {
     pub(crate) requires_grad: bool,
     /// The attributes that were saved with it.
     pub(crate) state: Option<NodeId>,
+}
+
+/// A tensor of a [`TorchFile`](crate::TorchFile): what every kind of tensor has, in one shape.
+#[derive(Clone, Debug)]
+pub struct TensorItem<'a> {
+    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
+    pub kind: &'static str,
+    /// Its Python class: `torch.Tensor`, `torch.nn.parameter.Parameter`, or a subclass.
+    pub class: Cow<'a, str>,
+    /// Its shape, if the file says it.
+    pub shape: Option<&'a [u64]>,
+    /// How its elements lie: over the storage where it has one, without elements where it has none.
+    pub layout: Option<&'a Layout>,
+    /// The elements in their storage, for the kinds that have elements of their own.
+    pub elements: Option<&'a TensorRef>,
+    /// Whether gradients are recorded.
+    pub requires_grad: bool,
+    /// Scale and zero point of a tensor that is quantized as a whole. Those of channels are tensors, parts of it.
+    pub quantizer: Option<(f64, i64)>,
+    /// The tensor itself, with the parts that it is made of.
+    pub(crate) tensor: &'a Tensor,
 }
 
 /// The Python class of a tensor.

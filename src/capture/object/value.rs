@@ -1,4 +1,4 @@
-//! [`Value`]: a node as Python would see it.
+//! [`ItemValue`]: a node as Python would see it.
 
 use std::borrow::Cow;
 
@@ -7,72 +7,117 @@ use super::super::pickle::{Document, How, Node, NodeId, Object, Span};
 use super::dtypes;
 use super::numpy::{self, Scalar};
 use super::rebuild::{Objects, Stored, sequence};
-use super::tensor::Tensor;
+use super::tensor::{Quantizer, Tensor, TensorClass, TensorItem, TensorKind};
 
-/// A value of a document. What it contains are nodes, whose values are asked for one by one.
+/// The value of an [`Item`](crate::Item), and of every node that this package reads. What containers hold are nodes, whose
+/// values are asked for one by one: a walk visits them as items of their own.
 #[derive(Clone, Debug)]
-pub(crate) enum Value<'d> {
+pub enum ItemValue<'a> {
+    /// `None`.
     None,
+    /// A truth value.
     Bool(bool),
+    /// An integer of at most 64 bits.
     Int(i64),
-    /// An integer beyond 64 bits, in decimal, or in hexadecimal where Python prints no decimal.
+    /// A larger integer, in decimal, or in hexadecimal beyond 4300 digits.
     BigInt(String),
+    /// A float.
     Float(f64),
+    /// A complex number: real and imaginary part.
     Complex(f64, f64),
-    /// A text, surrogates replaced.
-    Str(Cow<'d, str>),
+    /// A text, each lone surrogate as U+FFFD.
+    Str(Cow<'a, str>),
     /// Bytes or a bytearray.
-    Bytes(Cow<'d, [u8]>),
+    Bytes(Cow<'a, [u8]>),
+    /// A dtype.
     Dtype(Dtype),
+    /// A device.
     Device(String),
-    Tensor(&'d Tensor),
-    /// A storage that is a value of its own.
+    /// A tensor.
+    Tensor(TensorItem<'a>),
+    /// A storage that is a value of its own, by its index in [`TorchFile::storages`](crate::TorchFile::storages).
     Storage(usize),
-    List(&'d [NodeId]),
+    /// A list.
+    List(&'a [NodeId]),
     /// A tuple, a `torch.Size`, or the named tuple that an operator of torch returned.
-    Tuple(&'d [NodeId]),
+    Tuple(&'a [NodeId]),
     /// A dict, an OrderedDict, a defaultdict or a Counter, in insertion order.
-    Dict(Cow<'d, [(NodeId, NodeId)]>),
-    Set(&'d [NodeId]),
-    FrozenSet(&'d [NodeId]),
-    /// Anything else: the name of its class, or of itself where it is a class or a function.
+    Dict(Cow<'a, [(NodeId, NodeId)]>),
+    /// A set.
+    Set(&'a [NodeId]),
+    /// A frozenset.
+    FrozenSet(&'a [NodeId]),
+    /// Anything else: the name of its class, or its own name if it is a class or a function.
     Opaque(String),
 }
 
 /// The value of node `id`.
-pub(crate) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId) -> Value<'d> {
+pub(crate) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId) -> ItemValue<'d> {
     if let Some(tensor) = objects.tensor(id) {
-        return Value::Tensor(tensor);
+        return ItemValue::Tensor(tensor_item(document, tensor));
     }
     match document.node(id) {
-        Node::None => Value::None,
-        Node::Bool(value) => Value::Bool(*value),
-        Node::Int(value) => Value::Int(*value),
-        node @ (Node::BigInt(_) | Node::Decimal(_)) => Value::BigInt(document.big_int(node).unwrap_or_default()),
-        Node::Float(value) => Value::Float(*value),
-        &Node::Str(span) => Value::Str(document.text(span)),
-        &(Node::Bytes(span) | Node::ByteArray(span)) => Value::Bytes(Cow::Borrowed(document.bytes(span))),
-        Node::List(items) => Value::List(items),
-        Node::Tuple(items) => Value::Tuple(items),
-        Node::Dict(pairs) => Value::Dict(Cow::Borrowed(pairs)),
-        Node::Set(items) => Value::Set(items),
-        Node::FrozenSet(items) => Value::FrozenSet(items),
+        Node::None => ItemValue::None,
+        Node::Bool(value) => ItemValue::Bool(*value),
+        Node::Int(value) => ItemValue::Int(*value),
+        node @ (Node::BigInt(_) | Node::Decimal(_)) => ItemValue::BigInt(document.big_int(node).unwrap_or_default()),
+        Node::Float(value) => ItemValue::Float(*value),
+        &Node::Str(span) => ItemValue::Str(document.text(span)),
+        &(Node::Bytes(span) | Node::ByteArray(span)) => ItemValue::Bytes(Cow::Borrowed(document.bytes(span))),
+        Node::List(items) => ItemValue::List(items),
+        Node::Tuple(items) => ItemValue::Tuple(items),
+        Node::Dict(pairs) => ItemValue::Dict(Cow::Borrowed(pairs)),
+        Node::Set(items) => ItemValue::Set(items),
+        Node::FrozenSet(items) => ItemValue::FrozenSet(items),
         &Node::Global { module, name } => global(document, module, name),
         Node::Object(object) => self::object(document, objects, id, object),
         Node::Persistent { .. } => match objects.stored(id) {
-            Some(Stored::Storage { index, .. }) => Value::Storage(index),
+            Some(Stored::Storage { index, .. }) => ItemValue::Storage(index),
             // An inner node is a class, so that this does not go deeper.
-            Some(Stored::Inner(inner)) => Value::Opaque(class_name(document, inner)),
-            None => Value::Opaque("persistent id".to_owned()),
+            Some(Stored::Inner(inner)) => ItemValue::Opaque(class_name(document, inner)),
+            None => ItemValue::Opaque("persistent id".to_owned()),
         },
     }
 }
 
-fn global<'d>(document: &Document, module: Span, name: Span) -> Value<'d> {
+/// The tensor as a walk shows it.
+fn tensor_item<'d>(document: &Document, tensor: &'d Tensor) -> TensorItem<'d> {
+    let (kind, layout, shape) = match &tensor.kind {
+        TensorKind::Strided(t) => ("strided", Some(&t.layout), None),
+        TensorKind::Quantized { integers, .. } => ("quantized", Some(&integers.layout), None),
+        TensorKind::Packed { layout, .. } => ("quantized", Some(layout), None),
+        TensorKind::Sparse { shape, .. } => ("sparse", None, Some(&shape[..])),
+        TensorKind::Nested { .. } => ("nested", None, None),
+        TensorKind::Meta(layout) => ("meta", Some(layout), None),
+        TensorKind::Wrapper(layout) => ("wrapper", Some(layout), None),
+        TensorKind::Foreign { .. } => ("foreign", None, None),
+    };
+    TensorItem {
+        kind,
+        class: match tensor.class {
+            TensorClass::Tensor => Cow::Borrowed("torch.Tensor"),
+            TensorClass::Parameter => Cow::Borrowed("torch.nn.parameter.Parameter"),
+            TensorClass::Named(id) => Cow::Owned(class_name(document, id)),
+        },
+        shape: shape.or_else(|| layout.map(|layout| &layout.shape[..])),
+        layout,
+        elements: tensor.elements(),
+        requires_grad: tensor.requires_grad,
+        quantizer: match tensor.kind {
+            TensorKind::Quantized { quantizer: Quantizer::PerTensor { scale, zero_point }, .. } => {
+                Some((scale, zero_point))
+            }
+            _ => None,
+        },
+        tensor,
+    }
+}
+
+fn global<'d>(document: &Document, module: Span, name: Span) -> ItemValue<'d> {
     let (module, name) = (document.text(module), document.text(name));
     match dtypes::dtype(&module, &name) {
-        Some(dtype) => Value::Dtype(dtype),
-        None => Value::Opaque(dotted(&module, &name)),
+        Some(dtype) => ItemValue::Dtype(dtype),
+        None => ItemValue::Opaque(dotted(&module, &name)),
     }
 }
 
@@ -91,17 +136,17 @@ pub(crate) fn class_name(document: &Document, id: NodeId) -> String {
     }
 }
 
-fn object<'d>(document: &'d Document, objects: &'d Objects, id: NodeId, object: &'d Object) -> Value<'d> {
+fn object<'d>(document: &'d Document, objects: &'d Objects, id: NodeId, object: &'d Object) -> ItemValue<'d> {
     let args = document.as_tuple(object.args()).unwrap_or_default();
-    let opaque = || Value::Opaque(opaque_class(document, objects, object, args));
+    let opaque = || ItemValue::Opaque(opaque_class(document, objects, object, args));
     let Some((module, name)) = document.as_global(object.callable()) else { return opaque() };
     let known = match (&*module, &*name) {
         ("torch", "device") => device(document, args),
-        ("torch", "Size") => sequence(document, id).map(Value::Tuple),
-        ("torch.return_types", _) => args.first().and_then(|&items| document.as_tuple(items)).map(Value::Tuple),
+        ("torch", "Size") => sequence(document, id).map(ItemValue::Tuple),
+        ("torch.return_types", _) => args.first().and_then(|&items| document.as_tuple(items)).map(ItemValue::Tuple),
         ("builtins" | "__builtin__", "complex") => complex(document, args),
-        ("builtins" | "__builtin__", "set") => items(document, args).map(Value::Set),
-        ("builtins" | "__builtin__", "frozenset") => items(document, args).map(Value::FrozenSet),
+        ("builtins" | "__builtin__", "set") => items(document, args).map(ItemValue::Set),
+        ("builtins" | "__builtin__", "frozenset") => items(document, args).map(ItemValue::FrozenSet),
         ("builtins" | "__builtin__", "bytearray" | "bytes") | ("_codecs", "encode") => bytes(document, args),
         ("collections", "OrderedDict" | "defaultdict" | "Counter") => dict(document, object, args),
         (module, "scalar") if numpy::is_multiarray(module) => scalar(document, args),
@@ -111,15 +156,15 @@ fn object<'d>(document: &'d Document, objects: &'d Objects, id: NodeId, object: 
 }
 
 /// The number of a scalar of NumPy.
-fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
+fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<ItemValue<'d>> {
     let &[dtype, content] = args else { return None };
-    let Some(Value::Bytes(content)) = bytes(document, &[content]) else { return None };
+    let Some(ItemValue::Bytes(content)) = bytes(document, &[content]) else { return None };
     Some(match numpy::scalar(document, dtype, content.into_owned())? {
-        Scalar::Bool(value) => Value::Bool(value),
-        Scalar::Int(value) => Value::Int(value),
-        Scalar::Unsigned(value) => Value::BigInt(value.to_string()),
-        Scalar::Float(value) => Value::Float(value),
-        Scalar::Complex(re, im) => Value::Complex(re, im),
+        Scalar::Bool(value) => ItemValue::Bool(value),
+        Scalar::Int(value) => ItemValue::Int(value),
+        Scalar::Unsigned(value) => ItemValue::BigInt(value.to_string()),
+        Scalar::Float(value) => ItemValue::Float(value),
+        Scalar::Complex(re, im) => ItemValue::Complex(re, im),
     })
 }
 
@@ -137,18 +182,18 @@ fn opaque_class(document: &Document, objects: &Objects, object: &Object, args: &
     }
 }
 
-fn device<'d>(document: &Document, args: &[NodeId]) -> Option<Value<'d>> {
+fn device<'d>(document: &Document, args: &[NodeId]) -> Option<ItemValue<'d>> {
     let kind = document.as_name(*args.first()?)?;
-    Some(Value::Device(match args.get(1).and_then(|&index| document.as_int(index)) {
+    Some(ItemValue::Device(match args.get(1).and_then(|&index| document.as_int(index)) {
         Some(index) => format!("{kind}:{index}"),
         None => kind.into_owned(),
     }))
 }
 
-fn complex<'d>(document: &Document, args: &[NodeId]) -> Option<Value<'d>> {
+fn complex<'d>(document: &Document, args: &[NodeId]) -> Option<ItemValue<'d>> {
     match args {
         &[re, im] => match (document.node(re), document.node(im)) {
-            (&Node::Float(re), &Node::Float(im)) => Some(Value::Complex(re, im)),
+            (&Node::Float(re), &Node::Float(im)) => Some(ItemValue::Complex(re, im)),
             _ => None,
         },
         _ => None,
@@ -165,7 +210,7 @@ fn items<'d>(document: &'d Document, args: &[NodeId]) -> Option<&'d [NodeId]> {
 }
 
 /// Bytes as protocols below 3 write them: `encode(text, "latin1")`, or a bytearray made from such a text.
-fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
+fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<ItemValue<'d>> {
     let bytes = match args {
         [] => Cow::Borrowed(&[][..]),
         &[content] => match document.node(content) {
@@ -180,7 +225,7 @@ fn bytes<'d>(document: &'d Document, args: &[NodeId]) -> Option<Value<'d>> {
         },
         _ => latin1(document, args)?,
     };
-    Some(Value::Bytes(bytes))
+    Some(ItemValue::Bytes(bytes))
 }
 
 fn latin1<'d>(document: &Document, args: &[NodeId]) -> Option<Cow<'d, [u8]>> {
@@ -193,9 +238,9 @@ fn latin1<'d>(document: &Document, args: &[NodeId]) -> Option<Cow<'d, [u8]>> {
 }
 
 /// The pairs of a dict class: those set after it was made, or those it was made from.
-fn dict<'d>(document: &'d Document, object: &'d Object, args: &[NodeId]) -> Option<Value<'d>> {
+fn dict<'d>(document: &'d Document, object: &'d Object, args: &[NodeId]) -> Option<ItemValue<'d>> {
     if !object.pairs().is_empty() {
-        return Some(Value::Dict(Cow::Borrowed(object.pairs())));
+        return Some(ItemValue::Dict(Cow::Borrowed(object.pairs())));
     }
     let pairs = match args.first().map(|&made_from| document.node(made_from)) {
         Some(Node::Dict(pairs)) => Cow::Borrowed(&pairs[..]),
@@ -208,5 +253,5 @@ fn dict<'d>(document: &'d Document, object: &'d Object, args: &[NodeId]) -> Opti
         }
         _ => Cow::Borrowed(&[][..]),
     };
-    Some(Value::Dict(pairs))
+    Some(ItemValue::Dict(pairs))
 }

@@ -10,9 +10,9 @@ use super::{integer, text};
 /// The longest name, in bytes: of a module, a class, a storage key, a keyword.
 pub(super) const NAME_BYTES: u32 = 1024;
 
-/// A node of a [`Document`].
+/// A value of a pickle by its place: two items of one node are one object in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct NodeId(pub(super) u32);
+pub struct NodeId(pub(super) u32);
 
 /// Bytes of the document: of the pickle, or decoded from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,8 @@ mod operand;
 mod stack;
 mod text;
 
-pub(super) use document::{Document, How, Node, NodeId, Object, PickleBytes, Span};
+pub use document::NodeId;
+pub(super) use document::{Document, How, Node, Object, PickleBytes, Span};
 pub(super) use machine::read;
 
 /// An error of a pickle, and the byte of its opcode.

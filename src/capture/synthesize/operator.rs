@@ -40,7 +40,8 @@ enum Given {
 )]
 pub struct ParseArgumentError(String);
 
-/// A leaf of what an operator gave for an entry.
+/// A leaf of what an operator gave for an entry. The bytes are its own, because the entry is written after the memory of
+/// the launch is given back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Computed {
     /// Where in the output it stands: empty for a single value, `[1]` for the second of several.

@@ -16,7 +16,8 @@ use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::timing::Samples;
 
 use super::judge::{Expected, judge};
-use super::launcher::{Audited, Job, Launched, Launcher, OutputValue, Patch, Region};
+use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
+use super::output::Output;
 use super::options::AuditOptions;
 use fresh::{Chance, Fresh};
 
@@ -347,13 +348,8 @@ impl Course<'_> {
 /// Whether every tensor has one value in all of its elements, of which there are several.
 fn is_constant(output: &Launched) -> bool {
     let memory = (*output.memory).as_ref();
-    let mut tensors = output.outputs.iter().filter_map(|(_, value)| match value {
-        OutputValue::Tensor { spec, offset, .. } => {
-            let (from, size) = (*offset as usize, spec.dtype.size() as usize);
-            Some((memory.get(from..from + spec.bytes()? as usize)?, size))
-        }
-        OutputValue::Value(_) => None,
-    });
+    let placed = output.outputs.iter().filter_map(Output::tensor);
+    let mut tensors = placed.filter_map(|placed| Some((placed.bytes_in(memory)?, placed.spec.dtype.size() as usize)));
     tensors.all(|(bytes, size)| {
         bytes.len() > 16 * size && bytes.chunks_exact(size).all(|element| element == &bytes[..size])
     })
@@ -361,23 +357,15 @@ fn is_constant(output: &Launched) -> bool {
 
 /// The bytes of the outputs of one launch.
 fn output_bytes(region: &Region) -> usize {
-    let of = |outputs: &Vec<(String, OutputValue)>| {
-        let tensors = outputs.iter().filter_map(|(_, value)| match value {
-            OutputValue::Tensor { spec, .. } => spec.bytes(),
-            OutputValue::Value(_) => None,
-        });
-        tensors.sum::<u64>() as usize
-    };
+    let of = |outputs: &Vec<Output>| outputs.iter().filter_map(Output::tensor).map(|placed| placed.bytes).sum();
     region.outputs.iter().map(of).max().unwrap_or(0)
 }
 
 /// Whether an eighth of an output, or 64 bytes in a row, hold what it was filled with.
 fn is_unwritten(output: &Launched, fill: u8) -> bool {
     let memory = (*output.memory).as_ref();
-    output.outputs.iter().any(|(_, value)| {
-        let OutputValue::Tensor { spec, offset, .. } = value else { return false };
-        let bytes = spec.bytes().unwrap_or(0) as usize;
-        let Some(bytes) = memory.get(*offset as usize..*offset as usize + bytes) else { return false };
+    output.outputs.iter().filter_map(Output::tensor).any(|placed| {
+        let Some(bytes) = placed.bytes_in(memory) else { return false };
         let longest = bytes.split(|byte| *byte != fill).map(<[u8]>::len).max().unwrap_or(0);
         longest > 0 && longest >= (bytes.len() / 8).clamp(1, 64)
     })

@@ -3,16 +3,15 @@
 use plimsoll::ByteSize;
 use plimsoll::gpu::{DeviceMemory, Ring, Stream};
 use plimsoll::kernel::{DeviceRange, Elements, Given};
-use plimsoll::run::Placement;
+use plimsoll::run::{Output, Placement};
 
 use super::resident::Home;
-use crate::protocol::Leaf;
 use crate::worker::error::CallError;
-use crate::worker::outputs::{Outputs, leaf_of};
+use crate::worker::outputs::Outputs;
 
 /// What an operator gave.
 pub struct Brought {
-    pub leaves: Vec<Leaf>,
+    pub leaves: Vec<Output>,
     /// The bytes of all its tensors.
     pub bytes: ByteSize,
     /// Of those on the device that are no part of an argument.
@@ -25,9 +24,9 @@ pub fn filled(
     room: &Home,
     placement: &Placement,
     outputs: &mut Outputs,
-) -> Result<Vec<Leaf>, CallError> {
+) -> Result<Vec<Output>, CallError> {
     copy(ring, &room.memory, room.at, outputs.of_call(placement.bytes)?)?;
-    Ok(placement.outputs.iter().cloned().map(leaf_of).collect())
+    Ok(placement.clone().outputs_from(0))
 }
 
 /// Copies what an operator has allocated itself; `arguments` are where those lie.
