@@ -107,6 +107,7 @@ pub(crate) fn policy() -> Policy {
         isolation: None,
         sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
+        isolation: None,
     })
 }
 
