@@ -11,6 +11,7 @@ use super::incident::Incident;
 use super::phase;
 use super::report::{Reported, Watched, gravity};
 use super::scan::{Scanner, Sink, Window};
+use super::shape::{self, Next, Shapes};
 use super::sighting::{Cause, Sighting};
 use super::snapshot::{Difference, SnapshotFindings};
 use super::telemetry::Position;
@@ -55,6 +56,7 @@ struct Gatherer {
     gathered: Gathered,
     told: Told,
     watched: Watched,
+    shapes: Shapes,
     file: String,
 }
 
@@ -77,6 +79,7 @@ impl Analysis {
         self.scanner = Scanner::default();
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
+        self.gathered.shapes = Shapes::default();
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
@@ -173,6 +176,15 @@ impl Analysis {
 }
 
 impl Sink for Gatherer {
+    fn wants(&mut self, line: &[u8]) -> bool {
+        match self.shapes.next(shape::of(line)) {
+            Next::Read => return true,
+            Next::Silent => {}
+            Next::Counted(incident) => self.gathered.count(incident),
+        }
+        false
+    }
+
     fn window(&mut self, window: Window<'_>) {
         let lines = Lines::of(&window);
         let mut found = Vec::new();
@@ -181,12 +193,14 @@ impl Sink for Gatherer {
                 continue;
             }
             recognise(&lines, at, &mut found);
+            let tells = found.iter().any(|sighting| sighting.cause.is_event());
             for mut sighting in found.drain(..) {
                 if matches!(sighting.cause, Cause::Device | Cause::Library) {
                     phase::observe(&lines, at, &mut sighting);
                 }
                 self.take(sighting);
             }
+            self.shapes.read(lines[at].shape, tells, self.gathered.touched);
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::VramOom, decision.verdict, decision.explanation)
         }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),
-        Class::HostAlloc => host_allocation(numbers.tried),
+        Class::HostAlloc => host_allocation(numbers.tried, sighting.huge),
         Class::Kernel { group: Some(true), .. } | Class::Limit => {
             (Kind::CgroupOom, Verdict::CgroupKill, limit(numbers.allowed, sighting.backend.as_deref()))
         }
@@ -86,8 +86,12 @@ fn library(tried: Option<ByteSize>) -> String {
     )
 }
 
-fn host_allocation(tried: Option<ByteSize>) -> (Kind, Verdict, String) {
+fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, String) {
     match tried {
+        None if huge => {
+            let text = "One request on the host of more than any machine has. No device is involved.";
+            (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text.to_owned())
+        }
         Some(tried) if tried.bytes() >= BEYOND_MOST_MACHINES => {
             let text = format!("One request on the host of {tried}: more than a machine has. No device is involved.");
             (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text)
