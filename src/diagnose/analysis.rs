@@ -13,6 +13,7 @@ use super::report::{Reported, Watched, gravity};
 use super::scan::{Scanner, Sink, Window};
 use super::shape::{self, Next, Shapes};
 use super::sighting::{Cause, Sighting};
+use super::software::{self, Signs};
 use super::snapshot::{Difference, SnapshotFindings};
 use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
@@ -23,6 +24,9 @@ use plimsoll_memory::bytes::ByteSize;
 
 /// So many events are listed.
 const LISTED: usize = 1000;
+
+/// So much of a window is searched for signs of software.
+const MOST_SIGNS: usize = 64 << 10;
 
 /// Reads texts piece by piece, in constant memory, and gathers the memory events in them.
 ///
@@ -57,6 +61,8 @@ struct Gatherer {
     told: Told,
     watched: Watched,
     shapes: Shapes,
+    /// What the beginning of the input says of the software that runs.
+    head: Signs,
     file: String,
 }
 
@@ -185,8 +191,13 @@ impl Sink for Gatherer {
         false
     }
 
+    fn head(&mut self, text: &[u8]) {
+        self.head = Signs::of(text);
+    }
+
     fn window(&mut self, window: Window<'_>) {
         let lines = Lines::of(&window);
+        let around = Signs::of(&window.bytes[..window.bytes.len().min(MOST_SIGNS)]);
         let mut found = Vec::new();
         for at in 0..lines.len() {
             if !lines[at].hot {
@@ -198,6 +209,7 @@ impl Sink for Gatherer {
                 if matches!(sighting.cause, Cause::Device | Cause::Library) {
                     phase::observe(&lines, at, &mut sighting);
                 }
+                sighting.asks = software::of(&sighting, around, self.head);
                 self.take(sighting);
             }
             self.shapes.read(lines[at].shape, tells, self.gathered.touched);

@@ -57,11 +57,22 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, text.to_owned())
         }
     };
+    let mut also = sighting.also;
+    let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
+    let elsewhere = also.contains(&Verdict::Eval) || also.contains(&Verdict::OptimizerStep);
+    if sighting.step == Some(1) && needs_more && !elsewhere && sighting.work != Work::Inference {
+        also.push(Verdict::OptimizerState);
+    }
+    let mut explanation: String = explanation;
+    if let Some(meaning) = sighting.meaning.filter(|_| !matches!(class, Class::Kernel { .. })) {
+        explanation = format!("{meaning} {explanation}");
+    }
     let mut event = Event {
         kind,
         backend: sighting.backend,
+        software: sighting.asks,
         verdict,
-        also: sighting.also,
+        also,
         numbers,
         evidence: sighting.evidence,
         occurrences,
@@ -82,7 +93,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 fn library(tried: Option<ByteSize>) -> String {
     let what = tried.map_or_else(String::new, |tried| format!(" of {tried}"));
     format!(
-        "A library or the driver could not allocate{what} on the device, outside PyTorch's allocator and without its numbers."
+        "A library or the driver could not allocate{what} on the device, without the numbers of an allocator."
     )
 }
 
@@ -131,17 +142,19 @@ fn aside(event: &Event, step: Option<u64>) -> String {
             Verdict::OptimizerStep => {
                 " It happened in the optimizer's step, where Adam allocates its moments the first time."
             }
+            Verdict::OptimizerState => {
+                " One step had passed: since then the optimizer's state, which Adam allocates in that step, is there as well."
+            }
             Verdict::Eval => " It happened in an evaluation.",
-            Verdict::LongestBatch => " It happened late, at the longest input so far.",
+            Verdict::LongestBatch => " It happened late: most likely at the longest input so far.",
             Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
             _ => "",
         });
     }
     if let Some(step) = step.filter(|_| event.kind == Kind::VramOom) {
         text.push_str(&match step {
-            0 | 1 => {
-                " No second step was reached; from the second on the optimizer's state is there as well.".to_owned()
-            }
+            0 => " No step was complete.".to_owned(),
+            1 => String::new(),
             step => format!(" The run had come to step {step}."),
         });
     }

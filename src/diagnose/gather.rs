@@ -161,6 +161,8 @@ impl Gathered {
                 *closed |= kills;
             }
             if kills {
+                // The kill itself is what proves it.
+                incident.sighting.evidence.splice(0..0, sighting.evidence.iter().cloned());
                 incident.sighting.pid = sighting.pid.or(incident.sighting.pid);
                 incident.sighting.victim = sighting.victim.clone().or(incident.sighting.victim.take());
             }

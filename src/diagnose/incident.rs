@@ -81,6 +81,7 @@ impl Incident {
         mine.host = mine.host.take().or(other.host);
         mine.victim = mine.victim.take().or(other.victim);
         mine.software = mine.software.or(other.software);
+        mine.asks = mine.asks.take().or(other.asks);
         mine.meaning = mine.meaning.or(other.meaning);
         mine.huge |= other.huge;
         mine.step = mine.step.or(other.step);

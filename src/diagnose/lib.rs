@@ -42,6 +42,8 @@ pub mod schema;
 mod shape;
 mod sighting;
 pub mod snapshot;
+mod software;
+mod terms;
 pub mod telemetry;
 pub mod trend;
 mod unfold;
@@ -58,3 +60,4 @@ pub use findings::{
 pub use follow::{Change, Follower};
 pub use input::Input;
 pub use verdict::{Kind, Verdict};
+pub use wording::{KnownWording, known_wordings};

@@ -84,6 +84,11 @@ pub(super) fn peel(text: &str) -> Origin {
         let named = |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|name| name.as_str());
         let number = |names: &[&str]| named(names).and_then(|digits| digits.parse().ok());
         let ranks = ["rank", "rank2", "rank3", "rank4", "rank5", "rank6", "rank7", "rank8"];
+        // PostgreSQL's level and its message stand apart by two blanks, and belong together.
+        let behind = &rest[indent + whole..];
+        if rest[indent..indent + whole].ends_with(':') && behind.starts_with("  ") && !behind.starts_with("   ") {
+            break;
+        }
         // The code of an error, such as `ORA-04030: `, is no machine.
         if named(&["host5"]).is_some_and(is_code) {
             break;

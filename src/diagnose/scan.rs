@@ -12,6 +12,8 @@ use super::telemetry::Position;
 
 /// So much text is searched at once.
 const CORE: usize = 1 << 20;
+/// So much text at the beginning of an input may say what runs.
+const HEAD: usize = 64 << 10;
 /// So much text before a hit belongs to its window.
 const BACK: usize = 24 << 10;
 /// So much text behind a hit belongs to its window.
@@ -59,6 +61,8 @@ impl Default for Scanner {
 pub(super) trait Sink {
     /// Whether a line with a hit, without its end, is still to be read: many of its shape may have been.
     fn wants(&mut self, line: &[u8]) -> bool;
+    /// Takes the beginning of the input.
+    fn head(&mut self, text: &[u8]);
     /// Takes text around hits.
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
@@ -94,6 +98,9 @@ impl Scanner {
     }
 
     fn search(&mut self, end: usize, sink: &mut impl Sink) {
+        if self.offset == 0 && self.done == 0 {
+            sink.head(&self.buffer[..self.buffer.len().min(HEAD)]);
+        }
         let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST_ANCHOR)];
         let mut hits = Vec::new();
         anchors::find(searched, &mut hits);
@@ -204,6 +211,7 @@ mod tests {
         fn wants(&mut self, _: &[u8]) -> bool {
             true
         }
+        fn head(&mut self, _: &[u8]) {}
         fn window(&mut self, window: Window<'_>) {
             let hits = window.hits.iter().map(|hit| window.offset + *hit as u64).collect();
             self.windows.push((window.line, window.offset, hits));

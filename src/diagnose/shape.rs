@@ -39,7 +39,9 @@ pub(super) fn of(line: &[u8]) -> u64 {
             at += 1;
         }
         let number = &line[start..at];
+        let fraction = line.get(at) == Some(&b'.') || (start > 0 && line[start - 1] == b'.');
         let meant: &[u8] = match number {
+            _ if fraction => b"1",
             b"0" | b"2" | b"9" | b"12" | b"14" | b"15" | b"41" | b"137" | b"701" | b"802" | b"1037" | b"1038"
             | b"1455" => number,
             _ if number.starts_with(b"0x") => &number[..number.len().min(10)],

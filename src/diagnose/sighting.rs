@@ -75,6 +75,8 @@ pub(super) struct Sighting {
     pub(super) work: Work,
     /// Who printed it, if the wording says so.
     pub(super) software: Option<&'static str>,
+    /// Who asks: see [`software`](super::software).
+    pub(super) asks: Option<String>,
     /// What the wording means, in a sentence.
     pub(super) meaning: Option<&'static str>,
     /// Whether the words are ordinary ones: beside an event that says more they tell nothing of their own.
@@ -107,6 +109,7 @@ impl Sighting {
             also: Vec::new(),
             work: Work::default(),
             software: None,
+            asks: None,
             meaning: None,
             weak: false,
             huge: false,

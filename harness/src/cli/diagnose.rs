@@ -38,6 +38,10 @@ pub struct Diagnose {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_VRAM", help_heading = "Model")]
     pub vram: Option<ByteSize>,
 
+    /// Show all advice instead of the three best
+    #[arg(long)]
+    pub all_advice: bool,
+
     /// Print the findings as JSON; with --follow a line an event
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
@@ -67,7 +71,7 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     if diagnose.json {
         output::json(&findings)?;
     } else if failures.len() < diagnose.files.len() || !findings.events.is_empty() {
-        output::text(&terminal::findings(&findings, &super::screen()))?;
+        output::text(&shown(&findings, diagnose))?;
         output::text(&snapshot::text(&findings))?;
     }
     failures.iter().for_each(|error| super::report(error));
@@ -86,6 +90,14 @@ fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Fa
     };
     let limits = Limits { vram: diagnose.vram.or_else(told), ram: None };
     Ok(Some(estimate::ladder(&model, &setup, &limits)?))
+}
+
+/// The findings as text.
+fn shown(findings: &Findings, diagnose: &Diagnose) -> String {
+    match diagnose.all_advice {
+        true => terminal::findings_with_all_advice(findings, &super::screen()),
+        false => terminal::findings(findings, &super::screen()),
+    }
 }
 
 fn code(findings: &Findings) -> u8 {
@@ -148,7 +160,7 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
                     output::verbatim(&format!("{}\n", serde_json::to_string(event)?))?;
                 }
             } else if !findings.events.is_empty() {
-                output::text(&terminal::findings(&findings, &super::screen()))?;
+                output::text(&shown(&findings, diagnose))?;
             }
         }
         std::thread::sleep(LOOK);

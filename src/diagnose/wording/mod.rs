@@ -18,6 +18,8 @@ mod side;
 mod size;
 mod table;
 
+pub use table::{KnownWording, known_wordings};
+
 use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 

@@ -46,6 +46,12 @@ pub(super) fn named(text: &str, start: usize) -> bool {
     if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
         return false;
     }
+    // Words that somebody quotes within a sentence.
+    if before.matches('"').count() % 2 == 1
+        && before.rsplit_once('"').is_some_and(|(head, _)| head.trim_end().ends_with(|c: char| c.is_ascii_lowercase()))
+    {
+        return false;
+    }
     let after = &text[start..];
     if regex!(r"(?i)^[^.]{0,80}\b(?:retry\w*|falling back|fall back|skipp\w+|will be|try again|instead)\b").is_match(after) {
         return false;

@@ -10,6 +10,8 @@ use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width, wrap};
 const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
 const EVIDENCE: usize = 3;
+/// So much advice on an event is shown, unless all is asked for.
+const ADVICE: usize = 3;
 /// The trends of so many inputs are shown.
 const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
@@ -18,10 +20,19 @@ const DISMISSED: usize = 5;
 /// The document of `findings`: a block an event, events that differ in the rank alone in one; what was dismissed; and a
 /// closing line that says what the exit code means.
 pub fn findings(findings: &Findings, screen: &Screen) -> String {
+    told(findings, ADVICE, screen)
+}
+
+/// The findings with all the advice that there is.
+pub fn findings_with_all_advice(findings: &Findings, screen: &Screen) -> String {
+    told(findings, usize::MAX, screen)
+}
+
+fn told(findings: &Findings, most: usize, screen: &Screen) -> String {
     let mut text = String::new();
     let groups = groups(&findings.events);
     for group in groups.iter().take(SHOWN) {
-        text.push_str(&block(group, screen));
+        text.push_str(&block(group, most, screen));
     }
     let hidden = groups.len().saturating_sub(SHOWN) as u64 + findings.omitted_events.unwrap_or(0);
     if hidden > 0 {
@@ -58,7 +69,7 @@ fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
     groups
 }
 
-fn block(group: &[&Event], screen: &Screen) -> String {
+fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     let (palette, event) = (&screen.palette, group[0]);
     let (mark, style) = match (event.kind, event.verdict) {
         (Kind::Report, Verdict::ReportOnly | Verdict::CacheNotLeak) => ('✓', palette.good),
@@ -73,7 +84,7 @@ fn block(group: &[&Event], screen: &Screen) -> String {
     for line in wrap(&clean(&event.explanation), screen.width() - 4) {
         text.push_str(&format!("   {line}\n"));
     }
-    text.push_str(&advice(event, screen));
+    text.push_str(&advice(event, most, screen));
     let numbers = numbers(&event.numbers);
     if !numbers.is_empty() {
         text.push_str(&labelled("numbers", palette.dim, &numbers, 12, screen));
@@ -137,13 +148,16 @@ fn what(group: &[&Event]) -> String {
     parts.join(" · ")
 }
 
-fn advice(event: &Event, screen: &Screen) -> String {
+fn advice(event: &Event, most: usize, screen: &Screen) -> String {
     let mut text = String::new();
     if event.advice.is_empty() {
         return text;
     }
     text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    for (index, advice) in event.advice.iter().enumerate() {
+    // With an estimate the list ends where it is enough: all of it is the answer.
+    let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
+    let shown = if estimated { event.advice.len() } else { most.min(event.advice.len()) };
+    for (index, advice) in event.advice[..shown].iter().enumerate() {
         let mut line = advice.what.clone();
         if let Some(saving) = advice.saving {
             line.push_str(&format!("; saves {saving}"));
@@ -157,6 +171,11 @@ fn advice(event: &Event, screen: &Screen) -> String {
             None => {}
         }
         text.push_str(&labelled(&format!("{:>2}", index + 1), screen.palette.good, &line, 4, screen));
+    }
+    let more = event.advice.len() - shown;
+    if more > 0 {
+        let line = format!("{more} more with --all-advice");
+        text.push_str(&format!("    {}\n", styled(&line, screen.palette.dim)));
     }
     text
 }

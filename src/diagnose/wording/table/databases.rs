@@ -5,10 +5,10 @@ use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(Nothing("a table of locks is full: a setting, no want of memory"), "", "",
-        r"ERROR: +out of shared memory|You might need to increase max_locks_per_transaction",
+        r"\bout of shared memory\s*$|You might need to increase max_locks_per_transaction",
         "ERROR:  out of shared memory", "postgres: storage/lmgr/lock.c"),
     row(Nothing("advice about the kernel's overcommit that is printed at every start"), "", "",
-        r"WARNING Memory overcommit must be enabled|WARNING overcommit_memory is set to",
+        r"Memory overcommit must be enabled|overcommit_memory is set to",
         "# WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail under low memory condition.", "redis: src/syscheck.c"),
     row(Nothing("publishers wait until memory is free again: an alarm, not a failure"), "", "",
         r"memory resource limit alarm (?:set|cleared)",
@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Wording] = &[
         r"OOM command not allowed when used memory|Out Of Memory allocating (?P<tried>\d+ bytes)|Can't save in background: fork: Cannot allocate memory",
         "(error) OOM command not allowed when used memory > 'maxmemory'.", "redis: src/server.c, src/config.c"),
     row(Host, "mongodb", "mongod could not get memory.",
-        r"\x22attr\x22:\{\x22message\x22:\x22out of memory|^out of memory\.?$|exceeded memory limit for \$|QueryExceededMemoryLimitNoDiskUseAllowed|Sort exceeded memory limit of (?P<allowed>\d+ bytes)",
+        r"\x22attr\x22:\{\x22message\x22:\x22out of memory|exceeded memory limit for \$|QueryExceededMemoryLimitNoDiskUseAllowed|Sort exceeded memory limit of (?P<allowed>\d+ bytes)",
         "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.", "mongodb: src/mongo/util/allocator.cpp, db/sorter"),
     row(Host, "clickhouse", "A query, a user or the server reached its memory limit.",
         r"Memory limit (?:\([^)]*\) )?exceeded: would use (?P<used>[\d.]+ [KMGT]iB) \(attempt to allocate chunk of (?P<tried>\d+ bytes)\), (?:current RSS [^,]*, )?maximum: (?P<allowed>[\d.]+ [KMGT]iB)|\(MEMORY_LIMIT_EXCEEDED\)|CANNOT_ALLOCATE_MEMORY",

@@ -1,13 +1,16 @@
 //! What any program may print. The words around decide between device and host, and a row counts only where a message
 //! begins: the words are ordinary ones.
 
-use super::Means::{Host, Limit, Refused};
+use super::Means::{Device, Host, Limit, Refused};
 use super::{Wording, row};
 
 pub(super) static ROWS: &[Wording] = &[
     row(Limit, "", "A limit on memory was reached.",
         r"(?i)\b(?:memory|mem|rss) (?:limit|quota|budget) (?:was |has been |is )?(?:exceeded|reached|hit)|\b(?:exceeded|exceeding|over|hit|reached|above) (?:the |its |their |your )?(?:\w+ )?(?:memory|rss) (?:limit|quota|budget)",
         "error: memory limit exceeded, job terminated", "").begins(),
+    row(Device, "", "The program ran out of video memory.",
+        r"(?i)\b(?:out of|ran out of|insufficient|not enough|exhausted) (?:the )?(?:vram|video (?:memory|ram)|gpu (?:memory|ram)|graphics memory|device memory)\b|\b(?:vram|gpu memory|video memory|device memory) (?:is )?(?:exhausted|full|ran out)\b",
+        "fatal: ran out of video memory", "").begins(),
     row(Refused, "", "An allocation was refused.",
         r"(?i)\b(?:ran |run |running |is |are |was )?out[ -]of[ -]memory\b(?: (?:allocating|trying to allocate|while allocating|requesting)? ?\(?(?:(?:needed|requested|tried to allocate|size)[:= ]*)?(?P<tried>[\d,]{3,} ?(?:bytes|B\b)|[\d.]+ ?[KMGT]i?B))?",
         "renderer: out of memory while allocating 1048576 bytes", "").begins(),
@@ -25,7 +28,7 @@ pub(super) static ROWS: &[Wording] = &[
         "error: insufficient memory, 12.5 GiB required", "").begins(),
     row(Host, "", "The system refused memory (ENOMEM).",
         r"\bENOMEM\b|: (?:Cannot|Can't|can't|cannot) allocate memory\b|: Not enough (?:space|memory|core)$|\berrno[ =:]+12\b|\bE_OUTOFMEMORY\b|\bNSMallocException\b",
-        "open of /dev/mem: Cannot allocate memory", "POSIX: ENOMEM").begins(),
+        "ioctl failed: ENOMEM", "POSIX: ENOMEM").begins(),
     row(Refused, "", "A program ended with the class of an out-of-memory error.",
         r"(?:^|[\s.:'\x22<(])(?:\w+\.)*(?:_?[A-Z]\w*)?(?:OutOfMemory|NoMemory|MemoryLimit\w*|AllocationFailed|MemoryAllocation|InsufficientMemory)(?:Error|Exception|Fault)\b|(?:^|[\s.>'])(?:_Array)?MemoryError(?::|$)",
         "acme.store.OutOfMemoryError: segment 12", "").begins(),

@@ -103,11 +103,11 @@ pub(super) fn families() -> [Family; 13] {
         ("Devices: drivers and libraries", devices::ROWS),
         ("Clouds and containers", clouds::ROWS),
         ("Batch systems and workflow managers", schedulers::ROWS),
-        ("Operating systems and their services", hosts::ROWS),
         ("Java, JavaScript and .NET", virtual_machines::ROWS),
+        ("Operating systems and their services", hosts::ROWS),
         ("Other language runtimes", languages::ROWS),
-        ("Compilers, C libraries and tools", native::ROWS),
         ("Databases, caches and brokers", databases::ROWS),
+        ("Compilers, C libraries and tools", native::ROWS),
         ("Kills without a sender", kills::ROWS),
         ("Any other program", generic::ROWS),
     ]
@@ -115,6 +115,46 @@ pub(super) fn families() -> [Family; 13] {
 
 /// The families that name their software; the others come after every other reader.
 const NAMED: usize = 11;
+
+/// A wording of the table that diagnosis goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownWording {
+    /// The family that it belongs to.
+    pub family: &'static str,
+    /// Who prints it; empty if many do.
+    pub software: &'static str,
+    /// What happened, or why it is no event.
+    pub meaning: &'static str,
+    /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`, `nothing`.
+    pub side: &'static str,
+    /// A line with it.
+    pub example: &'static str,
+    /// Where it is defined or described; empty if it is nobody's own.
+    pub source: &'static str,
+}
+
+/// The wordings of the table, by family.
+///
+/// ```
+/// let java = plimsoll_diagnose::known_wordings().into_iter().filter(|wording| wording.software == "jvm");
+/// assert!(java.count() > 3);
+/// ```
+pub fn known_wordings() -> Vec<KnownWording> {
+    let of = |family: &'static str, row: &'static Wording| {
+        let (side, meaning) = match row.means {
+            Means::Device | Means::Full => ("device", row.meaning),
+            Means::Host => ("host", row.meaning),
+            Means::Refused => ("device or host", row.meaning),
+            Means::Limit => ("limit", row.meaning),
+            Means::Machine => ("machine", row.meaning),
+            Means::Shared => ("shared memory", row.meaning),
+            Means::Killed => ("killed", row.meaning),
+            Means::Ended(reason) | Means::Nothing(reason) => ("nothing", reason),
+        };
+        KnownWording { family, software: row.software, meaning, side, example: row.example, source: row.source }
+    };
+    families().into_iter().flat_map(|(family, rows)| rows.iter().map(move |row| of(family, row))).collect()
+}
 
 /// Patterns that are searched for at once: one pass over a line finds the rows that match.
 struct Rows {

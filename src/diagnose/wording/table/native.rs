@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Wording] = &[
         r"fatal: Out of memory, (?:malloc|calloc|realloc|mmap|strdup)\w* failed(?: \(tried to allocate (?P<tried>\d+ bytes)\))?|packfile \S+ cannot be mapped: Cannot allocate memory",
         "fatal: Out of memory, malloc failed (tried to allocate 2147483648 bytes)", "git: wrapper.c"),
     row(Host, "rsync", "rsync could not get memory for its list of files.",
-        r"ERROR: out of memory in \w+|error allocating core memory buffers",
+        r"out of memory in \w+ \[\w+\]|error allocating core memory buffers",
         "ERROR: out of memory in flist_expand [sender]", "rsync: util2.c"),
     row(Host, "qemu", "The machine's memory could not be set up.",
         r"cannot set up guest memory|Cannot set up guest memory|failed to initialize kvm: Cannot allocate memory|Could not allocate memory for guest",
