@@ -76,11 +76,16 @@ fn in_terms(event: &Event) -> Option<Vec<Advice>> {
 /// Whether the process reads data for training, as far as its name or its software says so.
 fn data_side(event: &Event) -> bool {
     let python = |name: &Option<String>| {
-        name.as_deref().is_some_and(|name| name.contains("python") || name.contains("pt_main") || name.contains("torch") || name.contains("ray::"))
+        name.as_deref().is_some_and(|name| {
+            name.contains("python") || name.contains("pt_main") || name.contains("torch") || name.contains("ray::")
+        })
     };
     python(&event.victim)
         || event.also.contains(&Verdict::DataloaderWorkerKill)
-        || matches!(event.software.as_deref(), Some("python" | "pytorch" | "hf" | "deepspeed" | "megatron" | "lightning" | "arrow"))
+        || matches!(
+            event.software.as_deref(),
+            Some("python" | "pytorch" | "hf" | "deepspeed" | "megatron" | "lightning" | "arrow")
+        )
 }
 
 fn plain(what: String) -> Advice {
@@ -112,7 +117,11 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
         | Verdict::NonPytorchMemory => &[],
         // Evaluation has remedies of its own: nothing of the training state is at fault.
         _ if in_phase(Verdict::Eval) => &[],
-        _ if in_phase(Verdict::OptimizerStep) || (in_phase(Verdict::OptimizerState) && !in_phase(Verdict::FirstBackward)) => &[Optimizer8bit, Sharding, Offload, Adapter],
+        _ if in_phase(Verdict::OptimizerStep)
+            || (in_phase(Verdict::OptimizerState) && !in_phase(Verdict::FirstBackward)) =>
+        {
+            &[Optimizer8bit, Sharding, Offload, Adapter]
+        }
         // One tensor: what makes that tensor smaller. Weights and optimizer are not at fault.
         Verdict::SingleHugeRequest => &[MicroBatch, Bf16, Sdpa, ShorterSequence],
         _ if matches!(work, Work::Inference | Work::Serving) => {

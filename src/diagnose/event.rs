@@ -92,9 +92,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 
 fn library(tried: Option<ByteSize>) -> String {
     let what = tried.map_or_else(String::new, |tried| format!(" of {tried}"));
-    format!(
-        "A library or the driver could not allocate{what} on the device, without the numbers of an allocator."
-    )
+    format!("A library or the driver could not allocate{what} on the device, without the numbers of an allocator.")
 }
 
 fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, String) {

@@ -40,7 +40,9 @@ impl Gathered {
         self.touched = None;
         if sighting.weak {
             // Ordinary words beside an event that says more.
-            if let Some(incident) = self.recent(|incident| beside(incident, &sighting) && incident.class.leads_to_kills()) {
+            if let Some(incident) =
+                self.recent(|incident| beside(incident, &sighting) && incident.class.leads_to_kills())
+            {
                 return incident.absorb(sighting, false);
             }
         } else if !matches!(sighting.cause, Cause::Dismissed(_) | Cause::OtherEnd(_) | Cause::Killed) {

@@ -155,7 +155,8 @@ impl Scanner {
                 return false;
             }
             let earliest = end.max(hit.saturating_sub(LONG));
-            let start = memchr::memrchr2(b'\n', b'\r', &self.buffer[earliest..hit]).map_or(earliest, |at| earliest + at + 1);
+            let start =
+                memchr::memrchr2(b'\n', b'\r', &self.buffer[earliest..hit]).map_or(earliest, |at| earliest + at + 1);
             let bound = self.buffer.len().min(hit + LONG);
             // An anchor may end with the line.
             end = memchr::memchr2(b'\n', b'\r', &self.buffer[hit..bound]).map_or(bound, |at| hit + at + 1);

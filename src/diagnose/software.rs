@@ -28,7 +28,11 @@ const SIGNS: [(&str, Layer, &str); 67] = [
     ("lmdeploy", Device, r"lmdeploy|\[TM\]\[|turbomind"),
     ("ollama", Device, r"\bollama\b|source=sched\.go|llama_runner"),
     ("whisper.cpp", Device, r"whisper_(?:init|model|full)|whisper\.cpp"),
-    ("llama.cpp", Device, r"\bllama_\w+:|llm_load_|\bggml_|ggml_backend|load_tensors: |llama\.cpp|llama-server|\.gguf\b"),
+    (
+        "llama.cpp",
+        Device,
+        r"\bllama_\w+:|llm_load_|\bggml_|ggml_backend|load_tensors: |llama\.cpp|llama-server|\.gguf\b",
+    ),
     ("comfyui", Device, r"ComfyUI"),
     ("exllama", Device, r"exllama"),
     ("ctranslate2", Device, r"faster_whisper|ctranslate2"),
@@ -38,7 +42,11 @@ const SIGNS: [(&str, Layer, &str); 67] = [
     ("megatron", Device, r"[Mm]egatron|elapsed time per iteration \(ms\)"),
     ("deepspeed", Device, r"[Dd]eep[Ss]peed|zero_optimization|partition_parameters\.py"),
     ("lightning", Device, r"pytorch_lightning|lightning/pytorch|lightning\.pytorch|GPU available: "),
-    ("hf", Device, r"transformers/trainer\.py|Num Epochs = |Instantaneous batch size per device|per_device_train_batch_size|/trl/|axolotl|llamafactory|\*\*\*\*\* Running (?:training|Evaluation)|modeling_\w+\.py"),
+    (
+        "hf",
+        Device,
+        r"transformers/trainer\.py|Num Epochs = |Instantaneous batch size per device|per_device_train_batch_size|/trl/|axolotl|llamafactory|\*\*\*\*\* Running (?:training|Evaluation)|modeling_\w+\.py",
+    ),
     ("mmengine", Device, r"\bmm(?:engine|cv|det|seg|pretrain)\b|Epoch\((?:train|val)\)"),
     ("ultralytics", Device, r"[Uu]ltralytics|YOLOv?\d"),
     ("diffusers", Device, r"/diffusers/|diffusers\."),
@@ -72,7 +80,11 @@ const SIGNS: [(&str, Layer, &str); 67] = [
     ("gitlab", Manager, r"gitlab-runner|ERROR: Job failed: "),
     ("github-actions", Manager, r"##\[(?:error|group)\]|/home/runner/work"),
     ("circleci", Manager, r"[Cc]ircle\s?CI"),
-    ("kubernetes", Manager, r"\bkubelet\b|containerStatuses|\bkubectl\b|/kubepods|containerd://|\bpod/|[Ll]ast ?[Ss]tate:|restartCount"),
+    (
+        "kubernetes",
+        Manager,
+        r"\bkubelet\b|containerStatuses|\bkubectl\b|/kubepods|containerd://|\bpod/|[Ll]ast ?[Ss]tate:|restartCount",
+    ),
     ("airflow", Manager, r"\bairflow\b|local_task_job_runner|standard_task_runner|\btaskinstance\b"),
     ("nextflow", Manager, r"Error executing process > |nextflow"),
     ("snakemake", Manager, r"[Ss]nakemake|^Error in rule "),
@@ -86,7 +98,11 @@ const SIGNS: [(&str, Layer, &str); 67] = [
     ("go", Runtime, r"go build |/usr/local/go/|\bgoroutine \d"),
     ("gradle", Runtime, r"> Task :|Gradle"),
     ("jvm", Runtime, r"java\.lang|OpenJDK|\bjvm\b|at (?:java|org|com)\.\w+\."),
-    ("python", Runtime, r"Traceback \(most recent call last\)|File \x22[^\x22]+\.py\x22|ForkPool|loky|BrokenProcessPool"),
+    (
+        "python",
+        Runtime,
+        r"Traceback \(most recent call last\)|File \x22[^\x22]+\.py\x22|ForkPool|loky|BrokenProcessPool",
+    ),
     ("systemd", Manager, r"systemd\[\d+\]|\.service: "),
 ];
 
@@ -118,8 +134,30 @@ impl Signs {
 
 /// Names that say what failed and not whose program it was.
 const PLAIN: [&str; 24] = [
-    "cuda", "hip", "xpu", "npu", "hpu", "mps", "musa", "xla", "metal", "device", "cpp", "python", "linux", "batch", "torch-cpu",
-    "torch", "opencl", "vulkan", "rust", "go", "windows", "docker", "kubernetes", "systemd",
+    "cuda",
+    "hip",
+    "xpu",
+    "npu",
+    "hpu",
+    "mps",
+    "musa",
+    "xla",
+    "metal",
+    "device",
+    "cpp",
+    "python",
+    "linux",
+    "batch",
+    "torch-cpu",
+    "torch",
+    "opencl",
+    "vulkan",
+    "rust",
+    "go",
+    "windows",
+    "docker",
+    "kubernetes",
+    "systemd",
 ];
 
 /// Who asks: the software of `sighting`, with the signs around it and at the start of the log.
@@ -134,10 +172,12 @@ pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<Stri
         // What stands on a library says more than the library, and what a manager runs says less than the manager.
         let refined = match own {
             "tensorflow" => around.first(Device).filter(|name| *name == "jax"),
-            "pytorch" | "bitsandbytes" | "comfyui" | "llama.cpp" | "tensorrt" | "yarn" | "mps" => around.first(match own {
-                "yarn" => Manager,
-                _ => Device,
-            }),
+            "pytorch" | "bitsandbytes" | "comfyui" | "llama.cpp" | "tensorrt" | "yarn" | "mps" => {
+                around.first(match own {
+                    "yarn" => Manager,
+                    _ => Device,
+                })
+            }
             _ => None,
         };
         return Some(refined.unwrap_or(own).to_owned());
@@ -156,7 +196,10 @@ pub(super) fn of(sighting: &Sighting, around: Signs, head: Signs) -> Option<Stri
             around.first(Manager).filter(|name| matches!(*name, "slurm" | "pbs" | "kubernetes")).or(own)
         }
         Cause::LoaderKilled | Cause::SharedMemory if own == Some("linux") || own == Some("pytorch") => Some("pytorch"),
-        Cause::Killed => around.first(Manager).or_else(|| around.first(Device).filter(|name| matches!(*name, "ollama" | "vllm"))).or_else(|| first(&[Manager, Runtime])),
+        Cause::Killed => around
+            .first(Manager)
+            .or_else(|| around.first(Device).filter(|name| matches!(*name, "ollama" | "vllm")))
+            .or_else(|| first(&[Manager, Runtime])),
         _ => first(&[Manager, Runtime]),
     };
     found.or(own).filter(|name| *name != "device").map(str::to_owned)

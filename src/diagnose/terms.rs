@@ -10,8 +10,8 @@ use plimsoll_memory::bytes::ByteSize;
 pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
     Some(match software {
         "vllm" => &[
-            "max_model_len down to what requests need: the KV cache that one request may need shrinks with it",
             "gpu_memory_utilization up (towards 0.95) if nothing else uses the GPU, down if the failure came after start-up",
+            "max_model_len down to what requests need: the KV cache that one request may need shrinks with it",
             "max_num_seqs and max_num_batched_tokens down: smaller activations at the same model",
             "tensor_parallel_size up: weights and cache are split over the GPUs",
             "kv_cache_dtype=\"fp8\" or a quantized checkpoint (AWQ, GPTQ, FP8); enforce_eager=True spares the CUDA graphs",
@@ -174,7 +174,8 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
             "a smaller cutoff, grid or system on each GPU; more GPUs",
             "run the long-range part on the CPU (gmx mdrun -pme cpu)",
         ],
-        "opencl" | "matlab" | "darknet" | "caffe" | "dgl" | "cuda" | "hip" | "npu" | "xpu" | "musa" | "metal" | "device" => &[
+        "opencl" | "matlab" | "darknet" | "caffe" | "dgl" | "cuda" | "hip" | "npu" | "xpu" | "musa" | "metal"
+        | "device" => &[
             "see who holds the device (nvidia-smi, rocm-smi, npu-smi, xpu-smi) and end what is not needed",
             "process the problem in smaller parts: batch, image, chunk or subdivisions[[; {tried} were asked for]]",
             "smaller types (float32, float16), fewer temporaries, freed before the next allocation",
@@ -187,11 +188,19 @@ pub(super) fn on_device(software: &str) -> Option<&'static [&'static str]> {
 /// What comes first for a framework that trains with PyTorch, in its own settings.
 pub(super) fn trains(software: &str) -> &'static [&'static str] {
     match software {
-        "deepspeed" => &["train_micro_batch_size_per_gpu down with gradient_accumulation_steps up; zero_optimization.stage 2 or 3, offload_optimizer to cpu"],
-        "megatron" => &["--micro-batch-size down, --recompute-granularity selective or full, --use-distributed-optimizer, --tensor-model-parallel-size up with --sequence-parallel"],
-        "lightning" => &["Trainer(accumulate_grad_batches=..) with a smaller batch in the DataLoader, precision=\"bf16-mixed\", strategy=\"fsdp\""],
+        "deepspeed" => &[
+            "train_micro_batch_size_per_gpu down with gradient_accumulation_steps up; zero_optimization.stage 2 or 3, offload_optimizer to cpu",
+        ],
+        "megatron" => &[
+            "--micro-batch-size down, --recompute-granularity selective or full, --use-distributed-optimizer, --tensor-model-parallel-size up with --sequence-parallel",
+        ],
+        "lightning" => &[
+            "Trainer(accumulate_grad_batches=..) with a smaller batch in the DataLoader, precision=\"bf16-mixed\", strategy=\"fsdp\"",
+        ],
         "ultralytics" => &["batch= smaller (or batch=-1, which measures), imgsz= smaller"],
-        "mmengine" => &["train_dataloader.batch_size down, optim_wrapper.accumulative_counts up, with_cp=True in the backbone"],
+        "mmengine" => {
+            &["train_dataloader.batch_size down, optim_wrapper.accumulative_counts up, with_cp=True in the backbone"]
+        }
         _ => &[],
     }
 }
@@ -199,7 +208,7 @@ pub(super) fn trains(software: &str) -> &'static [&'static str] {
 /// What to do on the host, by software.
 pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
     Some(match software {
-        "jvm" | "kafka" => &[
+        "jvm" => &[
             "-Xmx up (in a container -XX:MaxRAMPercentage): the heap then holds the live data; leave a quarter of the memory for what lies outside it",
             "-XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=..: the dump shows in an analyser which objects fill the heap",
             "outside the heap: -XX:MaxDirectMemorySize for direct buffers[[ ({limit} now)]], -XX:MaxMetaspaceSize for classes, -Xss and fewer threads for stacks",
@@ -259,43 +268,45 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
             "read in pieces: generators, unbuffered queries, unset() in loops",
             "COMPOSER_MEMORY_LIMIT=-1 if it is Composer",
         ],
-        "perl" | "ruby" | "lua" | "ocaml" | "lisp" | "erlang" | "haskell" | "r" | "julia" | "matlab" => match software {
-            "ruby" => &[
-                "find what grows: ObjectSpace, memory_profiler; MALLOC_ARENA_MAX=2 or jemalloc lowers what threads hold",
-                "find_each in place of all: records come in batches",
-                "fewer workers or threads of the server (WEB_CONCURRENCY), or more memory",
-            ],
-            "r" => &[
-                "check the size of the object[[: {tried}]]: dist(), outer(), dense matrices grow with the square",
-                "data.table, arrow or a database in place of data frames; rm() and gc() of what is done with",
-                "R_MAX_VSIZE up (in .Renviron) if the limit is R's own; a 64-bit R",
-            ],
-            "erlang" => &[
-                "find the process that holds it: recon:proc_count(memory, 10), or the crash dump in crashdump_viewer",
-                "max_heap_size per process (+hmax): one process ends in place of the node",
-                "bound mailboxes and ets tables; +MBas aobf for fragmentation",
-            ],
-            "haskell" => &[
-                "+RTS -M up[[: it is {limit}]], or more memory",
-                "find what is held: +RTS -hc and a profile; strict folds and fields",
-                "+RTS -c or --nonmoving-gc: less room for copying",
-            ],
-            "lisp" => &[
-                "sbcl --dynamic-space-size MB up: the heap's limit",
-                "(sb-ext:gc :full t) between phases, less garbage in loops",
-                "process the data in pieces",
-            ],
-            "matlab" => &[
-                "check the size of the array[[: {tried}]]: zeros(n) makes n x n",
-                "single in place of double, sparse, tall arrays or matfile for parts",
-                "Preferences > Workspace > maximum array size if the machine has more",
-            ],
-            _ => &[
-                "process the data in pieces, and let go of what is done with",
-                "look for a limit: `ulimit -v`, memory.max of the control group",
-                "more memory, or fewer of these processes at once",
-            ],
-        },
+        "perl" | "ruby" | "lua" | "ocaml" | "lisp" | "erlang" | "haskell" | "r" | "julia" | "matlab" => {
+            match software {
+                "ruby" => &[
+                    "find what grows: ObjectSpace, memory_profiler; MALLOC_ARENA_MAX=2 or jemalloc lowers what threads hold",
+                    "find_each in place of all: records come in batches",
+                    "fewer workers or threads of the server (WEB_CONCURRENCY), or more memory",
+                ],
+                "r" => &[
+                    "check the size of the object[[: {tried}]]: dist(), outer(), dense matrices grow with the square",
+                    "data.table, arrow or a database in place of data frames; rm() and gc() of what is done with",
+                    "R_MAX_VSIZE up (in .Renviron) if the limit is R's own; a 64-bit R",
+                ],
+                "erlang" => &[
+                    "find the process that holds it: recon:proc_count(memory, 10), or the crash dump in crashdump_viewer",
+                    "max_heap_size per process (+hmax): one process ends in place of the node",
+                    "bound mailboxes and ets tables; +MBas aobf for fragmentation",
+                ],
+                "haskell" => &[
+                    "+RTS -M up[[: it is {limit}]], or more memory",
+                    "find what is held: +RTS -hc and a profile; strict folds and fields",
+                    "+RTS -c or --nonmoving-gc: less room for copying",
+                ],
+                "lisp" => &[
+                    "sbcl --dynamic-space-size MB up: the heap's limit",
+                    "(sb-ext:gc :full t) between phases, less garbage in loops",
+                    "process the data in pieces",
+                ],
+                "matlab" => &[
+                    "check the size of the array[[: {tried}]]: zeros(n) makes n x n",
+                    "single in place of double, sparse, tall arrays or matfile for parts",
+                    "Preferences > Workspace > maximum array size if the machine has more",
+                ],
+                _ => &[
+                    "process the data in pieces, and let go of what is done with",
+                    "look for a limit: `ulimit -v`, memory.max of the control group",
+                    "more memory, or fewer of these processes at once",
+                ],
+            }
+        }
         "compiler" | "bazel" => &[
             "fewer jobs at once: make -jN or ninja -jN with 2 GB a job, CARGO_BUILD_JOBS, bazel --jobs / --local_ram_resources, MAX_JOBS for extensions",
             "less for each: no -g or -g1, -O1 for generated files, no LTO (or ThinLTO), ld.lld or mold in place of ld, split large files",
@@ -357,7 +368,11 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
                 "large files in LFS, core.bigFileThreshold down",
                 "a shallow or partial clone (--depth 1, --filter=blob:none)",
             ],
-            _ => &["rsync 3 or later on both sides, without options that need the whole list (--delete-before, --hard-links)", "one call for each directory: the list of files is what grows", "more memory or swap"],
+            _ => &[
+                "rsync 3 or later on both sides, without options that need the whole list (--delete-before, --hard-links)",
+                "one call for each directory: the list of files is what grows",
+                "more memory or swap",
+            ],
         },
         "llama.cpp" | "ollama" => &[
             "a smaller model or quantization: the weights have to fit main memory[[; {tried} were asked for and {free} are free]]",
@@ -429,11 +444,13 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
             "make the program know its limit: -XX:MaxRAMPercentage, GOMEMLIMIT, --max-old-space-size, fewer workers",
             "emptyDir with medium Memory and page cache of written files count towards the limit",
         ],
-        "docker" | "nomad" | "mesos" | "circleci" | "gitlab" | "github-actions" | "azure" | "vercel" | "cloudflare" => &[
-            "raise the limit of the container, task or runner[[: it was {limit}, so at least {more}]] (docker run --memory, mem_limit, memory_max, a larger class)",
-            "fewer processes at once in it: build jobs, test workers, server workers",
-            "make the program know its limit: -XX:MaxRAMPercentage, GOMEMLIMIT, --max-old-space-size",
-        ],
+        "docker" | "nomad" | "mesos" | "circleci" | "gitlab" | "github-actions" | "azure" | "vercel" | "cloudflare" => {
+            &[
+                "raise the limit of the container, task or runner[[: it was {limit}, so at least {more}]] (docker run --memory, mem_limit, memory_max, a larger class)",
+                "fewer processes at once in it: build jobs, test workers, server workers",
+                "make the program know its limit: -XX:MaxRAMPercentage, GOMEMLIMIT, --max-old-space-size",
+            ]
+        }
         "ecs" | "aws-batch" => &[
             "memory of the container or task definition up[[: it was {limit}, so at least {more}]]; memoryReservation is the soft limit",
             "CloudWatch Container Insights shows MemoryUtilized before the end",
@@ -527,7 +544,8 @@ pub(super) fn filled(template: &str, event: &Event) -> String {
         let wanted = most.bytes().saturating_add(most.bytes() / 4).div_ceil(UNIT);
         ByteSize::new(wanted.saturating_mul(UNIT))
     });
-    let numbers = [("{limit}", allowed), ("{used}", this_process), ("{tried}", tried), ("{free}", free), ("{more}", more)];
+    let numbers =
+        [("{limit}", allowed), ("{used}", this_process), ("{tried}", tried), ("{free}", free), ("{more}", more)];
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, tail)) = rest.split_once("[[") {

@@ -18,8 +18,29 @@ pub(super) struct Unfolded {
 
 /// Fields that hold what a program wrote.
 const MESSAGES: [&str; 24] = [
-    "log", "message", "msg", "@message", "event", "text", "textpayload", "exception", "error", "err", "stack", "stacktrace",
-    "stack_trace", "traceback", "exc_info", "stderr", "stdout", "body", "line", "raw", "values", "detail", "logevent",
+    "log",
+    "message",
+    "msg",
+    "@message",
+    "event",
+    "text",
+    "textpayload",
+    "exception",
+    "error",
+    "err",
+    "stack",
+    "stacktrace",
+    "stack_trace",
+    "traceback",
+    "exc_info",
+    "stderr",
+    "stdout",
+    "body",
+    "line",
+    "raw",
+    "values",
+    "detail",
+    "logevent",
     "statusreason",
 ];
 /// Fields that name who wrote it.
@@ -114,7 +135,12 @@ fn unescaped(text: &str) -> String {
         if text.contains('\\') {
             text = text.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "    ").replace("\\\"", "\"");
         }
-        text = text.replace("\\\n", "\n").replace("\\u003c", "<").replace("\\u003e", ">").replace("\\u0026", "&").replace("\\u0027", "'");
+        text = text
+            .replace("\\\n", "\n")
+            .replace("\\u003c", "<")
+            .replace("\\u003e", ">")
+            .replace("\\u0026", "&")
+            .replace("\\u0027", "'");
     }
     text
 }
@@ -123,8 +149,17 @@ fn unescaped(text: &str) -> String {
 pub(super) fn plain(text: &str) -> String {
     let mut text = text.to_owned();
     for (entity, plain) in [
-        ("&quot;", "\""), ("&#34;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"),
-        ("&nbsp;", " "), ("&#x2F;", "/"), ("&#47;", "/"), ("&amp;", "&"),
+        ("&quot;", "\""),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&#x27;", "'"),
+        ("&apos;", "'"),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&nbsp;", " "),
+        ("&#x2F;", "/"),
+        ("&#47;", "/"),
+        ("&amp;", "&"),
     ] {
         if text.contains(entity) {
             text = text.replace(entity, plain);
@@ -159,7 +194,9 @@ mod tests {
 
     #[test]
     fn plain_lines_paths_and_data_sets_stay() {
-        for text in ["Killed", r"C:\new\names", r#"{"prompt":"why CUDA out of memory","completion":"because"}"#, r#"{"a":1}"#] {
+        for text in
+            ["Killed", r"C:\new\names", r#"{"prompt":"why CUDA out of memory","completion":"because"}"#, r#"{"a":1}"#]
+        {
             assert_eq!(unfold(text), None, "{text}");
         }
         assert_eq!(plain("&quot;a&quot; &lt;b&gt; &amp;c"), "\"a\" <b> &c");

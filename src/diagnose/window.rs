@@ -124,9 +124,9 @@ fn unfolded(line: Line) -> Vec<Line> {
     if !folded || position::is_code(line.message()) {
         return vec![line];
     }
-    let Some(unfolded) = unfold::unfold(line.message()).filter(|unfolded| {
-        !line.hot || unfolded.texts.iter().any(|text| anchors::any(text))
-    }) else {
+    let Some(unfolded) = unfold::unfold(line.message())
+        .filter(|unfolded| !line.hot || unfolded.texts.iter().any(|text| anchors::any(text)))
+    else {
         return vec![line];
     };
     let Origin { host, rank, .. } = line.origin().clone();
@@ -152,8 +152,7 @@ pub(super) fn clean(raw: &[u8]) -> String {
         } else {
             text
         };
-    let text: Cow<'_, str> =
-        if text.contains('&') && text.contains(';') { unfold::plain(&text).into() } else { text };
+    let text: Cow<'_, str> = if text.contains('&') && text.contains(';') { unfold::plain(&text).into() } else { text };
     let text: Cow<'_, str> = if text.contains('\u{a0}') { text.replace('\u{a0}', " ").into() } else { text };
     text.trim_end().to_owned()
 }

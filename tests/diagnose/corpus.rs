@@ -106,7 +106,8 @@ fn what_programs_printed_that_ran_out_of_memory_is_right() {
 /// Device advice never answers a host that failed, nor the reverse, and nobody is told what another's settings are.
 #[test]
 fn advice_fits_the_side_and_who_asks() {
-    let device = ["per_device_train_batch_size", "LoRA", "nvidia-smi", "-ngl", "gpu_memory_utilization", "expandable_segments"];
+    let device =
+        ["per_device_train_batch_size", "LoRA", "nvidia-smi", "-ngl", "gpu_memory_utilization", "expandable_segments"];
     let host = ["num_workers", "-Xmx", "--max-old-space-size", "/dev/shm", "ulimit"];
     for case in ["unseen", "made"].into_iter().flat_map(cases) {
         for event in findings(case.text.as_bytes()).events {
@@ -115,10 +116,15 @@ fn advice_fits_the_side_and_who_asks() {
             for words in forbidden {
                 // llama.cpp may move layers either way.
                 let either_way = matches!(event.software.as_deref(), Some("llama.cpp" | "ollama"));
-                assert!(either_way || !first.iter().any(|what| what.contains(words)), "{}: {words}: {first:?}", case.name);
+                assert!(
+                    either_way || !first.iter().any(|what| what.contains(words)),
+                    "{}: {words}: {first:?}",
+                    case.name
+                );
             }
             assert!(!event.advice.is_empty(), "{}: no advice", case.name);
-            let torch = ["pytorch", "hf", "deepspeed", "megatron", "lightning", "mmengine", "ultralytics", "bitsandbytes"];
+            let torch =
+                ["pytorch", "hf", "deepspeed", "megatron", "lightning", "mmengine", "ultralytics", "bitsandbytes"];
             if !event.software.as_deref().is_none_or(|name| torch.contains(&name)) {
                 assert!(event.advice.iter().all(|advice| advice.rung.is_none()), "{}: {first:?}", case.name);
             }

@@ -15,12 +15,19 @@ fn disguised(text: &str, disguise: usize) -> String {
     match disguise {
         0 => each(&|line| format!("> {line}")),
         1 => each(&|line| format!("2024-09-01T11:02:13.118120933Z stderr F {line}")),
-        2 => each(&|line| format!("{{\"log\":{},\"stream\":\"stderr\",\"time\":\"2024-07-02T03:10:01Z\"}}", json(&format!("{line}\n")))),
+        2 => each(&|line| {
+            format!(
+                "{{\"log\":{},\"stream\":\"stderr\",\"time\":\"2024-07-02T03:10:01Z\"}}",
+                json(&format!("{line}\n"))
+            )
+        }),
         3 => format!("{{\"severity\":\"ERROR\",\"message\":{},\"timestamp\":\"2024-05-04T10:00:00Z\"}}\n", json(text)),
         4 => each(&|line| format!("{line}\r")),
         5 => each(&|line| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")),
         6 => each(&|line| format!("\x1b[31m{line}\x1b[0m")),
-        _ => each(&|line| format!("{line}\n{{\"log\":\"GET /health 200\\n\",\"kubernetes\":{{\"pod_name\":\"web-1\"}}}}")),
+        _ => each(&|line| {
+            format!("{line}\n{{\"log\":\"GET /health 200\\n\",\"kubernetes\":{{\"pod_name\":\"web-1\"}}}}")
+        }),
     }
 }
 

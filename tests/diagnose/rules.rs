@@ -151,10 +151,7 @@ fn m16_late_at_the_longest_input_so_far_is_the_longest_batch() {
     // A late step alone means it, as lengths that are not told may differ. Lengths that stay rule it out, and so does an
     // early step.
     assert_eq!(only(&format!("step: 4812\n{message}\n")).also, [Verdict::LongestBatch]);
-    for run in [
-        "step: 4811 seq_len: 512\nstep: 4812 seq_len: 512\n",
-        "step: 3 seq_len: 1\nstep: 4 seq_len: 2\n",
-    ] {
+    for run in ["step: 4811 seq_len: 512\nstep: 4812 seq_len: 512\n", "step: 3 seq_len: 1\nstep: 4 seq_len: 2\n"] {
         assert_eq!(only(&format!("{run}{message}\n")).also, [], "{run}");
     }
 }

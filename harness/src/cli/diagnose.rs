@@ -71,7 +71,7 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     if diagnose.json {
         output::json(&findings)?;
     } else if failures.len() < diagnose.files.len() || !findings.events.is_empty() {
-        output::text(&shown(&findings, diagnose))?;
+        output::text(&text(&findings, diagnose))?;
         output::text(&snapshot::text(&findings))?;
     }
     failures.iter().for_each(|error| super::report(error));
@@ -93,7 +93,7 @@ fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Fa
 }
 
 /// The findings as text.
-fn shown(findings: &Findings, diagnose: &Diagnose) -> String {
+fn text(findings: &Findings, diagnose: &Diagnose) -> String {
     match diagnose.all_advice {
         true => terminal::findings_with_all_advice(findings, &super::screen()),
         false => terminal::findings(findings, &super::screen()),
@@ -160,7 +160,7 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
                     output::verbatim(&format!("{}\n", serde_json::to_string(event)?))?;
                 }
             } else if !findings.events.is_empty() {
-                output::text(&shown(&findings, diagnose))?;
+                output::text(&text(&findings, diagnose))?;
             }
         }
         std::thread::sleep(LOOK);

@@ -58,7 +58,8 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     // A line that was broken inside a word is put together without a gap: whichever way gives more numbers is right.
     let spaced = joined(lines, at, " ", whole);
     let others = [joined(lines, at, "", whole), joined(lines, at, BROKEN, whole)];
-    let text = others.into_iter().fold(spaced, |best, other| if clarity(&other) > clarity(&best) { other } else { best });
+    let text =
+        others.into_iter().fold(spaced, |best, other| if clarity(&other) > clarity(&best) { other } else { best });
     let head = head(lines, at, &text);
     let text = if head.is_empty() { text } else { format!("{head} {text}") };
     let tries: Vec<usize> = regex!(r"[Tt]ried to allocate").find_iter(&text).map(|tried| tried.start()).collect();
@@ -107,7 +108,9 @@ fn beginning(text: &str, from: usize, tried: usize) -> usize {
 
 /// How many amounts a text holds, and how many of the words between them are whole.
 fn clarity(text: &str) -> usize {
-    let words = regex!(r"[Tt]ried to allocate|total capac|of which|is free|allocated memory|is allocated by|is reserved by|already allocated|memory in use|this process has");
+    let words = regex!(
+        r"[Tt]ried to allocate \d|total capac|of which|is free|allocated memory|is allocated by|is reserved by|already allocated|memory in use|this process has"
+    );
     sized!("", "").find_iter(text).count() + words.find_iter(text).count()
 }
 

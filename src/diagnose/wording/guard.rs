@@ -22,7 +22,8 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if patch(lines, at) {
         return Some("a line of a patch");
     }
-    if regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(raw) {
+    let listed = regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}");
+    if listed.is_match(raw) || listed.is_match(lines[at].message()) {
         return Some("a manual's list of errors");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)").is_match(text) {
@@ -73,7 +74,8 @@ fn rule(lines: &Lines, at: usize) -> bool {
     if !regex!(r"^\s*(?:-\s*)?[\w-]+:|\{\{").is_match(&lines[at].text) {
         return false;
     }
-    any(regex!(r"^\s*(?:-\s*)?(?:alert|record|alertname|rule|name):\s*\S")) && any(regex!(r"^\s*(?:-\s*)?(?:expr|query|condition):"))
+    any(regex!(r"^\s*(?:-\s*)?(?:alert|record|alertname|rule|name):\s*\S"))
+        && any(regex!(r"^\s*(?:-\s*)?(?:expr|query|condition):"))
 }
 
 /// A line of a patch, below its head.

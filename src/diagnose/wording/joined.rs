@@ -32,15 +32,55 @@ pub(super) const BROKEN: &str = "?";
 /// What stood between `text` and `next` before the line was broken.
 fn gap(text: &str, next: &str) -> &'static str {
     const WORDS: [&str; 40] = [
-        "memory", "tried", "allocate", "allocated", "unallocated", "which", "total", "capacity", "capacty", "free", "process",
-        "including", "non-pytorch", "pytorch", "reserved", "already", "this", "have", "with", "private", "pools", "graphs",
-        "large", "setting", "avoid", "fragmentation", "documentation", "management", "cannot", "failed", "device", "bytes",
-        "runtimeerror", "outofmemoryerror", "killed", "cuda", "gib", "mib", "kib", "but",
+        "memory",
+        "tried",
+        "allocate",
+        "allocated",
+        "unallocated",
+        "which",
+        "total",
+        "capacity",
+        "capacty",
+        "free",
+        "process",
+        "including",
+        "non-pytorch",
+        "pytorch",
+        "reserved",
+        "already",
+        "this",
+        "have",
+        "with",
+        "private",
+        "pools",
+        "graphs",
+        "large",
+        "setting",
+        "avoid",
+        "fragmentation",
+        "documentation",
+        "management",
+        "cannot",
+        "failed",
+        "device",
+        "bytes",
+        "runtimeerror",
+        "outofmemoryerror",
+        "killed",
+        "cuda",
+        "gib",
+        "mib",
+        "kib",
+        "but",
     ];
     let last = text.rsplit(' ').next().unwrap_or_default();
     let first = next.split(' ').next().unwrap_or_default();
     let digit = |c: char| c.is_ascii_digit() || c == '.';
-    if last.ends_with(digit) && first.starts_with(digit) && !last.ends_with(". ") && !(last.ends_with('.') && last.len() == 1) {
+    if last.ends_with(digit)
+        && first.starts_with(digit)
+        && !last.ends_with(". ")
+        && !(last.ends_with('.') && last.len() == 1)
+    {
         return "";
     }
     let known = |word: &str| {

@@ -53,7 +53,9 @@ pub(super) fn named(text: &str, start: usize) -> bool {
         return false;
     }
     let after = &text[start..];
-    if regex!(r"(?i)^[^.]{0,80}\b(?:retry\w*|falling back|fall back|skipp\w+|will be|try again|instead)\b").is_match(after) {
+    if regex!(r"(?i)^[^.]{0,80}\b(?:retry\w*|falling back|fall back|skipp\w+|will be|try again|instead)\b")
+        .is_match(after)
+    {
         return false;
     }
     regex!(

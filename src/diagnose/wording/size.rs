@@ -11,7 +11,8 @@ const UNKNOWN: u64 = 1 << 56;
 
 /// Whether `text` is a size that no machine has, such as the difference of two that went below zero.
 pub(super) fn beyond(text: &str) -> bool {
-    let digits = text.chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ')).any(|c| c.is_ascii_digit());
+    let digits =
+        text.chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ')).any(|c| c.is_ascii_digit());
     digits && bytes(text).is_none()
 }
 

@@ -205,7 +205,9 @@ fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
         let text = joined(lines, at, glue, |text| text.len() > own.len() + 400);
         if text.len() > own.trim().len() {
             let across = of(rows, lines, at, &text, Some(own.trim().len()));
-            let better = |across: &Sighting| !matches!(across.cause, Cause::Dismissed(_)) && (sighting.is_none() || told(across));
+            let better = |across: &Sighting| {
+                !matches!(across.cause, Cause::Dismissed(_)) && (sighting.is_none() || told(across))
+            };
             if across.as_ref().is_some_and(better) {
                 return across;
             }
@@ -279,7 +281,9 @@ fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captu
 fn beside(sighting: &mut Sighting, lines: &Lines, at: usize) {
     const AROUND: usize = 30;
     let report = match sighting.software {
-        Some("lsf") => regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)"),
+        Some("lsf") => {
+            regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)")
+        }
         Some("heroku") => regex!(r"Process running mem=(?P<used>\d+M)"),
         Some("lambda") => regex!(r"Memory Size: (?P<allowed>\d+ MB)\s+Max Memory Used: (?P<used>\d+ MB)"),
         Some("sge") => regex!(r"^maxvmem +(?P<used>[\d.]+[KMG])"),
