@@ -11,8 +11,10 @@ use super::incident::Incident;
 use super::phase;
 use super::report::{Reported, Watched, gravity};
 use super::scan::{Scanner, Sink, Window};
+use super::shape::{self, Next, Shapes};
 use super::sighting::{Cause, Sighting};
 use super::snapshot::{Difference, SnapshotFindings};
+use super::software::{self, Signs};
 use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
@@ -22,6 +24,9 @@ use plimsoll_memory::bytes::ByteSize;
 
 /// So many events are listed.
 const LISTED: usize = 1000;
+
+/// So much of a window is searched for signs of software.
+const MOST_SIGNS: usize = 64 << 10;
 
 /// Reads texts piece by piece, in constant memory, and gathers the memory events in them.
 ///
@@ -59,6 +64,9 @@ struct Gatherer {
     gathered: Gathered,
     told: Told,
     watched: Watched,
+    shapes: Shapes,
+    /// What the beginning of the input says of the software that runs.
+    head: Signs,
     file: String,
 }
 
@@ -81,6 +89,7 @@ impl Analysis {
         self.scanner = Scanner::default();
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
+        self.gathered.shapes = Shapes::default();
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
@@ -206,20 +215,37 @@ impl Analysis {
 }
 
 impl Sink for Gatherer {
+    fn wants(&mut self, line: &[u8]) -> bool {
+        match self.shapes.next(shape::of(line)) {
+            Next::Read => return true,
+            Next::Silent => {}
+            Next::Counted(incident) => self.gathered.count(incident),
+        }
+        false
+    }
+
+    fn head(&mut self, text: &[u8]) {
+        self.head = Signs::of(text);
+    }
+
     fn window(&mut self, window: Window<'_>) {
         let lines = Lines::of(&window);
+        let around = Signs::of(&window.bytes[..window.bytes.len().min(MOST_SIGNS)]);
         let mut found = Vec::new();
         for at in 0..lines.len() {
             if !lines[at].hot {
                 continue;
             }
             recognise(&lines, at, &mut found);
+            let tells = found.iter().any(|sighting| sighting.cause.is_event());
             for mut sighting in found.drain(..) {
                 if matches!(sighting.cause, Cause::Device | Cause::Library) {
                     phase::observe(&lines, at, &mut sighting);
                 }
+                sighting.asks = software::of(&sighting, around, self.head);
                 self.take(sighting);
             }
+            self.shapes.read(lines[at].shape, tells, self.gathered.touched);
         }
     }
 

@@ -87,6 +87,7 @@ pub fn event_of_end(end: &ProcessEnd, file: &str, numbers: Numbers) -> Option<Ev
         kind,
         backend: backend.map(str::to_owned),
         verdict,
+        software: None,
         also: Vec::new(),
         numbers,
         evidence: told.iter().map(line).collect(),

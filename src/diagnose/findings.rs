@@ -114,6 +114,9 @@ pub struct Event {
     /// `python`, ... for the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
+    /// The framework, runtime or manager that the log comes from, as far as the text shows it: `vllm`, `jvm`, `slurm`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub software: Option<String>,
     /// Why, as far as the text shows it.
     pub verdict: Verdict,
     /// What is true beside it, such as the phase of the training step.

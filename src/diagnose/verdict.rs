@@ -58,6 +58,8 @@ pub enum Verdict {
     FirstBackward,
     /// In the step of the optimizer.
     OptimizerStep,
+    /// After the first step, when the optimizer's state is there as well.
+    OptimizerState,
     /// In an evaluation.
     Eval,
     /// Late, at data of varying length: the longest batch.

@@ -42,6 +42,7 @@ fn broke(name: &str, at: usize, ceiling: &CeilingVerdict) -> Event {
     Event {
         kind: Kind::Report,
         backend: None,
+        software: None,
         verdict: Verdict::ProcessCap,
         also: Vec::new(),
         numbers: Numbers {

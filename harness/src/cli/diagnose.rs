@@ -45,6 +45,10 @@ pub struct Diagnose {
     #[arg(long, value_name = "VERDICT,..", env = "PLIMSOLL_FAIL_ON", value_delimiter = ',', conflicts_with = "follow")]
     pub fail_on: Vec<Verdict>,
 
+    /// Show all advice instead of the three best
+    #[arg(long, env = "PLIMSOLL_ALL_ADVICE")]
+    pub all_advice: bool,
+
     /// Print the findings as JSON; with --follow a line an event
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
@@ -75,7 +79,7 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     if diagnose.json {
         output::json(&findings)?;
     } else if failures.len() < diagnose.files.len() || !findings.events.is_empty() {
-        output::text(&terminal::findings(&findings, code, &super::screen()))?;
+        output::text(&text(&findings, code, diagnose))?;
         output::text(&snapshot::text(&findings))?;
     }
     failures.iter().for_each(|error| super::report(error));
@@ -94,6 +98,14 @@ fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Fa
     };
     let limits = Limits { vram: diagnose.vram.or_else(told), ram: None };
     Ok(Some(estimate::ladder(&model, &setup, &limits)?))
+}
+
+/// The findings as text.
+fn text(findings: &Findings, code: u8, diagnose: &Diagnose) -> String {
+    match diagnose.all_advice {
+        true => terminal::findings_with_all_advice(findings, code, &super::screen()),
+        false => terminal::findings(findings, code, &super::screen()),
+    }
 }
 
 /// Reads an input; a snapshot is given back.
@@ -152,7 +164,7 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
                     output::verbatim(&format!("{}\n", serde_json::to_string(event)?))?;
                 }
             } else if !findings.events.is_empty() {
-                output::text(&terminal::findings(&findings, u8::from(findings.failed()), &super::screen()))?;
+                output::text(&text(&findings, u8::from(findings.failed()), diagnose))?;
             }
         }
         std::thread::sleep(LOOK);

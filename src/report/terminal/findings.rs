@@ -10,6 +10,8 @@ use plimsoll_memory::text::{LABEL, clean, counted, cut, labelled, styled, width,
 pub(crate) const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
 pub(crate) const EVIDENCE: usize = 3;
+/// So much advice on an event is shown, unless all is asked for.
+const ADVICE: usize = 3;
 /// The trends of so many inputs are shown.
 const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
@@ -18,7 +20,16 @@ const DISMISSED: usize = 5;
 /// The document of `findings`: a block an event, events that differ in the rank alone in one; what was dismissed; and a
 /// closing line that says what the exit code, `code`, means.
 pub fn findings(findings: &Findings, code: u8, screen: &Screen) -> String {
-    let mut text = events(findings, screen);
+    whole(findings, code, ADVICE, screen)
+}
+
+/// The findings with all the advice that there is.
+pub fn findings_with_all_advice(findings: &Findings, code: u8, screen: &Screen) -> String {
+    whole(findings, code, usize::MAX, screen)
+}
+
+fn whole(findings: &Findings, code: u8, most: usize, screen: &Screen) -> String {
+    let mut text = events(findings, most, screen);
     if findings.events.is_empty() {
         text.push_str(&dismissed(findings, screen));
     }
@@ -32,15 +43,15 @@ pub(super) fn of_run(findings: &Findings, screen: &Screen) -> String {
         let line = format!("no memory event in {}", inputs(findings));
         return labelled("diagnosis", screen.palette.dim, &line, LABEL, screen);
     }
-    events(findings, screen).trim_end().to_owned() + "\n"
+    events(findings, ADVICE, screen).trim_end().to_owned() + "\n"
 }
 
-/// A block an event, and the trends.
-fn events(findings: &Findings, screen: &Screen) -> String {
+/// A block an event with at most `most` pieces of advice, and the trends.
+fn events(findings: &Findings, most: usize, screen: &Screen) -> String {
     let mut text = String::new();
     let groups = groups(&findings.events);
     for group in groups.iter().take(SHOWN) {
-        text.push_str(&block(group, screen));
+        text.push_str(&block(group, most, screen));
     }
     let hidden = groups.len().saturating_sub(SHOWN) as u64 + findings.omitted_events.unwrap_or(0);
     if hidden > 0 {
@@ -73,7 +84,7 @@ pub(crate) fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
     groups
 }
 
-fn block(group: &[&Event], screen: &Screen) -> String {
+fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     let (palette, event) = (&screen.palette, group[0]);
     let (mark, style) = match (event.kind, event.verdict) {
         (Kind::Report, Verdict::ReportOnly | Verdict::CacheNotLeak) => ('✓', palette.good),
@@ -88,7 +99,7 @@ fn block(group: &[&Event], screen: &Screen) -> String {
     for line in wrap(&clean(&event.explanation), screen.width() - 4) {
         text.push_str(&format!("   {line}\n"));
     }
-    text.push_str(&advice(event, screen));
+    text.push_str(&advice(event, most, screen));
     let numbers = numbers(&event.numbers);
     if !numbers.is_empty() {
         text.push_str(&labelled("numbers", palette.dim, &numbers, 12, screen));
@@ -171,14 +182,22 @@ pub(crate) fn advice_lines(event: &Event) -> impl Iterator<Item = String> {
     })
 }
 
-fn advice(event: &Event, screen: &Screen) -> String {
+fn advice(event: &Event, most: usize, screen: &Screen) -> String {
     let mut text = String::new();
     if event.advice.is_empty() {
         return text;
     }
     text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    for (index, line) in advice_lines(event).enumerate() {
+    // With an estimate the list ends where it is enough: all of it is the answer.
+    let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
+    let shown = if estimated { event.advice.len() } else { most.min(event.advice.len()) };
+    for (index, line) in advice_lines(event).take(shown).enumerate() {
         text.push_str(&labelled(&format!("{:>2}", index + 1), screen.palette.good, &line, 4, screen));
+    }
+    let more = event.advice.len() - shown;
+    if more > 0 {
+        let line = format!("{more} more with --all-advice");
+        text.push_str(&format!("    {}\n", styled(&line, screen.palette.dim)));
     }
     text
 }
