@@ -107,7 +107,6 @@ pub(crate) fn policy() -> Policy {
         isolation: None,
         sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
-        isolation: None,
     })
 }
 
