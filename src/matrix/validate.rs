@@ -36,12 +36,14 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
         }
         environment(configuration.environment.keys(), &format!("configuration `{name}`"))?;
         match plan.command(configuration) {
-            None if configuration.given().is_some() => {
-                if configuration.command.is_some() || configuration.log.is_some() || !configuration.flags.is_empty() {
-                    return Err(format!(
-                        "configuration `{name}` has values and something to run or read: keep one of them"
-                    ));
-                }
+            None if configuration.given().is_some()
+                && (configuration.command.is_some()
+                    || configuration.log.is_some()
+                    || !configuration.flags.is_empty()) =>
+            {
+                return Err(format!(
+                    "configuration `{name}` has values and something to run or read: keep one of them"
+                ));
             }
             None if plan.log(configuration, 1).is_none() => {
                 return Err(format!(

@@ -238,10 +238,9 @@ impl WorkerProcess {
     /// Whether the worker has said something that it was not asked for: every request has one answer, or ends with one.
     fn has_unasked(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        match self.channel.read(&mut buffer) {
-            Ok(n) => self.inbox.extend_from_slice(&buffer[..n]),
-            // An end, or an error, is found by the request.
-            Err(_) => {}
+        // An end, or an error, is found by the request.
+        if let Ok(n) = self.channel.read(&mut buffer) {
+            self.inbox.extend_from_slice(&buffer[..n]);
         }
         !self.inbox.is_empty()
     }

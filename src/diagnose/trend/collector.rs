@@ -69,11 +69,11 @@ impl Collector {
         self.sleeps.push(sample);
         let (label, number) = numbered(sample.label.as_deref().unwrap_or(""));
         let step = sample.step.or(number);
-        if let Some(repeated) = sample.repeated.filter(|_| !sample.figures.is_empty()) {
-            if self.repeated.len() < MOST_SERIES || self.repeated.contains_key(&label) {
-                let most = self.repeated.entry(label.clone()).or_default();
-                *most = repeated.max(*most);
-            }
+        if let Some(repeated) = sample.repeated.filter(|_| !sample.figures.is_empty())
+            && (self.repeated.len() < MOST_SERIES || self.repeated.contains_key(&label))
+        {
+            let most = self.repeated.entry(label.clone()).or_default();
+            *most = repeated.max(*most);
         }
         for metric in TRENDING {
             let Some(figure) = sample.figure(metric) else { continue };

@@ -255,7 +255,7 @@ impl<'a> Unit<'a> {
         let unit = Self { storage, bytes, reach, size, integers, whole, always, row };
         let fits = unit.reach.end <= bytes.len() as u64 && unit.count() > 1;
         // Integers of a large storage stay: cells of them, each shuffled by itself, would be no other values.
-        (fits && !(integers && !whole) && !is_sorted(unit.elements(), dtype)).then_some(unit)
+        (fits && (whole || !integers) && !is_sorted(unit.elements(), dtype)).then_some(unit)
     }
 
     fn elements(&self) -> &'a [u8] {

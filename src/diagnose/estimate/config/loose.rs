@@ -12,7 +12,7 @@ const DEEPEST: usize = 16;
 pub(super) fn fields(text: &str) -> Option<Value> {
     let fields =
         if text.contains("TrainingArguments(") || text.contains("Config(") { printed(text) } else { yaml(text) };
-    (!fields.is_empty()).then(|| Value::Object(fields))
+    (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
 /// `name=value,` lines of a printed object.
