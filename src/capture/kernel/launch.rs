@@ -1,4 +1,4 @@
-//! [`Kernel`]: what can be launched on a call, in this process.
+//! [`Kernel`]: code that can be launched on a call, in this process.
 
 use std::fs::File;
 use std::io;
@@ -12,12 +12,12 @@ use super::error::KernelError;
 use super::output::OutputBuffer;
 use crate::TensorSpec;
 
-/// Which kernel ran: a part of what a benchmark means.
+/// The identity of the kernel that ran: a part of what a benchmark measures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct KernelIdentity {
     /// The kernel as the user names it, without folders: `builtin:embedding`, `py:kernel.py:launch`.
     pub name: String,
-    /// The BLAKE3 of its source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
+    /// The BLAKE3 of the kernel's source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
@@ -29,39 +29,39 @@ pub(super) fn file_digest(path: &Path) -> io::Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// A launch that is ready: what it is given is bound, and it may be repeated.
+/// A launch that is ready: its arguments are bound, and it may be repeated.
 pub type Launch<'a> = Box<dyn FnMut() -> Result<(), KernelError> + 'a>;
 
-/// A kernel that runs in this process. Implementations check what they are given: arguments come from files.
+/// A kernel that runs in this process. Implementations must check their arguments, because these come from files.
 pub trait Kernel {
     /// The name and digest for the record.
     fn identity(&self) -> KernelIdentity;
 
-    /// The dtype and shape of each output for `call`, without computing any.
+    /// The dtype and shape of each output for `call`, without computing them.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments are not what the kernel takes.
+    /// [`KernelError`] if the kernel does not take these arguments.
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError>;
 
     /// Computes the outputs of `call` into `outputs`, one buffer for each spec of [`Kernel::outputs`], in its order.
     /// Every element is written.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes; what the buffers hold then is
+    /// [`KernelError`] if the kernel does not take these arguments or buffers; the content of the buffers is then
     /// unspecified.
     fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError>;
 
-    /// A launch of `call` into `outputs` that can be repeated and timed: what a kernel needs to have its arguments in
-    /// another form is done here, once.
+    /// Prepares a launch of `call` into `outputs` that can be repeated and timed: a kernel that needs its arguments in
+    /// another form converts them here, once.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes.
+    /// [`KernelError`] if the kernel does not take these arguments or buffers.
     fn bind<'a>(&'a self, call: &'a Call<'_>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Launch<'a>, KernelError> {
         Ok(Box::new(move || self.launch(call, outputs)))
     }
 }
 
-/// A kernel that is known at run time alone, such as one that [`KernelSpec::load`](super::KernelSpec::load) gives.
+/// A kernel that is only known at run time, such as one that [`KernelSpec::load`](super::KernelSpec::load) returns.
 impl<K: Kernel + ?Sized> Kernel for Box<K> {
     fn identity(&self) -> KernelIdentity {
         (**self).identity()
