@@ -12,10 +12,10 @@ use super::repeats::repeats;
 use crate::TorchFile;
 use crate::store::Store;
 
-/// What is done beyond reading headers.
+/// The work that is done beyond reading headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Digests of all tensors and storages. The CRC-32 of what is read is checked.
+    /// The function for digests of all tensors and storages. The CRC-32 of the bytes read is checked.
     pub digest: Option<DigestFunction>,
     /// Whether the CRC-32 of every record is checked.
     pub verify: bool,
@@ -24,7 +24,7 @@ pub struct Options {
 /// Inspects the file `path`, the files of the folder `path` that have one of the [`EXTENSIONS`], or the entries of the store
 /// `path`.
 ///
-/// Errors are part of the document: one of a file costs the others nothing.
+/// Errors are part of the document: an error in one file does not affect the others.
 ///
 /// ```no_run
 /// # use plimsoll_capture::inspect::{Options, inspect};
@@ -70,9 +70,9 @@ fn document(path: &Path, options: Options, entries: Vec<EntryInspection>, error:
     }
 }
 
-/// The file itself, those of a folder, or the entries of a store, in the byte order of their names.
+/// The file itself, the files of a folder, or the entries of a store, in the byte order of their names.
 fn files(path: &Path) -> Result<Vec<PathBuf>, InspectError> {
-    // What cannot be looked at is left to opening it, which says why.
+    // A path whose metadata cannot be read is left to the code that opens it, which reports why.
     if !fs::metadata(path).is_ok_and(|found| found.is_dir()) {
         return Ok(vec![path.to_owned()]);
     }
@@ -113,7 +113,7 @@ fn inspect_file(path: &Path, options: Options) -> EntryInspection {
     entry
 }
 
-/// Reads what is asked for beyond the headers.
+/// Reads the bytes that the options ask for beyond the headers.
 fn read(file: &TorchFile, listing: &mut Listing, options: Options) -> Result<(), InspectError> {
     if options.verify {
         listing.entry.verified = Some(file.verify()?);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::document::{EntryInspection, Repeat, RepeatedStorage};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The storages that are there more than once: of equal size and digest, or of equal size and CRC-32 where no digest was
+/// The storages that occur more than once: of equal size and digest, or of equal size and CRC-32 if no digest was
 /// computed. The largest saving comes first.
 pub(super) fn repeats(entries: &[EntryInspection]) -> Vec<Repeat> {
     let mut found: HashMap<_, Vec<RepeatedStorage>> = HashMap::new();
