@@ -6,7 +6,8 @@ cd "$(dirname "$0")"
 seconds="${1:-60}"
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton store_recipe store_verified telemetry model_config diagnose_log snapshot kernel_library plimsoll_toml)
+[ ${#targets[@]} -gt 0 ] || targets=(torch_file pickle legacy entry skeleton store store_recipe store_verified record history worker_protocol telemetry model_config
+    diagnose_log snapshot kernel_library plimsoll_toml)
 
 seeds="${CARGO_TARGET_DIR:-target}/seeds"
 mkdir -p "$seeds"

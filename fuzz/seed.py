@@ -53,6 +53,23 @@ def main():
     guide = (CORPUS.parent.parent / "docs" / "config.md").read_text(encoding="utf-8")
     for block in guide.split("```toml\n")[1:]:
         seed("plimsoll_toml", block.split("```")[0].encode())
+    record = (CORPUS.parent.parent / "snapshots" / "record_document.snap").read_text(encoding="utf-8")
+    seed("record", record.split("---\n", 2)[2].encode())
+    for which in range(4):
+        seed("store", bytes([which]) + b"plimsoll.recipe/1 " + b"0" * 64 + b"\n")
+    seed("history", b"c\0\x10\0\x0d")
+    tensor = '{"tensor":{"storage":0,"layout":{"dtype":"float32","shape":[2],"strides":[1],"offset":0,"conj":false,"neg":false}}}'
+    call = f'{{"params":["input"],"args":[{tensor}],"storages":[{{"path":"/a","offset":64,"bytes":8}}],"outputs":[]}}'
+    leaf = '{"path":"","tensor":{"dtype":"float32","shape":[2],"offset":0,"bytes":8,"crc32":7}}'
+    for message in [
+        '{"type":"hello","protocol":2,"kernel":"builtin:embedding"}',
+        f'{{"type":"launch","id":1,"call":{call}}}',
+        f'{{"type":"launched","id":1,"elapsed_ns":5,"outputs":[{leaf}]}}',
+        '{"type":"error","id":1,"kind":"exception","message":"no"}',
+        '{"type":"next"}',
+        '{"type":"release"}',
+    ]:
+        seed("worker_protocol", message.encode())
     for folder in map(pathlib.Path, sys.argv[1:]):
         for path in sorted(folder.iterdir()):
             if path.suffix == ".pickle":

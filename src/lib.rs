@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | always | [`test`](macro@test), [`assert_memory!`], [`assert`](mod@assert), [`alloc`], [`meter`], [`ceiling`], [`command`], [`bytes`] | memory in tests, and of commands |
 //! | `capture` | `capture`, `inspect`, `compare`, `kernel`, `timing`, `gpu` | entries in `.pt` files, and kernels launched on them |
-//! | `criterion` | `criterion` | memory as a measurement of criterion |
+//! | `criterion` | `criterion` | memory as a measurement of criterion 0.8; `criterion-0-5`, `-0-6` and `-0-7` for older ones |
 //! | `diagnose` | `diagnose`, `estimate` | what went wrong with memory, and what training should cost |
 //! | `gpu` | | GPU memory by NVML; with `capture` kernels on a device, with `criterion` `CudaTime` |
 //! | `history` | `gate::history` | records by commit in an SQLite file |
@@ -15,6 +15,7 @@
 //! | `record` | `record`, `run`, `gate`, `config`, `defaults` | checks of captures, records of tests, their judgement |
 //! | `report` | `report`, `matrix` | records and findings as documents |
 //!
+#![allow(clippy::duplicate_mod, reason = "the measurements of criterion are compiled once a version")]
 #![cfg_attr(
     feature = "record",
     doc = r#"```
@@ -32,8 +33,19 @@ assert!(report.passed(), "{}", report.summary());
 
 #[cfg(feature = "record")]
 pub mod config;
+// One source for every version of criterion, whose types differ.
 #[cfg(feature = "criterion")]
+#[path = "criterion/v0_8.rs"]
 pub mod criterion;
+#[cfg(feature = "criterion-0-5")]
+#[path = "criterion/v0_5.rs"]
+pub mod criterion_0_5;
+#[cfg(feature = "criterion-0-6")]
+#[path = "criterion/v0_6.rs"]
+pub mod criterion_0_6;
+#[cfg(feature = "criterion-0-7")]
+#[path = "criterion/v0_7.rs"]
+pub mod criterion_0_7;
 #[cfg(feature = "record")]
 pub mod defaults;
 #[cfg(all(feature = "diagnose", feature = "record"))]

@@ -15,6 +15,11 @@ pub fn with_file<T>(bytes: &[u8], read: impl FnOnce(&Path) -> T) -> T {
     read(&PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
 }
 
+/// An honest record, from its snapshot.
+pub fn record() -> &'static str {
+    include_str!("../../snapshots/record_document.snap").splitn(3, "---\n").nth(2).expect("a snapshot has a head")
+}
+
 /// Opens the file and reads every value, elements of every tensor and every byte of every storage.
 pub fn read_whole(path: &Path) -> Result<(), CaptureError> {
     let file = TorchFile::open(path)?;

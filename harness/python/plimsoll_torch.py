@@ -19,7 +19,7 @@ from plimsoll_outputs import Refusal, flattened
 ALIGNMENT = 64
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
-OWN_FILES = ("plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_rules.py",
+OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_rules.py",
              "plimsoll_sealed.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
@@ -311,14 +311,26 @@ class Outputs:
 
     def write(self, output):
         """Copies every tensor of an output to the memfd, and gives the leaves."""
-        leaves, tensors, end = [], [], 0
+        return self.write_from(0, output)[0]
+
+    def check(self, output):
+        """Refuses an output that holds no result, or computes when it is read."""
+        for path, leaf in flattened(output, ""):
+            self.check_leaf(path, leaf)
+
+    def check_leaf(self, path, leaf):
+        if isinstance(leaf, torch.Tensor) and (leaf.layout != torch.strided or leaf.is_quantized or leaf.is_meta):
+            kind = "quantized" if leaf.is_quantized else "meta" if leaf.is_meta else str(leaf.layout)
+            raise Refusal("unsupported", f"output {path or '(the only one)'} is a tensor of kind {kind}")
+
+    def write_from(self, end, output):
+        """As `write`, from a place on; gives the leaves, and where they end."""
+        leaves, tensors = [], []
         for path, leaf in flattened(output, ""):
             if not isinstance(leaf, torch.Tensor):
                 leaves.append({"path": path, "value": encoded(leaf)})
                 continue
-            if leaf.layout != torch.strided or leaf.is_quantized or leaf.is_meta:
-                kind = "quantized" if leaf.is_quantized else "meta" if leaf.is_meta else str(leaf.layout)
-                raise Refusal("unsupported", f"output {path or '(the only one)'} is a tensor of kind {kind}")
+            self.check_leaf(path, leaf)
             size = leaf.numel() * leaf.element_size()
             dtype = str(leaf.dtype).replace("torch.", "")
             place = {"dtype": dtype, "shape": list(leaf.shape), "offset": end, "bytes": size}
@@ -333,7 +345,7 @@ class Outputs:
                 memory = torch.frombuffer(self.mapping, dtype=torch.uint8, offset=offset, count=size)
                 target = torch.empty(0, dtype=source.dtype, device="cpu")
                 target.set_(memory.untyped_storage(), 0, source.shape).copy_(source)
-        return leaves
+        return leaves, end
 
     def grow(self, size):
         if size > (len(self.mapping) if self.mapping else 0):

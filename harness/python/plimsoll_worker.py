@@ -15,6 +15,10 @@ supervisor -> worker
     {"type":"launch","id":7,"call":CALL}
     {"type":"profile","id":9,"calls":[CALL,..],"protocol":{"name":"kernelforge","warmup":25,"launches":100}}
      a protocol is named kernelforge, samples, cold, or until with "relative_error":0.005,"time_ns":2000000000 besides
+    {"type":"idle","id":1,"launches":[[[0,AT,BYTES],..],..]}    before hello: a region of launches that do nothing
+    {"type":"audit","id":5,"call":CALL}               then regions of it: before each launch these bytes, one after the other in the
+    {"type":"region","id":6,"launches":[[[STORAGE,AT,BYTES],..],..],"keep":[0,2],"fill":173}    memfd PLIMSOLL_VALUES, are put in
+    {"type":"settle","id":7}                          what was captured is put back
     {"type":"next"}         after each timed: its outputs are judged, go on with the next call
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
     {"type":"bye"}          exit with 0; the end of the stream is the same
@@ -25,6 +29,9 @@ worker -> supervisor
      "cache":N or absent}, what emptied the cache; of until: "stop":"relative_error", "time" or "launches", what ended it
      "again":{"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}}      one a call, in order; again is one more launch
     {"type":"profiled","id":9}
+    {"type":"ready","id":5}
+    {"type":"region","id":6,"durations_ns":[N,..],"outputs":[[LEAF,..],..]}      the outputs of the launches to keep
+    {"type":"settled","id":7,"mutated":[NAME,..]}
     {"type":"released"}
     {"type":"error","id":7,"index":0,"kind":KIND,"message":"..","detail":"traceback or null"}
 KIND is exception, host-oom, device-oom, device-fault, late-write, stale-output, not-a-tensor, mutated-input, unsupported or input (a file could
@@ -59,7 +66,7 @@ from time import perf_counter_ns
 
 PROTOCOL = 2
 PR_SET_PDEATHSIG = 1
-DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS")
+DESCRIPTORS = ("PLIMSOLL_CHANNEL", "PLIMSOLL_OUTPUTS", "PLIMSOLL_VALUES")
 
 
 class Process:
@@ -81,9 +88,10 @@ class Process:
         self.pid = os.getpid()
         self.stray = mmap.mmap(-1, 1)
         self.rounds = []
-        self.channel, self.outputs = (int(os.environ.pop(name)) for name in DESCRIPTORS)
-        for descriptor in (self.channel, self.outputs):
-            os.set_inheritable(descriptor, False)
+        self.channel, self.outputs, self.values = (int(os.environ.pop(name, -1)) for name in DESCRIPTORS)
+        for descriptor in (self.channel, self.outputs, self.values):
+            if descriptor >= 0:
+                os.set_inheritable(descriptor, False)
         os.register_at_fork(after_in_child=self.forked)
 
     def forked(self):
@@ -155,7 +163,7 @@ class Channel:
 class Worker:
     """The kernel, and what it has been asked for."""
 
-    def __init__(self, process, channel, messages, backend, stale, launch, cuda=None, device=None):
+    def __init__(self, process, channel, messages, backend, stale, launch, cuda=None, device=None, audit=None):
         self.process = process
         self.channel = channel
         self.messages = messages
@@ -163,6 +171,8 @@ class Worker:
         self.backend, self.stale = backend, stale
         self.kernel = launch
         self.outputs = backend.Outputs(process.outputs)
+        self.audit, self.audited = audit, None
+        self.values = audit and audit.Values(process.values)
         self.cuda, self.device = cuda, device
         self.timing = cuda.Timing(process, device) if device else backend.timing.Timing(process)
 
@@ -175,6 +185,8 @@ class Worker:
             self.profile(message["id"], message["calls"], message["protocol"])
         elif kind == "next":
             pass
+        elif kind in ("audit", "region", "settle"):
+            self.audit_of(kind, message)
         elif kind == "release":
             self.release()
         elif kind == "bye":
@@ -195,6 +207,24 @@ class Worker:
         else:
             self.process.flush()
             self.channel.send("launched", id=id, **outcome)
+
+    def audit_of(self, kind, message):
+        """A part of an audit: a call is made resident, launched in a region, or put back as it was captured."""
+        try:
+            if kind == "audit":
+                self.audited = None
+                self.audited = self.audit.Audited(message["call"], self.backend)
+                answer = "ready", {}
+            elif kind == "region":
+                answer = "region", self.audited.region(self, message["launches"], message["keep"], self.values)
+            else:
+                audited, self.audited = self.audited, None
+                answer = "settled", {"mutated": audited.settle()}
+        except BaseException as error:
+            self.error(error, id=message["id"])
+        else:
+            self.process.flush()
+            self.channel.send(answer[0], id=message["id"], **answer[1])
 
     def outcome(self, call, rooms=None):
         """What one launch gives, its arguments where those of the call before were, or elsewhere in the rooms of a batch."""
@@ -313,6 +343,7 @@ def main():
     if hello is None:
         process.end(0)
     try:
+        import plimsoll_audit as audit
         import plimsoll_locks as locks
         import plimsoll_stale as stale
         import plimsoll_torch as backend
@@ -320,6 +351,12 @@ def main():
         text = f"torch is not installed in {sys.executable}: {error}; set --python or PLIMSOLL_PYTHON"
         channel.send("error", kind="unavailable", message=text, detail=None)
         process.end(1)
+    idle = backend.Outputs(process.outputs)
+    while hello and hello.get("type") == "idle":
+        channel.send("region", id=hello["id"], **audit.idle(hello["launches"], idle, process))
+        hello = next(messages, None)
+    if hello is None:
+        process.end(0)
     try:
         if hello.get("type") != "hello" or hello.get("protocol") != PROTOCOL:
             text = f"this worker speaks protocol {PROTOCOL}, and was greeted with {json.dumps(hello)[:200]}"
@@ -336,7 +373,7 @@ def main():
         process.end(1)
     versions = {"python": platform.python_version(), "torch": str(backend.torch.__version__)}
     channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions)
-    worker = Worker(process, channel, messages, backend, stale, launch, cuda, device)
+    worker = Worker(process, channel, messages, backend, stale, launch, cuda, device, audit)
     with backend.torch.no_grad():
         for message in messages:
             worker.answer(message)

@@ -9,9 +9,11 @@
 //! | feature | holds | for |
 //! |---|---|---|
 //! | always | [`protocol`], [`worker`] | a worker of one's own |
-//! | `supervisor` | `supervisor`, `signals` | isolated checks in tests |
+//! | `supervisor` | `supervisor`, `signals`, `confine` | isolated checks in tests |
 //! | `command` (default) | the program `plimsoll` | the command line |
 
+#[cfg(feature = "supervisor")]
+pub mod confine;
 pub mod protocol;
 #[cfg(feature = "supervisor")]
 pub mod signals;

@@ -13,7 +13,7 @@ mod scaffold;
 
 use std::process::ExitCode;
 
-use plimsoll_harness::{signals, supervisor, worker};
+use plimsoll_harness::{confine, signals, supervisor, worker};
 
 fn main() -> ExitCode {
     // Commands that run others, which are to end with this one whatever ends it.

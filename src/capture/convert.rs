@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::argument::Argument;
-use super::error::{ConvertError, DEPTH_LIMIT, TEXT_LIMIT, VALUES_LIMIT};
+use super::error::{CONTAINER, ConvertError, DEPTH_LIMIT, TENSOR, TEXT_LIMIT, VALUES_LIMIT};
 use super::object::{ItemValue, Objects, Tensor, TensorItem, TensorKind, value};
 use super::pickle::{Document, NodeId};
 
@@ -24,11 +24,16 @@ impl<'d> Converter<'d> {
 
     /// The argument that node `id` stands for.
     pub(super) fn argument(&mut self, id: NodeId) -> Result<Argument, ConvertError> {
-        self.values += 1;
+        let value = value(self.document, self.objects, id);
+        self.values += match &value {
+            ItemValue::Tensor(_) => TENSOR,
+            ItemValue::List(_) | ItemValue::Tuple(_) | ItemValue::Dict(_) => CONTAINER,
+            _ => 1,
+        };
         if self.values > VALUES_LIMIT {
             return Err(ConvertError::TooMany);
         }
-        Ok(match value(self.document, self.objects, id) {
+        Ok(match value {
             ItemValue::None => Argument::None,
             ItemValue::Bool(value) => Argument::Bool(value),
             ItemValue::Int(value) => Argument::Int(value),

@@ -47,9 +47,10 @@ impl Entry {
     /// Opens the entry at `path`. Headers and the pickle are read, whatever the file's size, and no file stays open.
     ///
     /// # Errors
-    /// If the file cannot be read, is malformed, or is not an entry.
+    /// If the file cannot be read, is malformed, is nearly all hole, or is not an entry.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let source = SourceFile::open(path)?;
+        source.refuse_holes()?;
         let content = Content::read(&source)?;
         let call = Fields { content: &content, convert: Converter::new(&content.document, &content.objects) }.read();
         let Call { function_name, args, kwargs, output, signature } = call.map_err(|kind| source.error(kind))?;
@@ -191,9 +192,13 @@ impl<'d> Fields<'d> {
         let find = |key: &'static str| entry.iter().find(|(name, _)| name == key).map(|&(_, id)| id);
         let require = |key| find(key).ok_or(EntryError::MissingKey { key });
 
-        let function_name = match self.value(require("function_name")?) {
-            ItemValue::Str(name) => name.into_owned(),
-            _ => return Err(self.wrong("function_name", "str", require("function_name")?)),
+        let name = require("function_name")?;
+        let function_name = match self.value(name) {
+            ItemValue::Str(_) => match self.content.document.as_name(name) {
+                Some(name) => name.into_owned(),
+                None => return Err(EntryError::LongName { key: "function_name" }.into()),
+            },
+            _ => return Err(self.wrong("function_name", "str", name)),
         };
         let args = match self.convert.argument(require("args")?)? {
             Argument::List(args) | Argument::Tuple(args) => args,

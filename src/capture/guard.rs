@@ -12,8 +12,9 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// The most maps that can be guarded at once.
-pub(super) const CAPACITY: usize = 1024;
+/// The most maps that can be guarded at once: half as many as Linux lets a process have. The table takes memory only as
+/// it is used.
+pub(super) const CAPACITY: usize = 32 << 10;
 
 /// The `start` of a free slot, and that of a slot being filled: mmap returns neither as an address.
 const FREE: usize = 0;
@@ -30,6 +31,9 @@ static SLOTS: [Slot; CAPACITY] =
     [const { Slot { start: AtomicUsize::new(FREE), end: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
         CAPACITY];
 
+/// The slot at which the search for a free one starts: the slots before it are mostly taken.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
@@ -45,7 +49,10 @@ impl Guard {
     pub(super) fn new(range: Range<usize>) -> io::Result<Option<Self>> {
         install()?;
         let claim = |slot: &Slot| slot.start.compare_exchange(FREE, CLAIMED, SeqCst, SeqCst).is_ok();
-        let Some(index) = SLOTS.iter().position(claim) else { return Ok(None) };
+        let first = NEXT.load(SeqCst);
+        let mut slots = (0..CAPACITY).map(|step| (first + step) % CAPACITY);
+        let Some(index) = slots.find(|&index| claim(&SLOTS[index])) else { return Ok(None) };
+        NEXT.store(index + 1, SeqCst);
         let slot = &SLOTS[index];
         slot.lost.store(false, SeqCst);
         slot.start.store(range.start, SeqCst);
@@ -64,6 +71,8 @@ impl Drop for Guard {
         let slot = &SLOTS[self.slot];
         slot.end.store(0, SeqCst);
         slot.start.store(FREE, SeqCst);
+        // The table stays as small as the largest number of maps at one time.
+        NEXT.fetch_min(self.slot, SeqCst);
     }
 }
 

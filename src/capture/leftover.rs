@@ -21,7 +21,7 @@ const TRIES: usize = 16;
 ///
 /// # Errors
 /// The errors of `make` and `open`; also if the new file is removed again and again.
-pub(super) fn held<T>(
+pub fn held<T>(
     make: impl Fn() -> io::Result<T>,
     open: impl Fn(&T) -> io::Result<File>,
     path: impl Fn(&T) -> &Path,
@@ -50,19 +50,24 @@ fn hold(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Removes everything in `folder` that is named `prefix` and six letters or digits, is this user's, and is held by
 /// nobody. Files that cannot be removed stay.
-pub(super) fn clean(folder: &Path, prefix: &str) {
+pub fn clean(folder: &Path, prefix: &str) {
+    clean_after(folder, prefix, |_| ());
+}
+
+/// Cleans as [`clean`] does, and calls `undo` with each path before it is removed, while it is held.
+pub(super) fn clean_after(folder: &Path, prefix: &str, undo: impl Fn(&Path)) {
     let is_temporary = |name: &str| {
         let random = name.strip_prefix(prefix);
         random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
     };
     for item in fs::read_dir(folder).into_iter().flatten().flatten() {
         if item.file_name().to_str().is_some_and(is_temporary) {
-            let _ = remove(&item.path());
+            let _ = remove(&item.path(), &undo);
         }
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove(path: &Path, undo: &impl Fn(&Path)) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let found = file.metadata()?;
@@ -70,6 +75,7 @@ fn remove(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    undo(path);
     if found.is_dir() {
         fs::remove_dir_all(path)
     } else if found.is_file() {

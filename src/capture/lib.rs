@@ -33,7 +33,7 @@ mod guard;
 mod identity;
 pub mod inspect;
 pub mod kernel;
-mod leftover;
+pub mod leftover;
 mod legacy;
 mod map;
 mod mapped;

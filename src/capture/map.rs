@@ -195,6 +195,7 @@ pub(super) fn for_each_window(
     window: ByteSize,
     mut visit: impl FnMut(&[u8]),
 ) -> Result<(), CaptureError> {
+    source.refuse_holes()?;
     let mut at = 0;
     while at < source.size() {
         at += match source.run(at, source.size() - at)? {
@@ -250,6 +251,16 @@ mod tests {
 
     fn resident_file_kib() -> u64 {
         ProcessMemory::read(std::process::id()).unwrap().file.unwrap().bytes() / 1024
+    }
+
+    #[test]
+    fn an_entry_of_thousands_of_objects_is_mapped_and_every_map_is_guarded() {
+        let (_dir, path) = file(&numbered(8192));
+        let source = SourceFile::open(&path).unwrap();
+        let maps: Vec<_> = (0..3000).map(|_| MappedFile::plain(&source, 0, 8192, false).unwrap()).collect();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+        assert_eq!(maps[2999][5000], 0, "a page that was lost reads as zeros");
+        assert!(maps[2999].guard.as_ref().unwrap().lost() && !maps[0].guard.as_ref().unwrap().lost());
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub struct MappedEntry {
 
 impl MappedEntry {
     pub(super) fn of(source: &SourceFile, storages: &[Storage]) -> Result<Self, CaptureError> {
+        source.refuse_holes()?;
         let (maps, which) = if source.packed().is_some() {
             map_objects(storages)?
         } else {

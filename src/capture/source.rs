@@ -14,6 +14,13 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::SeekFrom;
+
+/// A file with more bytes of holes than this, and more than [`HOLES_PER_BYTE`] times the bytes that it holds, is
+/// refused: no real writer makes one.
+const HOLES: u64 = 16 << 30;
+const HOLES_PER_BYTE: u64 = 64;
+
 /// The state of a file, which changes if the file does: its size, device and inode, and its times of modification and
 /// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +127,36 @@ impl SourceFile {
 
     /// Opens the object of a store at `path`. No link below the folder of the store is followed.
     pub(super) fn open_object(path: &Path) -> Result<Self, CaptureError> {
-        Self::opened(path, object::open_object(path))
+        let object = Self::opened(path, object::open_object(path))?;
+        object.refuse_holes()?;
+        Ok(object)
+    }
+
+    /// Refuses a file that is nearly all hole, before its bytes are read: a file of a few KiB can claim to have a TiB
+    /// of zeros.
+    pub(super) fn refuse_holes(&self) -> Result<(), CaptureError> {
+        let size = self.size();
+        let too_few = |data: u64| size.saturating_sub(data) > HOLES && data.saturating_mul(HOLES_PER_BYTE) < size;
+        let failed = |source| self.error(SourceError::Io { operation: "look for its holes", source });
+        // The number of blocks is known without a search, and is right for nearly every file.
+        let blocks = self.file.metadata().map_err(failed)?.blocks();
+        if self.packed.is_some() || !too_few(blocks.saturating_mul(512)) {
+            return Ok(());
+        }
+        let (mut data, mut at) = (0u64, 0);
+        while too_few(data) {
+            let start = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+                Ok(start) => start,
+                // The rest of the file is a hole.
+                Err(rustix::io::Errno::NXIO) => return Err(self.error(SourceError::Hole { size, data })),
+                // The file system does not report holes.
+                Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => return Ok(()),
+                Err(error) => return Err(failed(error.into())),
+            };
+            at = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).map_err(|error| failed(error.into()))?;
+            data += at - start;
+        }
+        Ok(())
     }
 
     fn opened(path: &Path, file: io::Result<File>) -> Result<Self, CaptureError> {
@@ -220,5 +256,33 @@ impl SourceFile {
             .metadata()
             .map_err(|source| self.error(SourceError::Io { operation: "read its size", source }))?;
         if Stamp::of(&metadata) == self.known.stamp { Ok(()) } else { Err(self.error(SourceError::Changed)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of `size` bytes that holds `data` at its start and `end` at its end.
+    fn sparse(size: u64, data: usize, end: &[u8]) -> (tempfile::TempDir, SourceFile) {
+        let (dir, path) = crate::testing::file(&vec![1; data]);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(size).unwrap();
+        file.write_all_at(end, size - end.len() as u64).unwrap();
+        (dir, SourceFile::open(&path).unwrap())
+    }
+
+    #[test]
+    fn a_file_that_is_nearly_all_hole_is_refused_and_one_with_holes_is_not() {
+        for (size, data, refused) in
+            [(1 << 40, 4096, true), (HOLES + (1 << 20), 4096, true), (HOLES, 4096, false), (1 << 20, 16, false)]
+        {
+            let (_dir, source) = sparse(size, data, b"the end");
+            let found = source.refuse_holes();
+            assert_eq!(found.is_err(), refused, "{size} {found:?}");
+            if let Err(error) = found {
+                assert!(error.to_string().contains("the rest is a hole"), "{error}");
+            }
+        }
     }
 }

@@ -169,6 +169,18 @@ fn calls_that_have_no_end_are_refused() {
     // Each list holds the previous one twice: 2^40 values in 300 bytes.
     let laughs = (0..40).fold(TestPickle::new().op(b"]"), |p, _| p.op(b"q\x000](h\x00h\x00e"));
     assert_eq!(convert(laughs), ConvertError::TooMany);
+    // A tensor is copied, named in the record and compared: fewer of them are a call than of numbers.
+    let many = |value: TestPickle, count: usize| value.op(&b"2".repeat(count - 1)).op(b"e");
+    let list = || TestPickle::new().op(b"](");
+    assert_eq!(convert(many(list().tensor("0", 2, 0, &[1], &[1]), 40_000)), ConvertError::TooMany);
+    assert_eq!(convert(many(list().op(b"K\x01\x85"), 110_000)), ConvertError::TooMany);
+    open(args(many(list().op(b"K\x01"), 500_000))).unwrap();
+}
+
+#[test]
+fn what_torch_never_writes_is_refused_with_its_reason() {
+    let item = open(args(TestPickle::new().tensor("0", 2, 0, &[1], &[1]).op(b"K\0K\x01s"))).unwrap_err();
+    assert!(matches!(item.kind, CaptureErrorKind::Rebuild(RebuildError::Items)), "{item}");
 }
 
 #[test]

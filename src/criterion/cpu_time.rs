@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use criterion::measurement::{Measurement, ValueFormatter};
+use super::library::measurement::{Measurement, ValueFormatter};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::format::CpuTimeFormatter;

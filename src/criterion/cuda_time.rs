@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use super::library::measurement::{Measurement, ValueFormatter, WallTime};
 
 use plimsoll_capture::gpu::{Event, Gpu, GpuError, Stream};
 

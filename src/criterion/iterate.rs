@@ -1,7 +1,7 @@
 //! [`IterEach`]: one loop for every measurement.
 
-use criterion::measurement::{Measurement, WallTime};
-use criterion::{BatchSize, Bencher, BenchmarkGroup, Criterion};
+use super::library::measurement::{Measurement, WallTime};
+use super::library::{BatchSize, Bencher, BenchmarkGroup, Criterion};
 
 use super::cpu_time::CpuTime;
 use super::heap::PeakHeap;

@@ -4,14 +4,12 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use criterion::Bencher;
-use criterion::measurement::Measurement;
+use super::format::NOTHING;
+use super::library::Bencher;
+use super::library::measurement::Measurement;
 
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::Metric;
-
-/// What an iteration whose peak is nothing is told to criterion as, in bytes: criterion drops a benchmark that measured 0.
-pub(super) const NOTHING: f64 = 1e-9;
 
 /// The peaks of iterations, in bytes, as criterion adds them up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,9 +96,9 @@ pub(super) trait Peak: Measurement<Value = PeakBytes> + Sized {
 /// A measurement of criterion that reads a peak.
 macro_rules! measure_peak {
     ($name:ident) => {
-        impl criterion::measurement::Measurement for $name {
+        impl super::library::measurement::Measurement for $name {
             type Intermediate = ();
-            type Value = $crate::criterion::peak::PeakBytes;
+            type Value = super::peak::PeakBytes;
 
             fn start(&self) {}
 
@@ -117,11 +115,11 @@ macro_rules! measure_peak {
             }
 
             fn to_f64(&self, value: &Self::Value) -> f64 {
-                value.for_criterion(<Self as $crate::criterion::peak::Peak>::METRIC)
+                value.for_criterion(<Self as super::peak::Peak>::METRIC)
             }
 
-            fn formatter(&self) -> &dyn criterion::measurement::ValueFormatter {
-                &$crate::criterion::format::ByteFormatter
+            fn formatter(&self) -> &dyn super::library::measurement::ValueFormatter {
+                &super::format::ByteFormatter
             }
         }
     };

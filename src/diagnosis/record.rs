@@ -94,7 +94,7 @@ mod tests {
             (FailureKind::Exception, "ValueError: shapes differ", None),
         ] {
             let mut record = sample::record();
-            record.results.entries[0].validation.as_mut().unwrap().error = Some(Failure::new(kind, message));
+            record.results.entries[0].validation.as_mut().unwrap().error = Some(Box::new(Failure::new(kind, message)));
             let mut analysis = Analysis::default();
             analysis.begin("record.json");
             analysis.push(text(&record).as_bytes());

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Figure, Record, Unit};
+use crate::record::{Figure, Record, Semantics, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, SystemInfo};
 
@@ -196,9 +196,19 @@ pub fn condition_changes(before: &Record, after: &Record, allowed: &[Condition])
             _ => old == new,
         };
         let allowed = allowed.contains(&condition);
+        // Of commands that differ, they themselves say more than their digests.
+        let (old, new) = commands(before, after).filter(|_| condition == Condition::Semantics).unwrap_or((old, new));
         (!same).then_some(ConditionChange { condition, before: old, after: new, allowed })
     };
     Condition::ALL.into_iter().filter_map(changed).collect()
+}
+
+/// The commands of two records, if these are of commands that differ.
+fn commands(before: &Record, after: &Record) -> Option<(String, String)> {
+    let (Semantics::Command(before), Semantics::Command(after)) = (&before.semantics, &after.semantics) else {
+        return None;
+    };
+    (before.command != after.command).then(|| (before.command.join(" "), after.command.join(" ")))
 }
 
 /// Whether two machines have the same memory but for what firmware and kernel keep for themselves.

@@ -86,6 +86,11 @@ pub fn judge_pairs(
     judge_by(shift_of_pairs, baseline, current, (unit, direction), allowance, confidence)
 }
 
+/// The fewest pairs of which [`judge_pairs`] can tell anything at this confidence.
+pub fn fewest_pairs(confidence: f64) -> usize {
+    signed_rank::fewest(confidence)
+}
+
 /// How a shift is found: from a baseline, current figures and a confidence.
 type Shift = fn(&[f64], &[f64], f64) -> Option<Found>;
 
@@ -177,7 +182,14 @@ pub(super) fn conclude(
             let (outcome, why) = if least > 0.0 && worse > margin {
                 (Outcome::Fail, format!("more than {allowance}"))
             } else if least <= 0.0 && most > margin {
-                (Outcome::Inconclusive, format!("which holds no change and more than {allowance} alike"))
+                let count = baseline.zip(current).map_or(0, |(before, after)| before.count.min(after.count));
+                let needed = match figures_to_decide((worse, least, most), margin, count as f64) {
+                    Some(needed) => format!("about {needed} figures a side would decide"),
+                    None => {
+                        format!("more than {MOST_ASKED_FOR} figures a side would decide: the growth is close to it")
+                    }
+                };
+                (Outcome::Inconclusive, format!("which holds no change and more than {allowance} alike; {needed}"))
             } else if most < 0.0 && worse < -margin {
                 (Outcome::Improved, format!("more than {allowance}"))
             } else {
@@ -204,6 +216,20 @@ pub(super) fn conclude(
         margin,
         message,
     }
+}
+
+/// The most figures a side that are asked for.
+const MOST_ASKED_FOR: f64 = 1000.0;
+
+/// About how many figures a side it takes for the interval to exclude no change, or more than the margin: an interval
+/// narrows with the root of their number. `None` if that is more than anybody would run.
+fn figures_to_decide((worse, least, most): (f64, f64, f64), margin: f64, count: f64) -> Option<u64> {
+    // What the interval has to narrow to, as a share of what it is.
+    let excludes_none = worse / (worse - least);
+    let excludes_more = (margin - worse) / (most - worse);
+    let share = excludes_none.max(excludes_more);
+    let needed = (count / share.powi(2)).ceil().max(count + 1.0);
+    (share > 0.0 && needed <= MOST_ASKED_FOR).then_some(needed as u64)
 }
 
 fn moved(shift: f64, say: &dyn Fn(f64) -> String) -> String {
@@ -294,10 +320,21 @@ mod tests {
         let comparison = one(&around(100.0, 60.0, 12), &around(104.0, 60.0, 12), "5% | 1 MiB");
         assert_eq!(comparison.outcome, Outcome::Inconclusive);
         assert!(
-            comparison.message.ends_with("which holds no change and more than 5% | 1 MiB alike"),
+            comparison.message.contains("which holds no change and more than 5% | 1 MiB alike; "),
             "{}",
             comparison.message
         );
+    }
+
+    #[test]
+    fn an_interval_that_decides_nothing_says_how_many_figures_would() {
+        // From 30 up by 40 to either side: at a ninth of the figures more the lower end is 0.
+        let figures = |shift, least, most, margin| figures_to_decide((shift, least, most), margin, 9.0);
+        assert_eq!(figures(30.0, -10.0, 70.0, 5.0), Some(16));
+        // From 1 by 10, of which 5 are let pass: at 6.25 times the figures the upper end is 5.
+        assert_eq!(figures(1.0, -9.0, 11.0, 5.0), Some(57));
+        // It is what is let pass, or as good as that.
+        assert_eq!((figures(0.05, -9.0, 11.0, 0.05), figures(0.0, -1.0, 1.0, 0.0)), (None, None));
     }
 
     #[test]

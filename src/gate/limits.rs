@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         assert!("=5%".parse::<Limit>().unwrap_err().to_string().contains("no name before the `=`"));
-        assert!("a=5".parse::<Limit>().is_ok(), "five bytes");
+        assert!("a=5 B".parse::<Limit>().is_ok() && "a=5".parse::<Limit>().is_err(), "five of what");
         assert!("a=b".parse::<Limit>().unwrap_err().to_string().starts_with("`b` is no part"));
     }
 

@@ -41,7 +41,7 @@ pub use conditions::{Condition, ConditionChange, Conditions, ParseConditionError
 pub(crate) use evaluate::tests::sample as sample_gate;
 pub use evaluate::{Baseline, Rules, evaluate, evaluate_pairs, is_default};
 pub use interval::{Interval, Method};
-pub use judge::{Comparison, DEFAULT_CONFIDENCE, judge, judge_pairs};
+pub use judge::{Comparison, DEFAULT_CONFIDENCE, fewest_pairs, judge, judge_pairs};
 pub use limits::{Limit, LimitError, Limits};
 pub use outcome::Outcome;
 #[cfg(test)]

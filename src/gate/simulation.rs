@@ -149,6 +149,27 @@ fn ten_per_cent_more_fail_in_ninety_nine_of_a_hundred_comparisons() {
 }
 
 #[test]
+fn as_many_figures_as_an_undecided_comparison_asks_for_decide_mostly() {
+    let level = 200.0 * 1024.0 * 1024.0;
+    let judged = |machine: &mut Machine, runs| {
+        let (before, after) = (machine.session(level, runs), machine.session(level * 1.2, runs));
+        let allowance = "5% | 1 MiB".parse().unwrap();
+        judge(&before, &after, Unit::Bytes, Direction::Lower, allowance, DEFAULT_CONFIDENCE)
+    };
+    let mut machine = Machine::new(WILD, 3);
+    let (mut asked, mut decided) = (0, 0);
+    for _ in 0..300 {
+        let first = judged(&mut machine, 8);
+        let needed = first.message.split("about ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        if let Some(needed) = needed.filter(|needed: &usize| *needed <= 200) {
+            asked += 1;
+            decided += u32::from(judged(&mut machine, needed).outcome != Outcome::Inconclusive);
+        }
+    }
+    assert!(asked >= 100 && decided * 2 >= asked, "{decided} of {asked}");
+}
+
+#[test]
 fn noise_larger_than_the_growth_is_inconclusive_rather_than_passed() {
     let count = Machine::new(WILD, 0).outcomes(1.1, 10);
     assert!(count.pass <= COMPARISONS / 100 && count.inconclusive >= COMPARISONS * 8 / 10, "{count:?}");

@@ -14,6 +14,8 @@ struct Made<'a> {
     environment: BTreeMap<String, String>,
     log: Option<&'a String>,
     label: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given: Option<plimsoll_diagnose::trend::Readings>,
 }
 
 impl Plan {
@@ -27,6 +29,7 @@ impl Plan {
             environment: self.environment(configuration),
             log: configuration.log.as_ref().or(self.log.as_ref()),
             label: self.label.as_ref(),
+            given: configuration.given(),
         };
         let mut hasher = blake3::Hasher::new();
         serde_json_canonicalizer::to_writer(&made, &mut hasher).expect("texts have a canonical form");

@@ -57,6 +57,7 @@ impl<'a> Side<'a> {
         Readings {
             label: logs().next().map(|readings| readings.label.clone()).unwrap_or_default(),
             seconds: self.figures.get(&Figure::StepTime).map(|change| change.value as f64 / 1e9),
+            unseen_ranks: logs().filter_map(|readings| readings.unseen_ranks).max(),
             allocated: bytes(Figure::Allocated),
             reserved: bytes(Figure::Reserved),
             allocated_spread: widest(|readings| readings.allocated_spread),
@@ -71,6 +72,15 @@ impl<'a> Side<'a> {
         });
         let mut notes: Vec<String> = failed.collect();
         notes.extend(self.good.iter().filter_map(|run| run.note.clone()));
+        let readings = self.readings();
+        if let Some(unseen) = readings.unseen_ranks {
+            notes.push(format!(
+                "nothing is known of {unseen} ranks: Ray shows one line for several; set RAY_DEDUP_LOGS=0 to see them all"
+            ));
+        }
+        if plan.label.is_none() && !readings.label.is_empty() {
+            notes.push(format!("read at the label `{}`; `label = \"..\"` chooses another", readings.label));
+        }
         notes.dedup();
         let due = plan.runs_of(self.configuration) as usize;
         let made = self.good.len() + self.failed.len();
@@ -201,7 +211,9 @@ fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Fig
     if judged.contains(&Some(false)) {
         return Some(false);
     }
-    (!judged.contains(&None)).then_some(true)
+    // What passes on the ranks that were seen may not on the others.
+    let seen = side.readings().unseen_ranks.is_none();
+    (seen && !judged.contains(&None)).then_some(true)
 }
 
 fn outcome(plan: &Plan, baseline: &Side<'_>, rows: &[Row]) -> (Outcome, String) {
@@ -224,7 +236,13 @@ fn outcome(plan: &Plan, baseline: &Side<'_>, rows: &[Row]) -> (Outcome, String) 
         return (Outcome::Fail, format!("near the baseline, which was not expected: {names}; remove `expect`"));
     }
     if let Some(names) = names(&|row| row.expect != Expect::Any && row.passes.is_none()) {
-        return (Outcome::Inconclusive, format!("a figure of the gate was not measured: {names}"));
+        let unseen = rows.iter().flat_map(|row| &row.notes).any(|note| note.contains("RAY_DEDUP_LOGS"));
+        let why = if unseen {
+            "ranks were not seen (RAY_DEDUP_LOGS=0 shows them)"
+        } else {
+            "a figure of the gate was not measured"
+        };
+        return (Outcome::Inconclusive, format!("{why}: {names}"));
     }
     if plan.gate.is_empty() {
         return (Outcome::Pass, "nothing is judged: the plan has no gate".to_owned());

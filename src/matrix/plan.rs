@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::MatrixError;
 use super::gate::Gate;
+use plimsoll_diagnose::trend::Readings;
+use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::nearest;
 
 /// The most repeats of a matrix.
@@ -65,9 +67,34 @@ pub struct Configuration {
     /// The log that a run writes, in place of that of the plan; where there is no command, one that is there already.
     #[serde(default)]
     pub log: Option<String>,
+    /// What tensors hold, known already: `"0.5GB"`. With it, or one of the next two, nothing is run or read.
+    #[serde(default, deserialize_with = "bytes")]
+    pub allocated: Option<ByteSize>,
+    /// What the allocator holds.
+    #[serde(default, deserialize_with = "bytes")]
+    pub reserved: Option<ByteSize>,
+    /// The time of a step: `"95s"`.
+    #[serde(default, deserialize_with = "timeout")]
+    pub time: Option<Duration>,
     /// What the gate is to find.
     #[serde(default)]
     pub expect: Option<Expect>,
+}
+
+impl Configuration {
+    /// The figures that the plan itself gives; `None` if it gives none.
+    pub fn given(&self) -> Option<Readings> {
+        let Self { allocated, reserved, time, .. } = *self;
+        (allocated.is_some() || reserved.is_some() || time.is_some()).then(|| Readings {
+            label: String::new(),
+            seconds: time.map(|time| time.as_secs_f64()),
+            allocated,
+            reserved,
+            unseen_ranks: None,
+            allocated_spread: None,
+            reserved_spread: None,
+        })
+    }
 }
 
 /// What the gate is to find of a configuration.
@@ -89,6 +116,12 @@ pub struct Turn<'a> {
     pub configuration: &'a Configuration,
     /// The how many-th time, from 1.
     pub repeat: u32,
+}
+
+/// An amount such as `0.5GB`.
+fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 /// A time such as `30min`.
@@ -142,6 +175,9 @@ impl Plan {
 
     /// The program and all arguments of `configuration`; `None` where its log is there already.
     pub fn command(&self, configuration: &Configuration) -> Option<Vec<String>> {
+        if configuration.given().is_some() {
+            return None;
+        }
         let mut command = configuration.command.as_ref().or(self.command.as_ref())?.clone();
         if command.is_empty() {
             return None;
@@ -185,6 +221,9 @@ impl Plan {
     /// How many runs `configuration` has.
     pub fn runs_of(&self, configuration: &Configuration) -> u32 {
         let log = configuration.log.as_ref().or(self.log.as_ref());
+        if configuration.given().is_some() {
+            return 1;
+        }
         let read_once = self.command(configuration).is_none() && log.is_some_and(|log| !log.contains("{repeat}"));
         if read_once { 1 } else { self.repeats }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 use super::log::LogReadings;
+use plimsoll_diagnose::trend::{self, Readings};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::command::{Ended, ProcessEnd};
 use plimsoll_memory::meter::{Metric, worst_reading};
@@ -54,6 +55,13 @@ impl Run {
             log_file: None,
             note: None,
         }
+    }
+
+    /// Takes figures that the plan gives.
+    #[must_use]
+    pub fn given(mut self, readings: Readings) -> Self {
+        self.log = Some(LogReadings { readings, trend: trend::Verdict::ReportOnly });
+        self
     }
 
     /// Takes what the meter read.

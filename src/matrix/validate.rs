@@ -36,10 +36,17 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
         }
         environment(configuration.environment.keys(), &format!("configuration `{name}`"))?;
         match plan.command(configuration) {
+            None if configuration.given().is_some() => {
+                if configuration.command.is_some() || configuration.log.is_some() || !configuration.flags.is_empty() {
+                    return Err(format!(
+                        "configuration `{name}` has values and something to run or read: keep one of them"
+                    ));
+                }
+            }
             None if plan.log(configuration, 1).is_none() => {
                 return Err(format!(
                     "configuration `{name}` has neither a command nor a log: add `command = [\"program\", \"argument\"]`, \
-                     here or above all configurations, or `log = \"FILE\"`"
+                     here or above all configurations, `log = \"FILE\"`, or values: `allocated = \"0.5GB\"`"
                 ));
             }
             None if !configuration.flags.is_empty() || !configuration.environment.is_empty() => {

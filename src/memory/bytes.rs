@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// An amount of bytes.
 ///
-/// Printed in binary units (`6.50 GiB`), parsed from binary (`256 MiB`, `1GiB`), decimal (`1.5 GB`) and plain
-/// (`4096`) amounts. In JSON it is the exact integer number of bytes.
+/// Printed in binary units (`6.50 GiB`), parsed from binary (`256 MiB`, `1GiB`) and decimal (`1.5 GB`) amounts. A text
+/// needs its unit, as `16` may mean MiB to who wrote it; `0` alone needs none. In JSON it is the exact integer number of
+/// bytes.
 ///
 /// ```
 /// use plimsoll_memory::ByteSize;
@@ -91,8 +92,9 @@ impl ByteSize {
             }
             at += 1;
         }
-        let Some(unit) = unit(text.split_at(at).1.trim_ascii()) else { return None };
-        if digits == 0 {
+        let name = text.split_at(at).1.trim_ascii();
+        let Some(unit) = unit(name) else { return None };
+        if digits == 0 || (name.is_empty() && number != 0) {
             return None;
         }
         let scale = match fraction {
@@ -109,13 +111,18 @@ impl ByteSize {
         self.0
     }
 
-    /// The amount without rounding, in the largest binary unit that it is a whole number of: `1 MiB`, `1536 MiB`,
+    /// The amount without rounding, in the largest binary unit in which it has at most two decimals: `1 MiB`, `1.5 GiB`,
     /// `1000 B`. It reads back as the same amount.
     pub fn exact(self) -> String {
         let units = [("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
-        let whole = units.into_iter().find(|&(_, unit)| self.0 >= unit && self.0.is_multiple_of(unit));
-        let (name, unit) = whole.unwrap_or(("B", 1));
-        format!("{} {name}", self.0 / unit)
+        let short = |&(_, unit): &(&str, u64)| self.0 >= unit && ((self.0 % unit) * 100).is_multiple_of(unit);
+        let (name, unit) = units.into_iter().find(short).unwrap_or(("B", 1));
+        let (whole, hundredths) = (self.0 / unit, (self.0 % unit) * 100 / unit);
+        match hundredths {
+            0 => format!("{whole} {name}"),
+            tenths if tenths.is_multiple_of(10) => format!("{whole}.{} {name}", tenths / 10),
+            hundredths => format!("{whole}.{hundredths:02} {name}"),
+        }
     }
 
     /// The difference, or zero where `other` is larger.
@@ -176,7 +183,9 @@ impl fmt::Display for ByteSize {
 
 /// A text that is no amount of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an amount of bytes: write a number and a unit, such as `256 MiB`, `1.5GiB`, `2 GB` or `4096`")]
+#[error(
+    "`{text}` is not an amount of bytes: write a number and its unit, such as `256 MiB`, `1.5GiB`, `2 GB` or `4096 B`"
+)]
 pub struct ParseByteSizeError {
     text: String,
 }
@@ -237,12 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn parses_binary_decimal_and_plain() {
+    fn parses_binary_and_decimal_units() {
         for (text, bytes) in [
             ("4GiB", 4 * GIB),
             ("256 MiB", 256 * MIB),
             ("1.5 GB", 1_500_000_000),
-            ("4_096", 4096),
+            ("4_096 B", 4096),
+            ("0", 0),
             ("2k", 2048),
             (" 0 B ", 0),
             ("0.3kb", 300),
@@ -250,7 +260,7 @@ mod tests {
             ("2. KiB", 2048),
             ("1.0000000000000000000001 GiB", GIB),
             ("0.5 B", 1),
-            ("18446744073709551615", u64::MAX),
+            ("18446744073709551615 B", u64::MAX),
             ("16777215.999999 TiB", 18_446_744_073_708_452_104),
         ] {
             assert_eq!(text.parse::<ByteSize>().unwrap().bytes(), bytes, "{text}");
@@ -270,7 +280,9 @@ mod tests {
             "NaN",
             ".",
             "_",
-            "18446744073709551616",
+            "18446744073709551616 B",
+            "16",
+            "4_096",
         ] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
@@ -279,7 +291,7 @@ mod tests {
     proptest! {
         #[test]
         fn plain_bytes_round_trip(n: u64) {
-            prop_assert_eq!(n.to_string().parse::<ByteSize>().unwrap().bytes(), n);
+            prop_assert_eq!(format!("{n} B").parse::<ByteSize>().unwrap().bytes(), n);
             prop_assert_eq!(ByteSize::new(n).exact().parse::<ByteSize>().unwrap().bytes(), n);
         }
         #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use self::values::{added, changes, diff, escape, json, removed};
 use super::document::Record;
 use super::results::EntryResult;
-use super::semantics::{CaptureSemantics, EntrySemantics, Semantics};
+use super::semantics::{EntrySemantics, Semantics};
 use plimsoll_memory::meter::{Metric, Reading};
 
 /// What changed between two records, the earlier first.
@@ -132,21 +132,23 @@ fn semantics_changes(before: &Semantics, after: &Semantics) -> Vec<Change> {
     let (Semantics::Capture(before), Semantics::Capture(after)) = (before, after) else {
         return changes(before, after);
     };
-    let without_entries = |semantics: &CaptureSemantics| CaptureSemantics { entries: Vec::new(), ..semantics.clone() };
-    let mut found = changes(&without_entries(before), &without_entries(after));
+    let mut found = changes(&before.without_entries(), &after.without_entries());
     found.extend(entry_changes(&before.entries, &after.entries));
     found
 }
 
 fn entry_changes(before: &[EntrySemantics], after: &[EntrySemantics]) -> Vec<Change> {
-    let by_name = |entries: &[EntrySemantics]| -> HashMap<String, usize> {
-        entries.iter().enumerate().map(|(at, entry)| (entry.name.clone(), at)).collect()
-    };
+    if before == after {
+        return Vec::new();
+    }
+    fn by_name(entries: &[EntrySemantics]) -> HashMap<&str, usize> {
+        entries.iter().enumerate().map(|(at, entry)| (&*entry.name, at)).collect()
+    }
     let (earlier, later) = (by_name(before), by_name(after));
     let mut found = Vec::new();
     for entry in before {
         let path = format!("/entries/{}", escape(&entry.name));
-        match later.get(&entry.name) {
+        match later.get(&*entry.name) {
             None => found.push(removed(path, json(&entry.digest))),
             Some(&at) if *entry != after[at] => {
                 let (mut old, mut new) = (json(entry), json(&after[at]));
@@ -161,11 +163,11 @@ fn entry_changes(before: &[EntrySemantics], after: &[EntrySemantics]) -> Vec<Cha
             Some(_) => {}
         }
     }
-    let new = after.iter().filter(|entry| !earlier.contains_key(&entry.name));
+    let new = after.iter().filter(|entry| !earlier.contains_key(&*entry.name));
     found.extend(new.map(|entry| added(format!("/entries/{}", escape(&entry.name)), json(&entry.digest))));
 
-    let kept = before.iter().filter(|entry| later.contains_key(&entry.name));
-    let mut now = after.iter().filter(|entry| earlier.contains_key(&entry.name));
+    let kept = before.iter().filter(|entry| later.contains_key(&*entry.name));
+    let mut now = after.iter().filter(|entry| earlier.contains_key(&*entry.name));
     if let Some((old, new)) = kept.zip(&mut now).find(|(old, new)| old.name != new.name) {
         found.push(Change {
             path: "/entries".to_owned(),

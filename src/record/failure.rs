@@ -33,6 +33,12 @@ pub enum FailureKind {
     LateWrite,
     /// The kernel gave what computes when it is read, and no plain tensor.
     NotATensor,
+    /// The kernel left the memory of its output as it was in a timed launch.
+    UnwrittenOutput,
+    /// The times that were reported do not fit what the supervisor's clock saw.
+    TimeMismatch,
+    /// The kernel reached for what is not its own: the supervisor, the capture, or the record.
+    Tampered,
     /// The kernel does not take such a call.
     Unsupported,
     /// The entry could not be read, or changed during the run.
@@ -45,7 +51,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::Timeout,
         Self::Signal,
         Self::Exit,
@@ -59,6 +65,9 @@ impl FailureKind {
         Self::StaleOutput,
         Self::LateWrite,
         Self::NotATensor,
+        Self::UnwrittenOutput,
+        Self::TimeMismatch,
+        Self::Tampered,
         Self::Unsupported,
         Self::Input,
         Self::ChannelClosed,
@@ -81,6 +90,9 @@ impl FailureKind {
             Self::StaleOutput => "stale-output",
             Self::LateWrite => "late-write",
             Self::NotATensor => "not-a-tensor",
+            Self::UnwrittenOutput => "unwritten-output",
+            Self::TimeMismatch => "time-mismatch",
+            Self::Tampered => "tampered",
             Self::Unsupported => "unsupported",
             Self::Input => "input",
             Self::ChannelClosed => "channel-closed",

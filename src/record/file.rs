@@ -1,18 +1,19 @@
 //! Record files: written beside, flushed, renamed; read whole, within bounds, with their digest checked.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Seek};
+use std::fs::{self, File, FileType};
+use std::io::{self, BufReader, BufWriter, Read, Seek};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
-use serde::Deserialize;
 use tempfile::NamedTempFile;
 
 use super::document::Record;
 use super::error::{RecordError, SCHEMA};
+use super::head;
 use super::json;
 use super::texts::{LONGEST_TEXT, LongText, Texts};
+use plimsoll_capture::leftover;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The largest record that is read: room for a million entries, and a bound for a file that is none.
@@ -21,10 +22,14 @@ pub const MAX_RECORD: ByteSize = ByteSize::mib(512);
 /// The space that [`RecordFile::prepare`] reserves: more than the record of a hundred entries with all samples takes.
 const RESERVE: ByteSize = ByteSize::mib(1);
 
+/// What the name of a file begins with while it is written.
+const PREFIX: &str = ".plimsoll-record-";
+
 /// A record that is going to be written: its path is known to be good and space is kept for it, so that a long run does
 /// not end with a record that cannot be written.
 ///
-/// Until [`commit`](Self::commit) an older record at the path stays as it is. Dropped without it, nothing remains.
+/// Until [`commit`](Self::commit) an older record at the path stays as it is. Dropped without it, nothing remains; what a
+/// process that was killed left beside the path is removed by the next that prepares a record there.
 #[derive(Debug)]
 pub struct RecordFile {
     /// The path as given, for messages.
@@ -43,6 +48,7 @@ impl RecordFile {
     pub fn prepare(path: &Path) -> Result<Self, RecordError> {
         let target = replaceable(path)?;
         let folder = folder_of(&target);
+        leftover::clean(folder, PREFIX);
         let temporary = temporary_in(folder).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 RecordError::MissingFolder { path: path.to_owned(), folder: folder.to_owned() }
@@ -115,45 +121,61 @@ impl Record {
             Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },
             Err(source) => RecordError::Io { path: path.to_owned(), doing: "read", source },
         };
+        let file = File::open(path).map_err(io_error)?;
+        let bounded = |file| Texts::new(Read::take(file, MAX_RECORD.bytes() + 1));
+        // A file is read twice, so that its bytes are never in memory all at once.
+        if let Ok(found) = file.metadata().map_err(io_error)
+            && found.is_file()
+        {
+            if found.len() > MAX_RECORD.bytes() {
+                return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD });
+            }
+            return Self::parse(path, || {
+                (&file).rewind()?;
+                Ok(bounded(&file))
+            });
+        }
         let mut bytes = Vec::new();
-        let mut bounded = Texts::new(File::open(path).map_err(io_error)?.take(MAX_RECORD.bytes() + 1));
-        bounded.read_to_end(&mut bytes).map_err(io_error)?;
+        bounded(&file).read_to_end(&mut bytes).map_err(io_error)?;
         if bytes.len() as u64 > MAX_RECORD.bytes() {
             return Err(RecordError::TooLarge { path: path.to_owned(), limit: MAX_RECORD });
         }
-        Self::parse(path, &bytes)
+        Self::from_json(path, &bytes)
     }
 
     /// Reads a record from `bytes`; `path` is for messages.
     pub(crate) fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
-        match io::copy(&mut Texts::new(bytes), &mut io::sink()) {
-            Ok(_) => Self::parse(path, bytes),
-            // Memory can be read: a text is too long.
-            Err(_) => Err(RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT }),
-        }
+        Self::parse(path, || Ok(Texts::new(bytes)))
     }
 
-    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, RecordError> {
-        /// What tells a record from other JSON: looked at first, so that another version is named as such.
-        #[derive(Deserialize)]
-        struct Head {
-            schema: String,
-        }
+    /// Reads what `open` gives from its start each time.
+    fn parse<R: Read>(path: &Path, open: impl Fn() -> io::Result<R>) -> Result<Self, RecordError> {
         let path = || path.to_owned();
-        let found = match serde_json::from_slice::<Head>(bytes) {
-            Ok(head) => Some(head.schema),
-            Err(_) => {
-                // Without a head it is either other JSON or none.
-                let whole = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
-                whole.map_err(|source| RecordError::NotJson { path: path(), source })?;
-                None
+        let again = || match open() {
+            Ok(reader) => Ok(BufReader::with_capacity(1 << 16, reader)),
+            Err(source) => Err(RecordError::Io { path: path(), doing: "read", source }),
+        };
+        let failed = |source: serde_json::Error, other: fn(PathBuf, serde_json::Error) -> RecordError| {
+            if !source.is_io() {
+                return other(path(), source);
+            }
+            match io::Error::from(source).downcast::<LongText>() {
+                Ok(LongText) => RecordError::LongText { path: path(), limit: LONGEST_TEXT },
+                Err(source) => RecordError::Io { path: path(), doing: "read", source },
             }
         };
-        if found.as_deref() != Some(SCHEMA) {
-            return Err(RecordError::WrongSchema { path: path(), found });
+        let no_json = |path, source| RecordError::NotJson { path, source };
+        // Looked at first, so that another version is named as such.
+        match head::schema(again()?).map_err(|source| failed(source, no_json))? {
+            Some(found) if found == SCHEMA => {}
+            found => return Err(RecordError::WrongSchema { path: path(), found }),
         }
-        let record: Self =
-            serde_json::from_slice(bytes).map_err(|source| RecordError::NotARecord { path: path(), source })?;
+        let record: Self = serde_json::from_reader(again()?).map_err(|source| {
+            if source.is_data() {
+                return failed(source, |path, source| RecordError::NotARecord { path, source });
+            }
+            failed(source, no_json)
+        })?;
         record.check().map_err(|fault| RecordError::InFile { path: path(), fault: Box::new(fault) })?;
         Ok(record)
     }
@@ -164,13 +186,13 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file to be written in `folder` before it is renamed to a record there.
+/// A file to be written in `folder` before it is renamed to a record there. As long as it is open nobody takes it for left
+/// behind.
 pub(super) fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(".plimsoll-record-")
-        .suffix(".tmp")
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)
+    let permissions = fs::Permissions::from_mode(0o666);
+    let make = || tempfile::Builder::new().prefix(PREFIX).permissions(permissions.clone()).tempfile_in(folder);
+    // The lock is that of the open file, which the temporary file shares with its clone.
+    leftover::held(make, |file| file.as_file().try_clone(), |file| file.path()).map(|(file, _)| file)
 }
 
 /// The file that a record at `path` replaces: `path` itself, or the file that it links to, so that the link stays.
@@ -183,21 +205,24 @@ fn replaceable(path: &Path) -> Result<PathBuf, RecordError> {
     };
     let target = if found.is_symlink() { fs::canonicalize(path).map_err(io_error)? } else { path.to_owned() };
     let metadata = fs::metadata(&target).map_err(io_error)?;
-    let kind = metadata.file_type();
-    let found = match () {
-        () if kind.is_file() => None,
-        () if kind.is_dir() => Some("a folder"),
-        () if kind.is_fifo() => Some("a pipe"),
-        () if kind.is_socket() => Some("a socket"),
-        () => Some("a device"),
-    };
-    match found {
+    match not_a_file(metadata.file_type()) {
         Some(found) => Err(RecordError::NotAFile { path: path.to_owned(), found }),
         // A rename would go through: a record that was made read-only, such as a baseline, is to stay.
         None if metadata.permissions().readonly() => {
             Err(RecordError::ReadOnly { path: path.to_owned(), what: "the record that is there" })
         }
         None => Ok(target),
+    }
+}
+
+/// What stands in the place of a file; `None` if it is one.
+pub(crate) fn not_a_file(kind: FileType) -> Option<&'static str> {
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a folder"),
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
     }
 }
 
@@ -249,6 +274,16 @@ mod tests {
 
         RecordFile::prepare(&path).unwrap().commit(&sample::failing()).unwrap();
         assert_eq!(Record::read(&path).unwrap(), sample::failing());
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_with_the_next_and_what_another_run_holds_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(".plimsoll-record-a1B2c3");
+        fs::write(&left, "half a record").unwrap();
+        let held = temporary_in(folder.path()).unwrap();
+        write_record(&folder.path().join("run.json"), &sample::record()).unwrap();
+        assert!(!left.exists() && held.path().exists());
     }
 
     #[test]
@@ -319,7 +354,7 @@ mod tests {
         assert_eq!(found(refused("{\"schema\": \"plimsoll.record/2\"}")).as_deref(), Some("plimsoll.record/2"));
         assert!(matches!(refused("{\"schema\": \"plimsoll.record/1\"}"), RecordError::NotARecord { .. }));
         let deep = format!("{{\"schema\": \"plimsoll.record/1\", \"command\": {}", "[".repeat(100_000));
-        assert!(matches!(refused(&deep), RecordError::NotJson { .. }));
+        assert!(matches!(refused(&deep), RecordError::NotARecord { .. }));
     }
 
     #[test]

@@ -22,6 +22,8 @@ mod error;
 mod failure;
 mod figures;
 mod file;
+mod head;
+mod isolation;
 mod json;
 mod keep;
 mod partial;
@@ -44,7 +46,10 @@ pub use environment::{Environment, Gpu};
 pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
+#[cfg(feature = "history")]
+pub(crate) use file::not_a_file;
 pub use file::{MAX_RECORD, RecordFile, write_record};
+pub use isolation::{Isolation, Layer};
 pub use keep::{keep_record, keep_test_run};
 pub use partial::PartialRecord;
 pub use policy::{
@@ -54,10 +59,11 @@ pub use policy::{
 pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
-pub use results::{EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Versus};
+pub use results::{Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus};
+pub(crate) use semantics::SharedTensors;
 pub use semantics::{
-    Aggregation, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, TestSemantics,
-    VersusSemantics,
+    Aggregation, AuditSemantics, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, Tensors,
+    TestSemantics, VersusSemantics,
 };
 pub use verdict::{Verdict, VerdictStatus, exit_code};
 pub use versus::{Pairs, Speedup, SpeedupInterval};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::isolation::Isolation;
 use plimsoll_capture::Digest;
 use plimsoll_capture::batch::{self, OverCap};
 use plimsoll_capture::store::VerifyObjects;
@@ -83,6 +84,9 @@ pub struct CapturePolicy {
     pub sample_interval_ns: u64,
     /// What the digests of the entries were asked to cover.
     pub digest: Digest,
+    /// Which rights kernels did not have; absent of kernels with those of their user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
 }
 
 /// Where the entries were read from.

@@ -34,6 +34,8 @@ pub enum ReleaseReason {
     NextPair,
     /// An entry failed in a way that leaves its state in doubt.
     Failure,
+    /// Others killed it while no launch was under way; nothing was lost, and another took its place if one was needed.
+    Killed,
     /// The run was over.
     Finished,
     /// The run was interrupted.

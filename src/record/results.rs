@@ -1,7 +1,7 @@
 //! [`Results`]: one typed result an entry.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::failure::Failure;
 use super::semantics::Aggregation;
@@ -83,8 +83,8 @@ pub struct EntryResult {
 impl EntryResult {
     /// Why the entry has no verdict of its own: the failure of its validation, else that of its profile.
     pub fn failure(&self) -> Option<&Failure> {
-        let validation = self.validation.as_ref().and_then(|v| v.error.as_ref());
-        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_ref()))
+        let validation = self.validation.as_ref().and_then(|v| v.error.as_deref());
+        validation.or_else(|| self.profile.as_ref().and_then(|p| p.error.as_deref()))
     }
 }
 
@@ -108,7 +108,7 @@ pub struct Validation {
     /// How it ended.
     pub status: ValidationStatus,
     /// The comparison of each value of the output.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub leaves: Vec<LeafOutcome>,
     /// Which wrong outputs would have passed; absent where nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub struct Validation {
     pub device: Option<DeviceUse>,
     /// Why there was no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<Box<Failure>>,
     /// Why the entry was not launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -138,7 +138,9 @@ pub struct Validation {
 
 impl Validation {
     /// The result of a comparison: passed where every leaf did.
-    pub fn compared(leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+    pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
+        // A vector that grew has room for four, and most calls give one value.
+        leaves.shrink_to_fit();
         let passed = leaves.iter().all(|leaf| leaf.passed);
         let status = if passed { ValidationStatus::Passed } else { ValidationStatus::Mismatch };
         Self { leaves, blindness, ..Self::ended(status) }
@@ -146,7 +148,7 @@ impl Validation {
 
     /// A launch that gave nothing to compare.
     pub fn failed(error: Failure) -> Self {
-        Self { error: Some(error), ..Self::ended(ValidationStatus::Error) }
+        Self { error: Some(Box::new(error)), ..Self::ended(ValidationStatus::Error) }
     }
 
     /// An entry that was not launched.
@@ -175,6 +177,13 @@ impl Validation {
     }
 }
 
+/// A list in as much memory as it takes.
+fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let mut items = Vec::deserialize(deserializer)?;
+    items.shrink_to_fit();
+    Ok(items)
+}
+
 /// How a profile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -185,6 +194,60 @@ pub enum ProfileStatus {
     Error,
     /// The entry was not launched; `not_run` says why.
     NotRun,
+}
+
+/// Which arguments held other values than were captured while a kernel was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Values {
+    /// Floating-point ones and integers.
+    All,
+    /// Floating-point ones: the witness refuses integers in another order, or the kernel does.
+    Floats,
+    /// None: the operator takes no values but those that were captured, or all arguments are constant.
+    Captured,
+}
+
+/// What the timed launches of an entry were held to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Audit {
+    /// Which arguments held other values in every launch.
+    pub values: Values,
+    /// What gave the outputs that were expected of them: a kernel; absent if that was the kernel itself, in a process that
+    /// timed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Whether the output follows the values that were altered. If not, the kernel is not held to its inputs.
+    pub follows: bool,
+    /// Regions that were timed.
+    pub regions: u32,
+    /// Launches in them.
+    pub launches: u32,
+    /// Launches whose outputs were chosen after the fact, and judged.
+    pub judged: u32,
+    /// Those of them that were on the captured values, and judged by what was captured.
+    pub judged_captured: u32,
+    /// Regions whose reported time did not fit what the clock saw, and was not used.
+    pub misfits: u32,
+    /// How far a reported time may be off the supervisor's clock before it is seen, in nanoseconds a launch, beside 3 %.
+    pub overhead_ns: f64,
+}
+
+impl Audit {
+    /// One that has not begun.
+    pub fn of(values: Values, reference: Option<&str>) -> Self {
+        Self {
+            values,
+            reference: reference.map(str::to_owned),
+            follows: false,
+            regions: 0,
+            launches: 0,
+            judged: 0,
+            judged_captured: 0,
+            misfits: 0,
+            overhead_ns: 0.0,
+        }
+    }
 }
 
 /// The timing of one entry.
@@ -215,10 +278,13 @@ pub struct Profile {
     pub device: Option<DeviceUse>,
     /// What the GPU was like meanwhile; absent on the CPU, and where it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<GpuState>,
+    pub state: Option<Box<GpuState>>,
+    /// What an audit of the launches held them to; absent of a plain run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<Box<Failure>>,
     /// Why the entry was not launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
@@ -240,7 +306,7 @@ impl Profile {
 
     /// An entry that could not be timed.
     pub fn failed(error: Failure) -> Self {
-        Self { error: Some(error), ..Self::ended(ProfileStatus::Error) }
+        Self { error: Some(Box::new(error)), ..Self::ended(ProfileStatus::Error) }
     }
 
     /// An entry that was not launched.
@@ -259,6 +325,7 @@ impl Profile {
             batch: None,
             device: None,
             state: None,
+            audit: None,
             error: None,
             not_run: None,
         }

@@ -51,7 +51,8 @@ pub(crate) fn entry(index: usize) -> EntrySemantics {
             tensor("input", Dtype::I64, &[1, 7]),
             tensor("weight", Dtype::BF16, &[vocabulary, columns]),
             tensor("output", Dtype::BF16, &[1, 7, columns]),
-        ],
+        ]
+        .into(),
     }
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn semantics() -> Semantics {
         graph: false,
         mutates: Vec::new(),
         timing: Some(Protocol::kernelforge()),
+        audit: None,
         aggregation: Some(Aggregation::EntryMeans),
         versus: None,
     })
@@ -102,6 +104,7 @@ pub(crate) fn policy() -> Policy {
         cache_release: CacheRelease::BetweenBatches,
         threads: 2,
         timeout_ns: Some(60_000_000_000),
+        isolation: None,
         sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
     })

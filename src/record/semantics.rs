@@ -1,9 +1,14 @@
 //! [`Semantics`]: what the figures of a run mean, and the digest that two runs share when they mean the same.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
@@ -13,7 +18,7 @@ use plimsoll_capture::{Argument, Digest, Dtype};
 use plimsoll_memory::bytes::ByteSize;
 
 /// What a run measured, apart from how its memory was managed and where it ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "a record has one")]
 pub enum Semantics {
@@ -23,6 +28,56 @@ pub enum Semantics {
     Test(TestSemantics),
     /// A command and the processes below it.
     Command(CommandSemantics),
+}
+
+impl<'de> Deserialize<'de> for Semantics {
+    /// As `serde` would derive it, but for memory: a derived one keeps every entry as a tree of values until it has seen `kind`,
+    /// which is the first field of every record that was written.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Clone, Copy, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Kind {
+            Capture,
+            Test,
+            Command,
+        }
+
+        fn read<'de, D: Deserializer<'de>>(kind: Kind, rest: D) -> Result<Semantics, D::Error> {
+            Ok(match kind {
+                Kind::Capture => Semantics::Capture(CaptureSemantics::deserialize(rest)?),
+                Kind::Test => Semantics::Test(TestSemantics::deserialize(rest)?),
+                Kind::Command => Semantics::Command(CommandSemantics::deserialize(rest)?),
+            })
+        }
+
+        fn field<T: DeserializeOwned, E: serde::de::Error>(value: serde_json::Value) -> Result<T, E> {
+            T::deserialize(value).map_err(E::custom)
+        }
+
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Semantics;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the semantics of a capture, a test or a command")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Semantics, A::Error> {
+                let mut others = serde_json::Map::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == "kind" && others.is_empty() {
+                        return read(map.next_value()?, MapAccessDeserializer::new(map));
+                    }
+                    others.insert(key, map.next_value()?);
+                }
+                let kind = others.remove("kind").ok_or_else(|| A::Error::missing_field("kind"))?;
+                read(field(kind)?, serde_json::Value::Object(others)).map_err(A::Error::custom)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
 }
 
 /// A test in a process of its own.
@@ -53,6 +108,7 @@ pub struct CaptureSemantics {
     /// The operator that was captured, such as `torch.nn.functional.embedding`.
     pub operator: String,
     /// The entries, in the order of the capture.
+    #[serde(deserialize_with = "sharing")]
     pub entries: Vec<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
@@ -74,12 +130,26 @@ pub struct CaptureSemantics {
     /// How launches were timed; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Protocol>,
+    /// How timed launches were audited; absent if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditSemantics>,
     /// How the timings of the entries became one figure; absent for a run that only validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
     /// The kernel that it was timed in turns with; absent of a kernel that was timed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<VersusSemantics>,
+}
+
+/// How timed launches were audited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditSemantics {
+    /// Arguments that were declared to never change, and held what was captured in every launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constant: Vec<String>,
+    /// Whether the kernel ran without the rights of its user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
 }
 
 /// A kernel that another was timed in turns with.
@@ -103,11 +173,90 @@ pub struct EntrySemantics {
     /// What the digest was taken over. Digests that cover different bytes cannot be compared.
     pub covers: Digest,
     /// Every tensor among the arguments and in the output, in binding order.
-    pub tensors: Vec<TensorSemantics>,
+    #[schemars(with = "Vec<TensorSemantics>")]
+    pub tensors: Tensors,
+}
+
+/// The tensors of an entry. Calls that are alike, as most of a capture are, can share them in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tensors(Arc<Vec<TensorSemantics>>);
+
+impl Deref for Tensors {
+    type Target = Vec<TensorSemantics>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Tensors {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl From<Vec<TensorSemantics>> for Tensors {
+    fn from(mut tensors: Vec<TensorSemantics>) -> Self {
+        tensors.shrink_to_fit();
+        Self(Arc::new(tensors))
+    }
+}
+
+impl Serialize for Tensors {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tensors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The tensors that entries of one capture share.
+#[derive(Debug, Default)]
+pub(crate) struct SharedTensors(HashSet<Tensors>);
+
+impl SharedTensors {
+    /// The same tensors as those of an entry before it, or these.
+    pub(crate) fn share(&mut self, tensors: Tensors) -> Tensors {
+        match self.0.get(&tensors) {
+            Some(known) => known.clone(),
+            None => {
+                self.0.insert(tensors.clone());
+                tensors
+            }
+        }
+    }
+}
+
+/// Reads entries one by one, so that those of alike calls share their tensors.
+fn sharing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EntrySemantics>, D::Error> {
+    struct Entries;
+
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<EntrySemantics>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of entries")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            let (mut entries, mut shared) = (Vec::new(), SharedTensors::default());
+            while let Some(mut entry) = items.next_element::<EntrySemantics>()? {
+                entry.tensors = shared.share(entry.tensors);
+                entries.push(entry);
+            }
+            Ok(entries)
+        }
+    }
+
+    deserializer.deserialize_seq(Entries)
 }
 
 /// One tensor of an entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct TensorSemantics {
     /// Where it stands: the parameter's name or `output`, and the path below it (`weight`, `output[1]`).
     pub path: String,
@@ -158,6 +307,14 @@ impl Aggregation {
     }
 }
 
+/// No entries in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
+const NO_ENTRIES: &str = "\"entries\":[]";
+
+fn canonical(value: &impl Serialize) -> String {
+    // Only a key that is no text or a number that is not finite could fail: tolerances are finite.
+    serde_json_canonicalizer::to_string(value).expect("semantics have a canonical form")
+}
+
 impl Semantics {
     /// `blake3:` and the hexadecimal BLAKE3 digest of the canonical JSON (RFC 8785) of these semantics.
     ///
@@ -165,8 +322,21 @@ impl Semantics {
     /// entries, which are texts, tell such sizes apart.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        // Only a key that is no text or a number that is not finite could fail: tolerances are finite.
-        serde_json_canonicalizer::to_writer(self, &mut hasher).expect("semantics have a canonical form");
+        match self {
+            Self::Capture(capture) => {
+                // The canonical form of all entries at once would be held in memory: each is put into its place by itself.
+                let others = Self::Capture(capture.without_entries());
+                let others = canonical(&others);
+                let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;
+                hasher.update(&others.as_bytes()[..at]);
+                for (index, entry) in capture.entries.iter().enumerate() {
+                    hasher.update(if index > 0 { b"," } else { b"" });
+                    hasher.update(canonical(entry).as_bytes());
+                }
+                hasher.update(&others.as_bytes()[at..]);
+            }
+            others => drop(hasher.update(canonical(others).as_bytes())),
+        }
         format!("blake3:{}", hasher.finalize().to_hex())
     }
 
@@ -189,8 +359,59 @@ impl Semantics {
 }
 
 impl CaptureSemantics {
+    /// The same without entries, which are not copied.
+    pub(super) fn without_entries(&self) -> Self {
+        Self {
+            entries: Vec::new(),
+            operator: self.operator.clone(),
+            kernel: self.kernel.clone(),
+            device: self.device,
+            graph: self.graph,
+            comparison: self.comparison,
+            reference: self.reference.clone(),
+            mutates: self.mutates.clone(),
+            timing: self.timing,
+            audit: self.audit.clone(),
+            aggregation: self.aggregation,
+            versus: self.versus.clone(),
+        }
+    }
+
     /// The bytes of all entries.
     pub fn bytes(&self) -> ByteSize {
         self.entries.iter().map(|entry| entry.bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn the_digest_is_that_of_the_canonical_form_of_the_whole() {
+        for record in [sample::record(), sample::versus(), sample::test(), sample::command()] {
+            let whole = serde_json_canonicalizer::to_string(&record.semantics).unwrap();
+            assert_eq!(record.semantics.digest(), sample::digest_of(&whole));
+        }
+        let mut none = sample::record();
+        sample::capture(&mut none).entries.clear();
+        let whole = serde_json_canonicalizer::to_string(&none.semantics).unwrap();
+        assert_eq!(none.semantics.digest(), sample::digest_of(&whole));
+    }
+
+    #[test]
+    fn semantics_are_read_wherever_their_kind_stands() {
+        for record in [sample::record(), sample::test(), sample::command()] {
+            let written = serde_json::to_value(&record.semantics).unwrap();
+            let fields = written.as_object().unwrap().iter().filter(|(key, _)| *key != "kind");
+            let fields: Vec<String> = fields.map(|(key, value)| format!("{key:?}:{value}")).collect();
+            let text = format!("{{{},\"kind\":{}}}", fields.join(","), written["kind"]);
+            assert_eq!(serde_json::from_str::<Semantics>(&text).unwrap(), record.semantics);
+            assert_eq!(serde_json::from_value::<Semantics>(written).unwrap(), record.semantics);
+        }
+        for wrong in ["{}", "{\"kind\": \"other\"}", "{\"name\": \"x\"}", "[]", "{\"kind\": 3}"] {
+            assert!(serde_json::from_str::<Semantics>(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Words for figures that were judged against a baseline, the same in every report: shifts, intervals, remarks.
 
-use crate::gate::{Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Summary, Unit};
+use crate::gate::{self, Comparison, Condition, ConditionChange, FigureVerdict, Interval, Method, Summary, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::{duration, number, short};
 
@@ -31,6 +31,11 @@ pub(crate) fn amount(figure: f64, unit: Unit) -> String {
     }
 }
 
+/// How often chance gives as much, as people read it.
+pub(crate) fn chance(p: f64) -> String {
+    if p < 1e-9 { "p < 1e-9".to_owned() } else { format!("p {p:.0e}") }
+}
+
 /// The shift in per cent, or as an amount where there was nothing before.
 pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
@@ -56,9 +61,25 @@ fn moved(shift: f64, before: f64, unit: Unit) -> String {
     format!("{}{}", if shift < 0.0 { "-" } else { "+" }, amount(shift.abs(), unit))
 }
 
+/// Figures of which the same is to be said, and that: figures that share a reason give it once.
+pub(crate) fn remarks<'a>(
+    figures: impl Iterator<Item = &'a FigureVerdict>,
+) -> Vec<(gate::Outcome, Vec<&'a str>, String)> {
+    let mut remarks: Vec<(gate::Outcome, Vec<&str>, String)> = Vec::new();
+    for figure in figures {
+        let words = figure_words(figure);
+        match remarks.iter_mut().find(|(outcome, _, known)| *outcome == figure.outcome && *known == words) {
+            Some((_, names, _)) => names.push(&figure.name),
+            None => remarks.push((figure.outcome, vec![&figure.name], words)),
+        }
+    }
+    remarks
+}
+
 /// What two runs do not share, as a remark.
 pub(crate) fn condition_words(change: &ConditionChange) -> String {
-    let of = |value: &str| if change.condition == Condition::Semantics { short(value) } else { value.to_owned() };
+    let is_digest = |value: &str| change.condition == Condition::Semantics && value.starts_with("blake3:");
+    let of = |value: &str| if is_digest(value) { short(value) } else { value.to_owned() };
     let allowed = if change.allowed { ", allowed" } else { "" };
     format!("{}: {} before, {} now{allowed}", change.condition, of(&change.before), of(&change.after))
 }

@@ -21,7 +21,7 @@ use super::error::RunError;
 use super::in_process::InProcess;
 use super::launcher::{LaunchError, Launcher};
 use super::observer::Observer;
-use super::options::Options;
+use super::options::{AuditOptions, Options};
 use super::session::Run;
 
 /// What a check launches: a [`Kernel`] in this process, or one that somebody else runs, such as
@@ -63,6 +63,8 @@ pub enum Role {
     Reference,
     /// The kernel that the checked one is timed in turns with.
     Versus,
+    /// The kernel that gives what audited launches are held to, in a process that times nothing.
+    Witness,
 }
 
 /// What the launchers of one run share.
@@ -124,6 +126,7 @@ pub struct Check<'a, K = NoKernel> {
     kernel: K,
     reference: Option<Box<dyn Launch + 'a>>,
     versus: Option<Box<dyn Launch + 'a>>,
+    witnesses: Vec<Box<dyn Launch + 'a>>,
     options: Options,
     ceilings: Ceilings,
     sample_interval: Duration,
@@ -138,6 +141,7 @@ impl<'a> Check<'a> {
             kernel: NoKernel,
             reference: None,
             versus: None,
+            witnesses: Vec::new(),
             options: Options::default(),
             ceilings: Ceilings::new(),
             sample_interval: defaults::SAMPLE_INTERVAL,
@@ -146,8 +150,8 @@ impl<'a> Check<'a> {
 
     /// Checks `kernel`.
     pub fn kernel<K: Launch + 'a>(self, kernel: K) -> Check<'a, K> {
-        let Self { capture, kernel: NoKernel, reference, versus, options, ceilings, sample_interval } = self;
-        Check { capture, kernel, reference, versus, options, ceilings, sample_interval }
+        let Self { capture, kernel: NoKernel, reference, versus, witnesses, options, ceilings, sample_interval } = self;
+        Check { capture, kernel, reference, versus, witnesses, options, ceilings, sample_interval }
     }
 }
 
@@ -174,6 +178,15 @@ impl<'a, K> Check<'a, K> {
     /// Validates `other` too, and times both kernels in turns on each entry.
     pub fn versus(mut self, other: impl Launch + 'a) -> Self {
         self.versus = Some(Box::new(other));
+        self
+    }
+
+    /// Audits timed launches: each has values that the kernel cannot know, and its output is judged after the fact. A witness
+    /// gives the outputs that are expected: the kernel once more, which is launched in a process of its own, and after it the
+    /// one that it is held against. If there is a reference, that is the witness.
+    pub fn audit(mut self, audit: AuditOptions, witness: impl Launch + 'a) -> Self {
+        self.options.audit = Some(audit);
+        self.witnesses.push(Box::new(witness));
         self
     }
 
@@ -283,7 +296,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
     /// # Errors
     /// As [`Check::run`].
     pub fn run_observed(self, observer: &mut dyn Observer) -> Result<Report, RunError> {
-        let Self { capture, kernel, reference, versus, options, ceilings, sample_interval } = self;
+        let Self { capture, kernel, reference, versus, witnesses, options, ceilings, sample_interval } = self;
         let kernel: Box<dyn Launch + 'a> = Box::new(kernel);
         let on_gpu = |launch: &dyn Launch| launch.place() != PlaceKind::Cpu;
         let limits_gpu = [Metric::GpuPeak, Metric::UnifiedPeak].iter().any(|metric| ceilings.get(*metric).is_some());
@@ -297,6 +310,8 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         let mut kernel = launcher(kernel, Role::Kernel)?;
         let mut versus = versus.map(|other| launcher(other, Role::Versus)).transpose()?;
         let mut reference = reference.map(|reference| launcher(reference, Role::Reference)).transpose()?;
+        let mut witnesses =
+            witnesses.into_iter().map(|witness| launcher(witness, Role::Witness)).collect::<Result<Vec<_>, _>>()?;
         for launcher in [Some(&mut kernel), versus.as_mut(), reference.as_mut()].into_iter().flatten() {
             launcher.prepare().map_err(RunError::Launch)?;
         }
@@ -304,6 +319,7 @@ impl<'a, K: Launch + 'a> Check<'a, K> {
         if let Some(other) = &mut versus {
             run = run.in_turns_with(&mut **other);
         }
+        run = run.witnessed_by(witnesses.iter_mut().map(|witness| &mut **witness as &mut dyn Launcher));
         if let Some(reference) = &mut reference {
             run = run.against(&mut **reference);
         }

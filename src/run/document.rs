@@ -109,6 +109,7 @@ impl Run<'_> {
             timeout_ns: self.sides[0].launcher.timeout().map(nanoseconds),
             sample_interval_ns: nanoseconds(self.meter.sample_interval()),
             digest: options.digest,
+            isolation: self.sides[0].launcher.isolation(),
         }
     }
 

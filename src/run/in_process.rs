@@ -42,7 +42,7 @@ impl<K: Kernel> InProcess<K> {
         let (value, elapsed) = work(&call, &mut buffers)?;
         drop(buffers);
         mapped.intact()?;
-        let outputs = placed.into_outputs();
+        let outputs = placed.outputs_from(0);
         Ok((value, Launched { outputs, memory: Box::new(memory), elapsed, mutated: Vec::new(), device: None }))
     }
 }
@@ -79,7 +79,7 @@ impl<K: Kernel> Launcher for InProcess<K> {
                     MeasureError::Launch(error) => error.into(),
                     MeasureError::Clock(error) => Failure::new(FailureKind::Unsupported, error.to_string()),
                 })?;
-                Ok(Timed { samples, again, state: None })
+                Ok(Timed { samples, again, state: None, audit: None })
             });
             each(index, timed);
         }

@@ -1,6 +1,6 @@
 //! The manifest: what a capture means and what it will take, from headers alone.
 
-use crate::record::{EntrySemantics, TensorSemantics};
+use crate::record::{EntrySemantics, SharedTensors, TensorSemantics, Tensors};
 use plimsoll_capture::{Bound, Capture, CaptureError, Digest, Entry, Residency, Stamp};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -19,6 +19,7 @@ pub struct Planned {
 
 /// Reads the headers of every entry, one at a time. An entry that cannot be read keeps its place: its launch will say why.
 pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
+    let mut shared = SharedTensors::default();
     let read = |name: &String, entry: Result<Entry, CaptureError>| {
         entry.and_then(|entry| plan_entry(capture, &entry, digest)).unwrap_or_else(|_| Planned {
             semantics: EntrySemantics {
@@ -26,13 +27,18 @@ pub fn manifest(capture: &Capture, digest: Digest) -> Vec<Planned> {
                 bytes: ByteSize::ZERO,
                 digest: UNREADABLE.to_owned(),
                 covers: digest,
-                tensors: Vec::new(),
+                tensors: Tensors::default(),
             },
             residency: None,
             stamp: None,
         })
     };
-    capture.names().iter().zip(capture.entries()).map(|(name, entry)| read(name, entry)).collect()
+    let planned = capture.names().iter().zip(capture.entries()).map(|(name, entry)| read(name, entry));
+    let sharing = planned.map(|mut planned| {
+        planned.semantics.tensors = shared.share(planned.semantics.tensors);
+        planned
+    });
+    sharing.collect()
 }
 
 fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planned, CaptureError> {
@@ -46,7 +52,7 @@ fn plan_entry(capture: &Capture, entry: &Entry, digest: Digest) -> Result<Planne
             bytes: entry.file_size(),
             digest: identity.to_string(),
             covers: identity.covers,
-            tensors: tensors(entry, &bound),
+            tensors: tensors(entry, &bound).into(),
         },
         residency: Some(entry.residency()),
         stamp: Some(entry.stamp()),

@@ -11,6 +11,8 @@
 //! A launcher runs the kernel; this module judges what it gave. Whatever happens to one entry is the typed result of that
 //! entry: there is a result for every entry of the capture in every record.
 
+mod audit;
+mod audited;
 mod check;
 mod checksums;
 mod document;
@@ -34,13 +36,14 @@ mod validate;
 mod verdicts;
 mod versus;
 
+pub use audit::Overhead;
 pub use check::{Check, Launch, NoKernel, Report, Role, RunContext};
 pub use error::RunError;
 pub use facade::Validation;
 pub use in_process::InProcess;
-pub use launcher::{Job, LaunchError, Launched, Launcher, Launchers, Timed};
+pub use launcher::{Audited, Job, LaunchError, Launched, Launcher, Launchers, Patch, Region, Timed};
 pub use observer::{Observer, Phase};
-pub use options::{DEFAULT_PAIRS, Options};
+pub use options::{AuditOptions, DEFAULT_PAIRS, Options};
 pub use output::{Output, OutputValue, Placed};
 pub use placement::{OUTPUT_ALIGNMENT, Placement};
 pub use session::{run, run_against, versus};

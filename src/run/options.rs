@@ -43,6 +43,8 @@ pub struct Options {
     pub digest: Digest,
     /// How often the objects of a store are verified before kernels are given their bytes.
     pub verify: VerifyObjects,
+    /// Has timed launches audited.
+    pub audit: Option<AuditOptions>,
     /// The command line, for the record.
     pub command: Vec<String>,
 }
@@ -64,7 +66,19 @@ impl Default for Options {
             fail_fast: false,
             digest: Digest::Skeleton,
             verify: VerifyObjects::default(),
+            audit: None,
             command: Vec::new(),
         }
     }
+}
+
+/// How timed launches are audited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditOptions {
+    /// Arguments that never change, such as weights that a kernel keeps in another form.
+    pub constant: Vec<String>,
+    /// Whether the kernel runs without the rights of its user.
+    pub untrusted: bool,
+    /// Entries whose comparison cannot tell a wrong kernel, and may pass all the same.
+    pub allow_blind: Vec<String>,
 }

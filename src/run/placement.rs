@@ -45,10 +45,14 @@ impl Placement {
         Ok(Self { outputs, bytes: end, paths })
     }
 
-    /// The outputs, each with its path.
-    pub fn into_outputs(self) -> Vec<Output> {
-        let named = self.paths.into_iter().zip(self.outputs);
-        named.map(|(path, placed)| Output { path, value: OutputValue::Tensor(placed) }).collect()
+    /// The outputs, each with its path, if the piece of memory begins `start` bytes into a larger one.
+    pub fn outputs_from(&self, start: usize) -> Vec<Output> {
+        let named = self.paths.iter().zip(&self.outputs);
+        let output = |(path, placed): (&String, &Placed)| {
+            let placed = Placed { offset: start + placed.offset, ..placed.clone() };
+            Output { path: path.clone(), value: OutputValue::Tensor(placed) }
+        };
+        named.map(output).collect()
     }
 
     /// The buffers of the outputs in `memory`, which begins where the placement does.
@@ -82,7 +86,7 @@ mod tests {
         let spec = |shape: &[u64]| TensorSpec { dtype: Dtype::F32, shape: shape.to_vec() };
         assert!(Placement::of(&[spec(&[u64::MAX])], &[]).is_err());
         assert!(Placement::of(&[spec(&[1 << 60]), spec(&[1 << 60]), spec(&[1 << 60])], &[]).is_err());
-        assert_eq!(Placement::of(&[spec(&[3])], &[]).unwrap().into_outputs()[0].path, "");
+        assert_eq!(Placement::of(&[spec(&[3])], &[]).unwrap().outputs_from(0)[0].path, "");
     }
 
     proptest! {

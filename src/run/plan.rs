@@ -11,6 +11,9 @@ use super::error::RunError;
 use super::manifest::Planned;
 use super::options::Options;
 
+/// The entries of a batch are open while it lasts, and each takes some KiB: of any number of small ones so many are.
+const ENTRIES: usize = 1024;
+
 /// The batches of a run, under its cap. What a kernel takes on a device besides its inputs and outputs is known once it was
 /// launched, and counts from then on: the most of any launch, once a batch.
 pub(super) struct Plan<'a> {
@@ -54,7 +57,7 @@ impl<'a> Plan<'a> {
             let together = match self.grouping {
                 Grouping::Alone => 1,
                 Grouping::FirstAlone if start == 0 => 1,
-                _ => self.planned.len() - start,
+                _ => (self.planned.len() - start).min(ENTRIES),
             };
             let planned = &self.planned[start..start + together];
             // An entry that could not be read takes no memory; its turn will say why it failed.
@@ -134,7 +137,7 @@ mod tests {
                 bytes: ByteSize::new(100),
                 digest: String::new(),
                 covers: Digest::Skeleton,
-                tensors: Vec::new(),
+                tensors: Default::default(),
             },
             stamp: None,
             residency: Some(Residency {
@@ -173,6 +176,15 @@ mod tests {
 
         let mut plan = Plan::new(&planned, &options, Grouping::Alone).unwrap();
         assert_eq!(rest(&mut plan), [(0, 0..1, 100), (1, 1..2, 100), (2, 2..3, 100), (3, 3..4, 100)]);
+    }
+
+    #[test]
+    fn a_batch_has_a_bounded_number_of_entries() {
+        let planned = planned(2 * ENTRIES as u64 + 1);
+        let options = Options { batch_bytes: ByteSize::gib(1), ..Options::default() };
+        let mut plan = Plan::new(&planned, &options, Grouping::Together).unwrap();
+        let lengths: Vec<usize> = rest(&mut plan).into_iter().map(|(_, entries, _)| entries.len()).collect();
+        assert_eq!(lengths, [ENTRIES, ENTRIES, 1]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use plimsoll_capture::gpu::{DeviceUse, GpuState};
 use plimsoll_capture::timing::Samples;
 use plimsoll_capture::{Bound, Entry};
 
+use super::audited::{Witness, audited};
 use super::entries::Entries;
 use super::honesty::Honesty;
 use super::judge::Expected;
@@ -21,13 +22,14 @@ pub(super) fn profile(
     entries: &mut Entries<'_>,
     plan: &mut Plan<'_>,
     rule: Option<&Comparison>,
-    launcher: &mut dyn Launcher,
+    (launcher, mut witness): (&mut dyn Launcher, Option<&mut Witness<'_>>),
     options: &Options,
     observer: &mut dyn Observer,
     results: &mut [EntryResult],
 ) {
     let mut stopped: Option<&str> = None;
     let mut honesty = Honesty::new(&options.mutates);
+    let validations: Vec<_> = results.iter().map(|result| result.validation.clone()).collect();
     while let Some((number, batch)) = plan.next() {
         let mut loaded: Vec<(usize, Entry, Bound)> = Vec::new();
         let refused = plan.refused(&batch);
@@ -55,14 +57,25 @@ pub(super) fn profile(
         if jobs.is_empty() {
             continue;
         }
-        launcher.profile(&jobs, options.protocol, &mut |at, timed| {
+        let mut each = |at: usize, timed: Result<Timed, Failure>| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
             results[index].profile = Some(timed.map_or_else(Profile::failed, |timed| {
-                profiled(timed.samples, timed.again.device, timed.state, number)
+                let audit = timed.audit;
+                Profile { audit, ..profiled(timed.samples, timed.again.device, timed.state, number) }
             }));
             observer.entry(Phase::Profile, &results[index]);
-        });
+        };
+        match &options.audit {
+            None => launcher.profile(&jobs, options.protocol, &mut each),
+            Some(audit) => {
+                for (at, (index, entry, bound)) in loaded.iter().enumerate() {
+                    let validation = validations[*index].as_ref();
+                    let witness = witness.as_deref_mut();
+                    each(at, audited(launcher, witness, entries, (entry, bound), validation, options, audit));
+                }
+            }
+        }
         launcher.drop_caches();
         for (index, ..) in &loaded {
             let failure = results[*index].profile.as_ref().and_then(|p| p.error.as_ref());
@@ -89,7 +102,7 @@ pub(super) fn rechecked(
     honesty: &mut Honesty<'_>,
 ) -> Result<Timed, Failure> {
     honesty.arguments(&timed.again.mutated)?;
-    if let Some(rule) = rule {
+    if let Some(rule) = rule.filter(|_| timed.audit.is_none()) {
         let leaves = honesty.outputs(Expected::Captured(entry, &entry.map()?), None, &timed.again, rule)?;
         if let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) {
             let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
@@ -106,7 +119,9 @@ pub(super) fn rechecked(
 /// The profile of an entry that was resident in the batch of this number.
 pub(super) fn profiled(samples: Samples, device: Option<DeviceUse>, state: Option<GpuState>, batch: usize) -> Profile {
     match samples.statistics() {
-        Some(statistics) => Profile { device, state, ..Profile::timed(statistics, samples, batch) },
+        Some(statistics) => {
+            Profile { device, state: state.map(Box::new), ..Profile::timed(statistics, samples, batch) }
+        }
         None => Profile::failed(no_samples()),
     }
 }

@@ -3,7 +3,8 @@
 use std::time::{Instant, SystemTime};
 
 use crate::record::{
-    Aggregation, CaptureSemantics, EntryResult, Pairs, Record, ReleaseReason, Results, Verdict, Versus, VersusSemantics,
+    Aggregation, AuditSemantics, CaptureSemantics, EntryResult, Pairs, Record, ReleaseReason, Results, Verdict, Versus,
+    VersusSemantics,
 };
 use plimsoll_capture::Capture;
 use plimsoll_capture::compare::Comparison;
@@ -11,6 +12,7 @@ use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::store::ObjectVerifier;
 use plimsoll_memory::meter::Meter;
 
+use super::audited::Witness;
 use super::entries::Entries;
 use super::error::RunError;
 use super::launcher::{Launcher, Launchers};
@@ -133,7 +135,7 @@ impl<'a> Run<'a> {
             options,
             meter,
             observer,
-            sides: vec![Side { launcher, results: Vec::new() }],
+            sides: vec![Side { launcher, witness: None, results: Vec::new() }],
             reference: None,
             verifier: ObjectVerifier::new(options.verify),
             started: SystemTime::now(),
@@ -150,7 +152,15 @@ impl<'a> Run<'a> {
     /// Times the kernel in turns with `other`.
     pub fn in_turns_with(mut self, other: &'a mut dyn Launcher) -> Self {
         self.sides.truncate(1);
-        self.sides.push(Side { launcher: other, results: Vec::new() });
+        self.sides.push(Side { launcher: other, witness: None, results: Vec::new() });
+        self
+    }
+
+    /// Has these give the outputs that audited launches are held to, one for each side, if there is no reference.
+    pub fn witnessed_by(mut self, witnesses: impl IntoIterator<Item = &'a mut dyn Launcher>) -> Self {
+        for (side, witness) in self.sides.iter_mut().zip(witnesses) {
+            side.witness = Some(witness);
+        }
         self
     }
 
@@ -223,6 +233,11 @@ impl<'a> Run<'a> {
             reference: self.reference.as_ref().map(|reference| reference.kernel()),
             mutates: options.mutates.clone(),
             timing: timed.then_some(options.protocol),
+            audit: options
+                .audit
+                .as_ref()
+                .filter(|_| timed)
+                .map(|audit| AuditSemantics { constant: audit.constant.clone(), untrusted: audit.untrusted }),
             aggregation: timed.then(|| Aggregation::of(options.protocol)),
             versus: versus.map(|side| VersusSemantics { kernel: side.launcher.kernel(), pairs: options.pairs }),
         }
@@ -266,17 +281,22 @@ impl<'a> Run<'a> {
         let mut entries = Entries { capture: self.capture, planned, verifier: &mut self.verifier, by_name };
         let observer = &mut *self.observer;
         let pairs = match &mut self.sides[..] {
-            [own, other] => Turns::new(rule, options, plan).all(&mut entries, [own, other], observer),
+            [own, other] => {
+                Turns::new(rule, options, plan).all(&mut entries, [own, other], &mut self.reference, observer)
+            }
             sides => {
-                for Side { launcher, results } in sides {
-                    profile(&mut entries, plan, rule, &mut **launcher, options, observer, results);
+                for Side { launcher, witness, results } in sides {
+                    let mut witness = witness_of(&mut self.reference, witness);
+                    profile(&mut entries, plan, rule, (&mut **launcher, witness.as_mut()), options, observer, results);
                 }
                 Vec::new()
             }
         };
         for side in &mut self.sides {
             side.launcher.end_worker(ReleaseReason::Finished);
+            side.witness.iter_mut().for_each(|witness| witness.end_worker(ReleaseReason::Finished));
         }
+        self.reference.iter_mut().for_each(|reference| reference.end_worker(ReleaseReason::Finished));
         pairs
     }
 
@@ -313,6 +333,18 @@ impl<'a> Run<'a> {
             verdicts.push(verdicts::speedup(versus.speedup.as_ref(), least, &other.launcher.kernel().name));
         }
         verdicts
+    }
+}
+
+/// Who gives the outputs that audited launches are held to: the reference, else the side's own witness.
+pub(super) fn witness_of<'w>(
+    reference: &'w mut Option<&mut dyn Launcher>,
+    own: &'w mut Option<&mut dyn Launcher>,
+) -> Option<Witness<'w>> {
+    match (reference, own) {
+        (Some(launcher), _) => Some(Witness { launcher: &mut **launcher, is_reference: true }),
+        (None, Some(launcher)) => Some(Witness { launcher: &mut **launcher, is_reference: false }),
+        (None, None) => None,
     }
 }
 

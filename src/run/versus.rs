@@ -1,18 +1,20 @@
 //! [`Turns`]: two kernels timed in turns, entry by entry.
 
 use crate::gate::{DEFAULT_CONFIDENCE, speedup};
-use crate::record::{Aggregation, Failure, FailureKind, Pairs, Profile, ReleaseReason, Speedup};
+use crate::record::{Aggregation, Audit, Failure, FailureKind, Pairs, Profile, ReleaseReason, Speedup};
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::{DeviceUse, GpuState};
 use plimsoll_capture::timing::Samples;
 
+use super::audited::audited;
 use super::entries::Entries;
 use super::honesty::Honesty;
-use super::launcher::{Job, Timed};
+use super::launcher::{Job, Launcher, Timed};
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::Plan;
 use super::profile::{no_samples, not_validated, profiled, rechecked};
+use super::session::witness_of;
 use super::side::Side;
 use super::validate::{CANCELLED, FAIL_FAST};
 
@@ -43,6 +45,8 @@ struct Measured {
     device: Option<DeviceUse>,
     /// What the GPU was like in all of its turns.
     state: Option<GpuState>,
+    /// What the last audit held it to.
+    audit: Option<Audit>,
 }
 
 /// What both kernels gave on one entry so far.
@@ -74,6 +78,7 @@ impl<'a> Turns<'a> {
         &self,
         entries: &mut Entries<'_>,
         mut sides: [&mut Side<'_>; 2],
+        reference: &mut Option<&mut dyn Launcher>,
         observer: &mut dyn Observer,
     ) -> Vec<Pairs> {
         let count = sides[0].results.len();
@@ -90,7 +95,7 @@ impl<'a> Turns<'a> {
                 stopped = if observer.cancelled() { Some(CANCELLED) } else { stopped };
                 if stopped.is_none() && !taken.is_over() {
                     let order = if (pair + index).is_multiple_of(2) { [0, 1] } else { [1, 0] };
-                    self.pair(entries, index, order, &mut sides, &mut honesty, &mut taken.sides);
+                    self.pair(entries, index, order, (&mut sides, reference), &mut honesty, &mut taken.sides);
                     let failed = taken.sides.iter().any(Result::is_err);
                     stopped = (failed && self.options.fail_fast).then_some(FAIL_FAST);
                 }
@@ -121,13 +126,13 @@ impl<'a> Turns<'a> {
         entries: &mut Entries<'_>,
         index: usize,
         order: [usize; 2],
-        sides: &mut [&mut Side<'_>; 2],
+        (sides, reference): (&mut [&mut Side<'_>; 2], &mut Option<&mut dyn Launcher>),
         honesty: &mut [Honesty<'_>; 2],
         measured: &mut [Result<Measured, Failure>; 2],
     ) {
         for at in order {
             // Each kernel is given its arguments in its own way.
-            let launcher = &mut *sides[at].launcher;
+            let Side { launcher, witness, results } = &mut *sides[at];
             entries.by_name = launcher.by_name();
             let (entry, bound) = match entries.open(index) {
                 Ok(opened) => opened,
@@ -137,9 +142,18 @@ impl<'a> Turns<'a> {
                 }
             };
             let mut outcome = Err(Failure::new(FailureKind::ChannelClosed, "the worker gave no answer"));
-            launcher.profile(&[Job { entry: &entry, bound: &bound }], self.options.protocol, &mut |_, timed| {
+            let mut each = |_, timed: Result<Timed, Failure>| {
                 outcome = timed.and_then(|timed| rechecked(timed, &entry, self.rule, &mut honesty[at]));
-            });
+            };
+            match &self.options.audit {
+                None => launcher.profile(&[Job { entry: &entry, bound: &bound }], self.options.protocol, &mut each),
+                Some(audit) => {
+                    let mut witness = witness_of(reference, witness);
+                    let (validation, call) = (results[index].validation.as_ref(), (&entry, &bound));
+                    let witness = witness.as_mut();
+                    each(0, audited(&mut **launcher, witness, entries, call, validation, self.options, audit));
+                }
+            }
             launcher.drop_caches();
             let Ok(side) = &mut measured[at] else { return };
             if let Err(failure) = outcome.and_then(|timed| side.add(timed, self.aggregation)) {
@@ -172,6 +186,7 @@ impl Measured {
     fn add(&mut self, timed: Timed, aggregation: Aggregation) -> Result<(), Failure> {
         let samples = timed.samples;
         self.device = timed.again.device;
+        self.audit = timed.audit;
         if let Some(state) = &timed.state {
             self.state.get_or_insert_default().add(state);
         }
@@ -190,7 +205,9 @@ fn profiles(sides: [Result<Measured, Failure>; 2], index: usize) -> [Profile; 2]
     let both = sides.iter().all(Result::is_ok);
     sides.map(|side| match side {
         Err(failure) => Profile::failed(failure),
-        Ok(Measured { samples: Some(samples), device, state, .. }) if both => profiled(samples, device, state, index),
+        Ok(Measured { samples: Some(samples), device, state, audit, .. }) if both => {
+            Profile { audit, ..profiled(samples, device, state, index) }
+        }
         Ok(_) => Profile::not_run("the other kernel failed on it"),
     })
 }

@@ -10,7 +10,7 @@
 //! - [`random`]: pseudo-random numbers that follow from a seed.
 //!
 //! Results have the unit of the figures that went in, unless a function says otherwise. The same input gives the same
-//! result, bit for bit: permutations follow from a seed that depends on the input alone. No function panics, whatever
+//! result, bit for bit. No function panics, whatever
 //! the figures; what a function needs of them (finite, sorted) and what it returns for empty input stands at the
 //! function.
 //!
@@ -44,3 +44,6 @@ pub use median::{median, median_absolute_deviation, quantile};
 pub use shift::{Interval, Shift};
 pub use steps::{Step, steps};
 pub use summary::{Summary, relative_error};
+
+/// What a median absolute deviation is multiplied with to be the standard deviation of normal figures.
+const MAD_TO_DEVIATION: f64 = 1.482_602_218_505_602;

@@ -134,7 +134,8 @@ fn blocks_within_blocks_are_both_judged() {
     assert!(outer.notes.iter().any(|note| note.contains("a block within this one reset the high-water mark")));
 }
 
-#[test]
+// In a process of its own, for threads that it starts are none of a test's name.
+#[plimsoll::test]
 fn blocks_of_two_threads_wait_for_each_other() {
     static WITHIN: AtomicU32 = AtomicU32::new(0);
     let work = || {

@@ -1,11 +1,11 @@
 //! Blocks that are asserted to stay within limits, in a program whose allocator is the system's.
 //!
-//! The tests run in threads of one process: what takes memory here stands within measured blocks, which wait for each
-//! other.
+//! Among several tests of one process each block has its test run alone, in a process of its own.
 
 mod blocks;
 mod figures;
 mod messages;
+mod neighbours;
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};

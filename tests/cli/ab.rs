@@ -47,8 +47,8 @@ fn equals_pass_and_nothing_of_their_output_is_mixed_with_the_report() {
 #[test]
 fn failures_and_too_few_pairs_are_told() {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let (code, out, _) = ab(&["--repeat", "2"], &words(&["true"]), &words(&["true"]));
-    assert!(code == 3 && out.contains("repeat each at least 8 times"), "{out}");
+    let (code, out, err) = ab(&["--repeat", "2"], &words(&["/nowhere/program"]), &words(&["true"]));
+    assert!(code == 2 && out.is_empty() && err.contains("write --repeat 8 or more"), "before anything is run: {err}");
     let (code, out, _) = ab(&[], &words(&["true"]), &words(&["false"]));
     assert!(code == 1 && out.contains("a run failed: it exited with code 1"), "{out}");
     let (code, out, _) = ab(&[], &words(&["false"]), &words(&["true"]));

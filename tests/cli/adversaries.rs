@@ -22,7 +22,7 @@ fn validation(result: &EntryResult) -> (ValidationStatus, Option<FailureKind>) {
 }
 
 fn profile_failure(record: &Record, index: usize) -> Failure {
-    record.results.entries[index].profile.clone().unwrap().error.unwrap()
+    *record.results.entries[index].profile.clone().unwrap().error.unwrap()
 }
 
 const MISMATCH: (ValidationStatus, Option<FailureKind>) = (ValidationStatus::Mismatch, None);

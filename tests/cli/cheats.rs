@@ -20,7 +20,7 @@ fn library(scene: &Scene, part: &str, name: &str) -> Command {
 fn validation_failure(result: &EntryResult) -> Failure {
     let validation = result.validation.as_ref().unwrap();
     assert_eq!(validation.status, ValidationStatus::Error, "{validation:#?}");
-    validation.error.clone().unwrap()
+    *validation.error.clone().unwrap()
 }
 
 #[test]

@@ -120,6 +120,118 @@ fn deepspeed_7693_is_accounted_from_readings_and_from_a_log() {
 }
 
 #[test]
+fn the_context_is_counted_in_the_fit() {
+    // 72 GB are 67.06 GiB: with 46 MiB left there is no room for a context, with 1 GiB hardly, with 3 GiB there is.
+    let with = |vram: &str| document(&["estimate", "--params", "4e9", "--vram", vram]);
+    let verdict = |vram: &str| with(vram).1["fit"]["verdict"].clone();
+    assert_eq!((with("72050000000").0, verdict("72050000000")), (1, json!("exceeds_device")));
+    assert_eq!((with("73100000000").0, verdict("73100000000")), (0, json!("tight")));
+    assert_eq!((with("75300000000").0, verdict("75300000000")), (0, json!("fixed_state_fits")));
+    let (_, out, _) = estimate(&["estimate", "--params", "4e9", "--vram", "73100000000"]);
+    assert!(out.contains("~ tight") && out.contains("0.5 to 2 GiB"), "{out}");
+}
+
+#[test]
+fn a_base_in_4_bits_has_bytes_of_its_own_parameters() {
+    let (_, found) = document(&["estimate", "--params", "65e9", "--qlora"]);
+    let base = found["rows"].as_array().unwrap().iter().find(|row| row["item"] == "base_weights").unwrap();
+    let rate = base["device"].as_f64().unwrap() / base["parameters"].as_f64().unwrap();
+    assert_eq!((rate * 1000.0).round(), 516.0);
+    let (_, out, _) = estimate(&["estimate", "--params", "65e9", "--qlora"]);
+    let line = out.lines().find(|line| line.contains("base weights")).unwrap();
+    assert!(line.contains(" 0.516 ") && !out.contains("191.1"), "{out}");
+}
+
+#[test]
+fn names_that_people_use_are_taken() {
+    let rate = |optimizer: &str| {
+        document(&["estimate", "--params", "1e9", "--optimizer", optimizer]).1["bytes_per_parameter"].clone()
+    };
+    assert_eq!(
+        (rate("paged_adamw_8bit"), rate("adamw_torch_fused"), rate("lion")),
+        (json!(12.0), json!(18.0), json!(14.0))
+    );
+    let zero = |name: &str| {
+        document(&["estimate", "--params", "1e9", "--gpus", "8", "--zero", name]).1["setup"]["zero"].clone()
+    };
+    assert_eq!((zero("FULL_SHARD"), zero("SHARD_GRAD_OP"), zero("no_shard")), (json!(3), json!(2), json!(0)));
+}
+
+#[test]
+fn generating_costs_weights_and_the_cache_of_every_kind_of_attention() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = |config: Value, sequence: &str| {
+        let path = dir.path().join("config.json");
+        fs::write(&path, config.to_string()).unwrap();
+        let config = path.to_str().unwrap();
+        let (_, found) = document(&["estimate", "--config", config, "--inference", "--batch", "2", "--seq", sequence]);
+        let rows = found["rows"].as_array().unwrap();
+        let weights = rows.iter().find(|row| row["item"] == "weights").unwrap()["device"].as_u64().unwrap();
+        assert_eq!(weights, 2 * found["model"]["parameters"].as_u64().unwrap());
+        assert!(rows.iter().all(|row| row["item"] != "gradients" && row["item"] != "optimizer"), "{found}");
+        rows.iter().find(|row| row["item"] == "cache").unwrap()["device"].as_u64().unwrap()
+    };
+    let base = |family: &str| {
+        json!({"model_type": family, "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 16,
+            "head_dim": 64, "intermediate_size": 2048, "vocab_size": 5000})
+    };
+    let with = |family: &str, more: Value| {
+        let mut config = base(family);
+        more.as_object().unwrap().iter().for_each(|(name, value)| config[name] = value.clone());
+        config
+    };
+    // Keys and values of 16 heads of 64 in 4 layers, 2 B each, 2 sequences of 1000 tokens.
+    let all = 2 * 1024 * 4 * 2 * 2 * 1000;
+    assert_eq!(cache(base("llama"), "1000"), all);
+    assert_eq!(cache(with("llama", json!({"num_key_value_heads": 4})), "1000"), all / 4);
+    // A latent of 512 and 64 in place of them.
+    let latent = json!({"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "q_lora_rank": null,
+        "n_routed_experts": 4, "n_shared_experts": 1, "moe_intermediate_size": 64, "first_k_dense_replace": 1});
+    assert_eq!(cache(with("deepseek_v3", latent), "1000"), 576 * 4 * 2 * 2 * 1000);
+    // A window bounds it, in all layers or in half of them.
+    assert_eq!(cache(with("mistral", json!({"sliding_window": 100})), "1000"), all / 10);
+    assert_eq!(cache(with("gemma2", json!({"sliding_window": 100})), "1000"), all / 2 + all / 20);
+    // States do not grow with the sequence.
+    let states = json!({"model_type": "mamba2", "hidden_size": 256, "num_hidden_layers": 3, "num_heads": 8, "head_dim": 64, "vocab_size": 500});
+    assert_eq!(cache(states.clone(), "1000"), cache(states, "4000"));
+    let (_, out, _) = estimate(&["estimate", "--params", "7e9", "--inference", "--batch", "1", "--seq", "4096"]);
+    assert!(out.contains("KV cache") && out.contains("generation") && !out.contains("first backward"), "{out}");
+}
+
+#[test]
+fn a_family_that_is_not_counted_is_refused_and_what_is_not_understood_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.json");
+    let config = path.to_str().unwrap();
+    fs::write(&path, "{\"model_type\": \"holomorphic\", \"hidden_size\": 64, \"num_hidden_layers\": 2}").unwrap();
+    let (code, out, err) = estimate(&["estimate", "--config", config]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("`holomorphic`") && err.contains("give --params"), "{err}");
+    assert_eq!(estimate(&["estimate", "--config", config, "--params", "7e9"]).0, 0);
+    fs::write(&path, "{\"output_dir\": \"x\", \"optim\": \"muon\", \"load_in_8bit\": true}").unwrap();
+    let (_, found) = document(&["estimate", "--config", config, "--params", "7e9"]);
+    let named = found["not_counted"].to_string();
+    assert!(named.contains("muon") && named.contains("load_in_8bit"), "{named}");
+}
+
+#[test]
+fn phases_of_a_record_are_readings_of_what_they_retain() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("record.json");
+    // 64 MiB stay from the first phase on; another 256 MiB come and go in the second.
+    let script = "import time\nprint('== init', flush=True)\nkept = bytearray(64 << 20)\ntime.sleep(0.6)\n\
+         print('== step1', flush=True)\ngone = bytearray(256 << 20)\ntime.sleep(0.6)\ndel gone\ntime.sleep(0.6)\n";
+    let mut command = plimsoll();
+    command.args(["run", "--phase", r"^== (\w+)", "--record"]).arg(&record).args(["--", "python3", "-c", script]);
+    assert_eq!(run(command.stdin(std::process::Stdio::null())).0, 0);
+    let (_, found) = document(&["ledger", "--params", "1e6", "--place", "host", record.to_str().unwrap()]);
+    let readings = found["readings"].as_array().unwrap();
+    let stages: Vec<_> = readings.iter().map(|reading| reading["stage"].as_str().unwrap()).collect();
+    assert_eq!(stages, ["start", "init", "step1"], "{found}");
+    assert!(readings[2]["bytes"].as_u64().unwrap() < 200 << 20, "the peak of a phase is not what it retains: {found}");
+}
+
+#[test]
 fn a_record_is_a_reading() {
     let scene = Scene::new(1);
     let (code, _) = scene.run(scene.command("check").args(["--kernel", "builtin:embedding", "--launches", "2"]));

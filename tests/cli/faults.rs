@@ -21,7 +21,7 @@ fn fails(name: &str, flags: &[&str]) -> Option<Failure> {
     let scene = Scene::new(2);
     let (code, record) = scene.run(&mut command(&scene, name, flags)?);
     assert_eq!((code, record.state), (1, RunState::Complete));
-    let error = |index: usize| record.results.entries[index].validation.clone().unwrap().error.unwrap();
+    let error = |index: usize| *record.results.entries[index].validation.clone().unwrap().error.unwrap();
     assert_eq!(error(0).kind, error(1).kind);
     Some(error(1))
 }

@@ -136,3 +136,39 @@ fn what_is_not_there_is_told_and_a_commit_can_be_removed() {
     let (code, _, err) = history(dir.path(), &["show", "--history", "text"]);
     assert!(code == 2 && err.contains("is no history that this version reads"), "{err}");
 }
+
+#[test]
+fn a_new_step_for_the_worse_fails_until_it_is_accepted() {
+    let dir = scene();
+    let (code, _, err) = history(dir.path(), &["check"]);
+    assert!(code == 2 && err.contains("history add"), "{err}");
+    for commit in 0..14 {
+        takes(dir.path(), if commit < 8 { 100 } else { 120 }, commit);
+        // Of the commits before the eighth record one has none.
+        let titles = if commit == 8 { vec!["change unmeasured".to_owned()] } else { vec![] };
+        for title in titles.into_iter().chain([format!("change {commit}")]) {
+            git(dir.path(), &["commit", "--quiet", "--allow-empty", "--message", &title]);
+        }
+        let (code, _, err) = history(dir.path(), &["add", "load.json"]);
+        assert_eq!(code, 0, "{err}");
+    }
+    let (code, out, err) = history(dir.path(), &["check", "--figure", "peak_rss"]);
+    assert!(code == 1 && err.contains("1 new step for the worse in 1 figure on main"), "{out}{err}");
+    assert!(out.contains("peak_rss of load, +20.0 %") && out.contains("(change 8)"), "{out}");
+    assert!(out.contains("change unmeasured") && !out.contains("change 7") && !out.contains("change 9"), "{out}");
+
+    let step = out.split("history accept ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let (code, _, err) = history(dir.path(), &["accept", "ffffffff", "--why", "it caches more"]);
+    assert!(code == 3 && err.contains("history check"), "{err}");
+    let (code, _, err) = history(dir.path(), &["accept", &step]);
+    assert!(code == 2 && err.contains("--why"), "{err}");
+    let (code, _, err) = history(dir.path(), &["accept", &step, "--why", "it caches more", "--figure", "peak_rss"]);
+    assert!(code == 0 && err.contains("accepted: peak_rss of load at"), "{err}");
+    let (code, out, err) = history(dir.path(), &["check", "--figure", "peak_rss"]);
+    assert!(code == 0 && out.is_empty() && err.contains("no new step for the worse"), "{out}{err}");
+    let (_, out, _) = history(dir.path(), &["show", "--figure", "peak_rss"]);
+    assert!(out.contains("accepted: it caches more"), "{out}");
+
+    let (code, _, err) = history(dir.path(), &["check", "other"]);
+    assert!(code == 3 && err.contains("no such figure of other"), "{err}");
+}

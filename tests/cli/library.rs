@@ -54,7 +54,7 @@ fn passes(scene: &Scene, kernel: &str) -> Record {
 fn failure(scene: &Scene, command: &mut Command) -> Failure {
     let (code, record) = scene.run(command);
     assert_eq!(code, 1);
-    record.results.entries[0].validation.clone().unwrap().error.unwrap()
+    *record.results.entries[0].validation.clone().unwrap().error.unwrap()
 }
 
 #[test]

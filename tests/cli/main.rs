@@ -2,6 +2,7 @@
 
 mod ab;
 mod adversaries;
+mod audit;
 mod bench_gate;
 mod calibrate;
 mod capture;
@@ -12,6 +13,7 @@ mod diagnose;
 mod emulation;
 mod estimate;
 mod faults;
+mod first_steps;
 mod gate;
 mod generate;
 mod gpu;

@@ -189,3 +189,73 @@ fn a_bad_plan_is_2_and_runs_nothing() {
     let (code, _, err) = run(&mut bench.command(&[]));
     assert!(code == 2 && err.contains("missing.log: cannot read the log"), "{err}");
 }
+
+#[test]
+fn values_in_a_configuration_are_figures() {
+    // The table of NeMo-RL #2003 itself.
+    let bench = Bench::new(
+        r#"
+gate = { allocated = "10% | 1 GiB", reserved = "10% | 1 GiB", time = "5%" }
+[[configuration]]
+name = "bf16"
+allocated = "0.5GB"
+reserved = "5.2GB"
+time = "95s"
+[[configuration]]
+name = "fp8"
+allocated = "8.9GB"
+reserved = "26.0GB"
+time = "87s"
+[[configuration]]
+name = "fp8, clear"
+allocated = "0.6GB"
+reserved = "15.5GB"
+time = "91s"
+[[configuration]]
+name = "fp8, clear, expandable"
+allocated = "1.1GB"
+reserved = "3.0GB"
+time = "127s"
+"#,
+    );
+    let (code, table, said) = bench.table(&[]);
+    let verdicts: Vec<_> = table.rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Baseline, Verdict::Leak, Verdict::Fragmentation, Verdict::Cured], "{said}");
+    assert!(code == 1 && table.rows[3].reading.contains("+33.7 % time"), "{}", table.rows[3].reading);
+    let both = Bench::new("[[configuration]]\nname = \"a\"\nallocated = \"1GB\"\nlog = \"a.log\"\n");
+    let (code, _, err) = run(&mut both.command(&[]));
+    assert!(code == 2 && err.contains("keep one of them"), "{err}");
+}
+
+#[test]
+fn ranks_that_ray_left_out_make_the_verdict_inconclusive() {
+    let log = |repeated: &str, ranks: u32| {
+        let step = |step: u32| {
+            let lines = (0..ranks).map(|rank| {
+                format!("(Worker[rank={rank}] pid={rank}) GPU Memory after refit complete: 0.60GB allocated, 3.00GB reserved{repeated}\n")
+            });
+            format!("===== Step {step}/9 =====\n{}Total step time: 9.0s\n", lines.collect::<String>())
+        };
+        (1..6).map(step).collect::<String>()
+    };
+    let plan = r#"
+gate = { allocated = "10% | 1 GiB", reserved = "10% | 1 GiB", time = "5%" }
+[[configuration]]
+name = "base"
+log = "base.log"
+[[configuration]]
+name = "seen"
+log = "seen.log"
+"#;
+    let bench = Bench::new(plan);
+    fs::write(bench.path("base.log"), log("", 4)).unwrap();
+    fs::write(bench.path("seen.log"), log(" [repeated 62x across cluster]", 1)).unwrap();
+    let (code, table, _) = bench.table(&[]);
+    assert_eq!((code, table.rows[1].verdict, table.rows[1].passes), (3, Verdict::Unknown, None), "{table:?}");
+    assert!(
+        table.rows[1].notes.iter().any(|note| note.contains("62 ranks") && note.contains("RAY_DEDUP_LOGS=0")),
+        "{table:?}"
+    );
+    fs::write(bench.path("seen.log"), log("", 4)).unwrap();
+    assert_eq!(bench.table(&[]).0, 0);
+}

@@ -27,8 +27,8 @@ fn a_page_of_a_run_is_written_whole_or_not_at_all() {
     let (code, _, err) = run(plimsoll().arg("report").arg(scene.path("no-record.json")).arg("--html").arg(&page));
     assert!(code == 2 && err.contains("no-record.json"), "{err}");
     assert_eq!(fs::read_to_string(&page).unwrap(), text, "the old page is whole");
-    let (code, _, err) = run(plimsoll().arg("report").arg(&record));
-    assert!(code == 2 && err.contains("--html"), "{err}");
+    let (code, out, _) = run(plimsoll().arg("report").arg(&record));
+    assert!(code == 0 && out.contains("✗ ceiling peak_rss"), "without a format it is shown here: {out}");
 }
 
 #[test]

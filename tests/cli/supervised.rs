@@ -115,6 +115,38 @@ fn a_check_that_is_cancelled_ends_in_a_record() {
     assert!(report.record().releases.iter().all(|release| release.proof.gone));
 }
 
+/// Kills the worker when the last of so many entries is validated, between two phases.
+struct Kills(usize);
+
+impl Observer for Kills {
+    fn entry(&mut self, phase: plimsoll::run::Phase, _: &plimsoll::record::EntryResult) {
+        self.0 -= usize::from(phase == plimsoll::run::Phase::Validate && self.0 > 0);
+        if self.0 > 0 || phase != plimsoll::run::Phase::Validate {
+            return;
+        }
+        for process in plimsoll::meter::process_tree(std::process::id()).unwrap() {
+            let Some(pid) = rustix::process::Pid::from_raw(process.pid as i32) else { continue };
+            if process.pid != std::process::id() {
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+                let state = || std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
+                assert!(crate::support::comes(|| state().contains(") Z ")), "{}", state());
+            }
+        }
+    }
+}
+
+// In a process of its own, whose children are the workers of this check alone.
+#[plimsoll::test]
+fn a_worker_that_others_kill_between_two_phases_is_told() {
+    let scene = Scene::new(2);
+    let capture = Capture::open(&scene.capture()).unwrap();
+    let embedding = workers().isolated("builtin:embedding".parse().unwrap());
+    let report = check(&capture).kernel(embedding).run_observed(&mut Kills(2)).unwrap();
+    assert!(report.passed(), "no launch was lost: {}", report.summary());
+    let reasons: Vec<_> = report.record().releases.iter().map(|release| release.reason).collect();
+    assert_eq!(reasons, [ReleaseReason::Killed, ReleaseReason::Finished]);
+}
+
 #[test]
 fn a_kernel_that_cannot_be_had_is_an_error_before_the_run() {
     let scene = Scene::new(1);

@@ -12,7 +12,7 @@ pub fn estimate(parameters: u64, setup: Setup) -> Estimate {
 /// Four billion parameters: 32 layers of 3072 with 24 heads and a vocabulary of 32,000.
 pub fn shaped() -> Model {
     let shape = Shape { heads: Some(24), vocabulary: Some(32_000), ..Shape::new(32, 3072) };
-    Model { parameters: 4 * GB, shape: Some(shape), largest_layer: None }
+    Model { shape: Some(shape), ..Model::new(4 * GB) }
 }
 
 /// The bytes on the device of the rows of `item`.

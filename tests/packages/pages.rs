@@ -9,7 +9,8 @@ fn root() -> &'static Path {
 
 /// Every page that a person reads: those at the top and those of the manual.
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<_> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root().join(name)).collect();
+    let mut pages: Vec<_> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root().join(name)).collect();
     for folder in ["docs", "docs/ci"] {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         pages.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
@@ -62,7 +63,9 @@ fn every_link_to_a_file_or_a_heading_leads_there() {
             let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
             let leads = match anchor {
                 None => target.exists(),
-                Some(anchor) => fs::read_to_string(&target).is_ok_and(|text| anchors(&text).iter().any(|a| a == anchor)),
+                Some(anchor) => {
+                    fs::read_to_string(&target).is_ok_and(|text| anchors(&text).iter().any(|a| a == anchor))
+                }
             };
             if !leads {
                 broken.push(format!("{}: {link}", page.strip_prefix(root()).unwrap().display()));

@@ -408,6 +408,16 @@ def pickles():
     }
     for name, pickle in odd.items():
         write(f"pickle_{name}.pt", archive(records(pickle=pickle))[0], "harmless")
+    # Python could not have built these.
+    impossible = {
+        "item_set_on_a_tensor": pickled(tensor() + b"K\x00K\x01s"),
+        "items_added_to_a_tensor": pickled(tensor() + b"(K\x01e"),
+        "list_as_key": pickled(b"}]K\x01s"),
+        "dict_in_a_tuple_as_key": pickled(b"}(}\x85K\x01u"),
+        "list_in_a_set": pickled(b"\x8f(]\x90", 4),
+    }
+    for name, pickle in impossible.items():
+        write(f"impossible_{name}.pt", archive(records(pickle=pickle))[0])
 
 
 def each_level(depth):
@@ -436,6 +446,8 @@ def entries():
     entry("long_texts", text("x" * 1_000_000) + b"2" * 100_000)
     entry("large_numbers", b"\x8b" + struct.pack("<i", 100_000) + b"\x7f" * 100_000 + b"2" * 100_000)
     entry("long_class", b"c" + b"m" * 100_000 + b"\nname\n" + b"2" * 500_000)
+    fields = text("function_name") + text("f" * 50_000_000) + text("args") + b")" + text("kwargs") + b"}" + text("output") + b"N"
+    write("entry_long_function_name.pt", archive(records(pickle=pickled(b"}(" + fields + b"u")))[0], "harmless")
     entry("cycle", b"]q\0h\0a")
     entry("deep", b"]" * 100_000 + b"a" * 99_999)
 

@@ -94,7 +94,7 @@ class EveryEnd(unittest.TestCase):
 
     def test_a_broken_ceiling_says_so(self):
         _, message, text = self.case("test_broken")
-        self.assertRegex(message, r"^CeilingBroken: test_broken: peak_rss_growth is \d+\.\d\d MiB in phase `load` "
+        self.assertRegex(message, r"^CeilingBroken: peak_rss_growth is \d+\.\d\d MiB in phase `load` "
                          r"\(exact\), \d+\.\d\d MiB \(\d+ %\) above its ceiling of 32\.00 MiB")
         self.assertIn("✗ peak_rss_growth  ≤  32.00 MiB", text)
         self.assertIn("└ load", text)
@@ -208,6 +208,30 @@ def test_second(): os.write(1, b"second\\n")
         _, printed, cases = scene.pytest()
         self.assertEqual(cases["test_a"][0], "error", printed)
         self.assertIn("`1 GiB` in the option `plimsoll` of ", cases["test_a"][2])
+
+    def test_warnings_that_are_errors_are_the_tests_own(self):
+        scene = self.scene(
+            "import pytest, warnings\n@pytest.mark.plimsoll(peak_rss='1 GiB')\ndef test_a(): pass\n"
+            "@pytest.mark.plimsoll\ndef test_b(): pass\n"
+            "@pytest.mark.plimsoll\ndef test_warns(): warnings.warn('mine')\n", ini="filterwarnings = error\n")
+        code, text, cases = scene.pytest("-p", "no:xdist")
+        self.assertEqual({name: case[0] for name, case in cases.items()},
+                         {"test_a": "passed", "test_b": "passed", "test_warns": "failure"}, text)
+
+    def test_the_summary_begins_with_the_figures(self):
+        scene = self.scene("import pytest\n@pytest.mark.plimsoll(peak_rss=1048576)\ndef test_breaks(): pass\n")
+        _, text, _ = scene.pytest("-p", "no:xdist")
+        self.assertIn("FAILED test_a.py::test_breaks - CeilingBroken: peak_rss is ", text)
+        scene = self.scene("import pytest\n@pytest.mark.plimsoll(peak_rss='16')\ndef test_unit(): pass\n")
+        _, text, _ = scene.pytest("-p", "no:xdist")
+        self.assertIn("`16` is not an amount of bytes: write a number and its unit", text)
+
+    def test_the_timeout_is_of_the_body(self):
+        scene = self.scene(
+            "import pytest, time\ntime.sleep(1.5)\n@pytest.mark.plimsoll(timeout=1)\ndef test_quick(): pass\n"
+            "@pytest.mark.plimsoll(timeout=1)\ndef test_slow(): time.sleep(60)\n")
+        _, text, cases = scene.pytest("-p", "no:xdist")
+        self.assertEqual((cases["test_quick"][0], cases["test_slow"][0]), ("passed", "failure"), text)
 
     def test_the_end_of_the_session(self):
         scene = self.scene("import pytest\n@pytest.mark.plimsoll\ndef test_a(): pytest.exit('enough', 7)\n"

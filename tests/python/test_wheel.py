@@ -87,7 +87,7 @@ class Wheel(unittest.TestCase):
         printed = self.run_in(folder, self.python, "-m", "pytest", "-rA", "-p", "no:cacheprovider", code=1)
         self.assertRegex(printed, r"\nplugins: .*plimsoll-\d")
         self.assertIn("\nPASSED test_a.py::test_holds\n", printed)
-        self.assertIn("\nFAILED test_a.py::test_breaks - CeilingBroken: test_breaks: peak_rss is ", printed)
+        self.assertIn("\nFAILED test_a.py::test_breaks - CeilingBroken: peak_rss is ", printed)
         self.assertIn("above its ceiling of 1.00 MiB", printed)
 
 

@@ -1,5 +1,9 @@
 """Ceilings on memory in Python tests. The pytest plugin is in `plimsoll.pytest_plugin`, the `plimsoll` program beside it."""
 
+from plimsoll._memory import log_memory
+
+__all__ = ["CeilingBroken", "ProcessDied", "log_memory", "phase"]
+
 # Where the process of a marked test tells its parent; None everywhere else.
 _channel = None
 

@@ -63,6 +63,11 @@ class Child:
         self.reports.write(json.dumps(line, default=repr) + "\n")
         self.reports.flush()
 
+    def close(self):
+        """Closes what the run has opened: what is left open is a warning, which a suite may have as an error."""
+        self.reports.close()
+        self.channel.socket.close()
+
     def printed(self):
         """How much was printed on standard output and error."""
         sys.stdout.flush()
@@ -213,7 +218,10 @@ def main():
     child = Child(request, channel, pytest)
     plugin = hooks(child, pytest)
     plugin.__name__ = CHILD
-    return pytest.main(request["arguments"], plugins=[plugin])
+    try:
+        return pytest.main(request["arguments"], plugins=[plugin])
+    finally:
+        child.close()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ CHILD = "plimsoll_child"
 RUNS = "PLIMSOLL_PYTEST"
 PHASES = ("setup", "call", "teardown")
 TIMES = ("timeout", "sample_interval")
+COUNTS = ("allocations", "reallocations")
 
 
 class CeilingBroken(pytest.fail.Exception):
@@ -62,8 +63,12 @@ class Run:
         arguments = self._arguments()
         with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
             output = None if self.item.config.option.capture == "no" else _Output(folder)
-            lines = self._run(arguments, folder, output)
-            self._take(lines, output)
+            try:
+                lines = self._run(arguments, folder, output)
+                self._take(lines, output)
+            finally:
+                if output is not None:
+                    output.close()
         if self.answer is None:
             raise ProcessDied(f"{self.item.name}: `plimsoll isolate` gave no answer{self._said()}", pytrace=False)
         if self.answer["judgement"] == "refused":
@@ -74,7 +79,10 @@ class Run:
         """Fails the test where its process died in it, or a ceiling is broken."""
         self._demand("call")
         if self.answer["judgement"] == "failed" and "teardown" in self.reports:
-            raise CeilingBroken(self.answer["message"], pytrace=False)
+            # The summary has one line of what follows: the figures, not the name of the test, which stands there already.
+            message = self.answer["message"]
+            name = f"{self.item.nodeid.partition('::')[2]}: "
+            raise CeilingBroken(message[len(name):] if message.startswith(name) else message, pytrace=False)
 
     def teardown(self):
         """Fails the teardown where the process died in it."""
@@ -212,6 +220,11 @@ class _Output:
     def __init__(self, folder):
         self.files = [open(os.path.join(folder, name), "w+b") for name in ("stdout", "stderr")]
 
+    def close(self):
+        """Closes the files: what is left open is a warning, which a suite may have as an error."""
+        for file in self.files:
+            file.close()
+
     def sections(self, when, start, end):
         """What was printed in a phase, as the sections of a report."""
         sections = []
@@ -260,6 +273,9 @@ def _text(name, value):
         value = value.total_seconds()
     if name in TIMES and isinstance(value, (int, float)) and math.isfinite(value):
         return f"{round(value * 1e9)}ns"
+    # A number is one of bytes, as it is in Rust; a text has its unit.
+    if isinstance(value, int) and name not in COUNTS:
+        return f"{value} B"
     return str(value)
 
 

@@ -9,13 +9,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::command::{CommandError, Repeats};
-use plimsoll::gate::evaluate_pairs;
+use plimsoll::gate::{evaluate_pairs, fewest_pairs};
 use plimsoll::random::SplitMix64;
 use plimsoll::record::{Record, Semantics, write_record};
 use plimsoll::report::terminal;
 
 use super::args::confidence;
-use super::run::{Made, Run, once, record};
+use super::run::{Made, Run, once, progress, record};
 use super::settings::Settings;
 use super::{Failed, output};
 use crate::guardian;
@@ -63,6 +63,18 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
         // The place of the records is tried before hours of work, not after.
         fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     }
+    let label = super::run::label(arguments.run.label.as_deref(), &arguments.run.command);
+    let set = Settings::of(settings, Some(&label))?;
+    let ceilings = arguments.run.ceilings.ceilings();
+    let rules = super::gate::rules(&set, ceilings, &arguments.limits, arguments.confidence, Vec::new());
+    let (pairs, fewest) = (arguments.run.repeat.get() as usize, fewest_pairs(rules.confidence));
+    if pairs < fewest {
+        return Err(format!(
+            "{pairs} pairs of runs cannot tell the commands apart at a confidence of {}: write --repeat {fewest} or more",
+            rules.confidence
+        )
+        .into());
+    }
     let made = match in_turns(&a, &b, arguments.seed) {
         Ok(made) => made,
         Err(error) => {
@@ -81,10 +93,6 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
             write_record(&folder.join(name), record)?;
         }
     }
-    let label = super::run::label(arguments.run.label.as_deref(), &arguments.run.command);
-    let set = Settings::of(settings, Some(&label))?;
-    let ceilings = arguments.run.ceilings.ceilings();
-    let rules = super::gate::rules(&set, ceilings, &arguments.limits, arguments.confidence, Vec::new());
     let report = evaluate_pairs(&format!("A: {}", words(&a)), &a, &b, &rules);
     if arguments.run.json {
         output::json(&report)?;
@@ -116,6 +124,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandErr
     let mut sides = [Side::default(), Side::default()];
     let mut interrupted = false;
     for number in 0..a.warmup.saturating_add(a.repeat.get()) {
+        progress("pair", number, a);
         let mut pair = [None, None];
         for at in if lots.coin() { [0, 1] } else { [1, 0] } {
             let arguments = [a, b][at];

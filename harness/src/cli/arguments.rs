@@ -1,6 +1,7 @@
 //! [`Arguments`]: every command with its arguments, flags that are not given taken from `plimsoll.toml`.
 
-use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{ArgAction, Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use plimsoll::config::{Resolved, settings};
 
@@ -42,6 +43,10 @@ use super::{Failed, groups, output};
 #[command(after_help = "Exit codes: 0 holds; 1 a ceiling, a comparison or a gate failed; 2 bad usage or unreadable \
     input; 3 not measurable or inconclusive.")]
 pub struct Arguments {
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", env = "PLIMSOLL_COLOR", default_value = "auto", global = true)]
+    pub color: Color,
+
     #[command(subcommand)]
     pub command: Command,
 }
@@ -119,6 +124,13 @@ pub enum Command {
     /// Judge a test of another runner (started by the pytest plugin)
     #[command(hide = true)]
     Isolate(Isolate),
+    /// Give up rights and become a worker (started by `check --untrusted`)
+    #[command(hide = true)]
+    Confined {
+        /// The worker
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+        program: Vec<std::ffi::OsString>,
+    },
     /// Serve a supervisor (started by `check`, `validate` and `profile`)
     #[command(hide = true)]
     Worker,
@@ -131,8 +143,12 @@ pub fn program() -> clap::Command {
 
 /// The arguments of this call, flags that are not given taken from the configuration, and that.
 pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
-    let parsed = |command: clap::Command| Arguments::from_arg_matches(&command.get_matches());
+    let parsed = |command: clap::Command| {
+        let matches = command.clone().try_get_matches().unwrap_or_else(|error| without_hidden(error, &command).exit());
+        Arguments::from_arg_matches(&matches)
+    };
     let arguments = parsed(program()).unwrap_or_else(|error| error.exit());
+    arguments.color.choose();
     let Some(Use { name, augment, flags, sections, label }) = Use::of(&arguments.command) else {
         return Ok((arguments, None));
     };
@@ -146,6 +162,39 @@ pub fn arguments() -> Result<(Arguments, Option<Settings>), Failed> {
     let command = program().mut_subcommand(name, whole);
     let arguments = parsed(command).unwrap_or_else(|error| error.exit());
     Ok((arguments, Some(settings)))
+}
+
+/// The error without the suggestions of commands that are not for people.
+fn without_hidden(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    if let Some(ContextValue::Strings(mut names)) = error.remove(ContextKind::SuggestedSubcommand) {
+        names.retain(|name| !is_hidden(name));
+        if !names.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+        }
+    }
+    error
+}
+
+/// When what is printed has colours.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    fn choose(self) {
+        match self {
+            Self::Auto => {}
+            Self::Always => anstream::ColorChoice::Always.write_global(),
+            Self::Never => anstream::ColorChoice::Never.write_global(),
+        }
+    }
 }
 
 /// How a command uses a configuration.

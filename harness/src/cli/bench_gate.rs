@@ -8,6 +8,7 @@ use plimsoll::ByteSize;
 use plimsoll::bytes::KIB;
 use plimsoll::gate::bench::{DEFAULT_BASELINE, judge_folder};
 use plimsoll::gate::{Allowance, DEFAULT_CONFIDENCE, Limits};
+use plimsoll::meter::{Metric, Subject};
 use plimsoll::report::terminal;
 
 use super::args::{ConfigFlags, confidence};
@@ -29,7 +30,7 @@ pub struct BenchGate {
     pub baseline: Option<String>,
 
     /// What a benchmark may grow by: `5% | 1 MiB`, or `PATTERN=..` for those whose name matches (`*` is any text); the last
-    /// that matches counts [default: 5% | 64 KiB]
+    /// that matches counts [default: 5% | 1 MiB of resident memory, 5% | 64 KiB of anything else]
     #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
     pub limits: Vec<Limit>,
 
@@ -45,6 +46,9 @@ pub struct BenchGate {
     pub json: bool,
 }
 
+/// What resident memory may grow by if nothing else is said.
+const RESIDENT: &str = "5% | 1 MiB";
+
 /// Judges every benchmark; 1 where one regressed, 3 where that cannot be told.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(settings, None)?;
@@ -53,6 +57,12 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
     let baseline = named.as_deref().unwrap_or(DEFAULT_BASELINE);
     let limits = if arguments.limits.is_empty() { set.limits("bench_gate") } else { arguments.limits };
     let confidence = arguments.confidence.or(set.confidence("bench_gate")).unwrap_or(DEFAULT_CONFIDENCE);
+    // Repeats within one process share what its allocator and kernel have made of memory, so that their interval does not
+    // tell how much the next process differs: by up to a MiB of what is resident, by nothing of what an allocator counts.
+    let resident = Metric::ALL.into_iter().filter(|metric| metric.facts().of == Subject::Processes);
+    let resident =
+        resident.map(|metric| format!("*{metric}*={RESIDENT}").parse()).collect::<Result<Vec<Limit>, _>>()?;
+    let limits = resident.into_iter().chain(limits).collect();
     let limits = Limits::new(limits, Allowance::new(5.0, ByteSize::new(64 * KIB))?);
     let gate = judge_folder(&folder, baseline, &limits, confidence)?;
     if arguments.json {

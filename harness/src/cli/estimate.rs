@@ -33,9 +33,12 @@ pub struct Estimate {
 
 /// Estimates; 1 where it does not fit.
 pub fn run(estimate: &Estimate) -> Result<u8, Failed> {
-    let (model, setup) = estimate.model.read()?;
+    let mut settings = estimate.model.settings()?;
+    let unread = std::mem::take(&mut settings.unread);
+    let (model, setup) = settings.finish()?;
     let limits = Limits { vram: estimate.vram, ram: estimate.ram };
-    let report = Report::of(&model, &setup, &limits)?;
+    let mut report = Report::of(&model, &setup, &limits)?;
+    report.estimate.not_counted.extend(unread);
     if estimate.json {
         output::json(&report)?;
     } else {

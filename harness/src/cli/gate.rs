@@ -167,8 +167,15 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
         subject.outcome == Outcome::Fail && subject.figures.iter().all(|figure| figure.outcome != Outcome::Fail)
             || subject.verdicts.iter().any(|verdict| verdict.status == VerdictStatus::Fail)
     };
-    show(arguments, report, records)?;
-    if let Some(subject) = report.subjects.iter().find(failed) {
+    let refused = report.subjects.iter().find(failed);
+    // The first baseline is held against nothing: there is no judgement to show.
+    let is_first = refused.is_none() && report.subjects.iter().all(|subject| subject.baseline.is_none());
+    if is_first && !arguments.json {
+        arguments.documents.write_gate(report, records)?;
+    } else {
+        show(arguments, report, records)?;
+    }
+    if let Some(subject) = refused {
         super::report_message(&format!(
             "the baseline {} stays as it is: {} failed or broke a ceiling",
             path.display(),
@@ -176,8 +183,9 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
         ));
         return Ok(1);
     }
+    let what = if is_first { ", the first baseline" } else { "" };
     for file in write_baseline(path, records)? {
-        output::note(&format_args!("wrote {}", file.display()));
+        output::note(&format_args!("wrote {}{what}", file.display()));
     }
     Ok(0)
 }

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
-use plimsoll::gate::history::{Added, Commit, DEFAULT_FILE, History, HistoryReport, series};
+use plimsoll::gate::history::{Accepted, Added, Commit, DEFAULT_FILE, History, HistoryReport, commits_between, series};
 use plimsoll::gate::{Limit, Subject, is_default};
+use plimsoll::record::Figure;
 use plimsoll::report::{history_html, terminal};
 
 use super::args::{ConfigFlags, HistoryFlags};
@@ -18,6 +19,10 @@ pub enum HistoryCommand {
     Add(HistoryAdd),
     /// Show figures over the commits, and where they changed their level
     Show(HistoryShow),
+    /// Fail if a figure has a step for the worse that nobody has accepted
+    Check(HistoryCheck),
+    /// Accept a step, so that `check` lets it stand
+    Accept(HistoryAccept),
     /// Remove the records of a commit
     Remove(HistoryRemove),
 }
@@ -28,6 +33,8 @@ impl HistoryCommand {
         match self {
             Self::Add(arguments) => &arguments.history.config,
             Self::Show(arguments) => &arguments.history.config,
+            Self::Check(arguments) => &arguments.history.config,
+            Self::Accept(arguments) => &arguments.history.config,
             Self::Remove(arguments) => &arguments.history.config,
         }
     }
@@ -59,7 +66,9 @@ pub struct HistoryShow {
     #[arg(value_name = "LABEL")]
     pub label: Option<String>,
 
-    /// A figure, such as peak_rss or 'epoch*.peak_rss'; may be given several times [default: the memory of what was run]
+    /// A figure, such as peak_rss or 'epoch*.peak_rss'; repeatable
+    ///
+    /// The default is the memory of what was run, and on a page its time too.
     #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
     pub figures: Vec<String>,
 
@@ -94,6 +103,63 @@ pub struct HistoryRemove {
     pub history: HistoryFlags,
 }
 
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 no new step for the worse; 1 there is one; 2 bad usage or unreadable; 3 there is nothing to check."
+)]
+pub struct HistoryCheck {
+    /// What to check [default: all]
+    #[arg(value_name = "LABEL")]
+    pub label: Option<String>,
+
+    /// A figure, such as peak_rss or 'epoch*.peak_rss'; repeatable
+    ///
+    /// The default is the memory of what was run.
+    #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
+    pub figures: Vec<String>,
+
+    /// The branch [default: that with most records]
+    #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
+    pub branch: Option<String>,
+
+    /// The latest commits to check, up to 1000
+    #[arg(long, value_name = "N", env = "PLIMSOLL_LAST", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub last: u32,
+
+    /// Print the figures and their steps as JSON
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub history: HistoryFlags,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 accepted; 2 bad usage or unreadable; 3 there is no such step.")]
+pub struct HistoryAccept {
+    /// The commit of the step, or its beginning, as `history check` prints it
+    #[arg(value_name = "STEP")]
+    pub step: String,
+
+    /// Why the step may stand
+    #[arg(long, value_name = "TEXT", env = "PLIMSOLL_WHY")]
+    pub why: String,
+
+    /// A figure, such as peak_rss or 'epoch*.peak_rss'; repeatable [default: all]
+    #[arg(long = "figure", value_name = "NAME", env = "PLIMSOLL_FIGURES", value_delimiter = ',')]
+    pub figures: Vec<String>,
+
+    /// The branch [default: that with most records]
+    #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
+    pub branch: Option<String>,
+
+    #[command(flatten)]
+    pub history: HistoryFlags,
+}
+
+/// The most commits that are read.
+const MOST_COMMITS: usize = 1000;
+
 /// The exit code where there is nothing to show.
 const NOTHING: u8 = 3;
 
@@ -102,6 +168,8 @@ pub fn run(command: &HistoryCommand, settings: Option<&Settings>) -> Result<u8, 
     match command {
         HistoryCommand::Add(arguments) => add(arguments, settings),
         HistoryCommand::Show(arguments) => show(arguments, settings),
+        HistoryCommand::Check(arguments) => check(arguments, settings),
+        HistoryCommand::Accept(arguments) => accept(arguments, settings),
         HistoryCommand::Remove(arguments) => remove(arguments, settings),
     }
 }
@@ -166,14 +234,13 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
         super::report_message(&format!("the history {} has no record of {label} on {branch}", path.display()));
         return Ok(NOTHING);
     }
-    let limits = figures(&arguments.figures)?;
+    // A page has room for the time beside the memory.
+    let timed = arguments.figures.is_empty() && arguments.html.is_some();
+    let taken = taken(&arguments.figures)?;
+    let taken = |figure: &Figure| taken(figure) || timed && figure.name == "wall";
     let mut reports = Vec::with_capacity(wanted.len());
     for subject in wanted {
-        let entries = history.entries(subject, &branch, arguments.last as usize)?;
-        let taken = |figure: &plimsoll::record::Figure| {
-            if limits.is_empty() { is_default(figure) } else { limits.iter().any(|limit| limit.matches(&figure.name)) }
-        };
-        let report = HistoryReport::new(subject.clone(), &branch, series(&entries, &taken));
+        let report = read(&history, subject, &branch, arguments.last as usize, &taken)?;
         if report.series.is_empty() {
             super::report_message(&format!("no record of {subject} has such a figure"));
             continue;
@@ -194,6 +261,93 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
                 false => output::text(&terminal::history(report, &super::screen()))?,
             }
         }
+    }
+    Ok(0)
+}
+
+/// The figures of `subject` that are wanted, over its latest commits, and which of their steps are accepted.
+fn read(
+    history: &History,
+    subject: &Subject,
+    branch: &str,
+    last: usize,
+    wanted: &dyn Fn(&Figure) -> bool,
+) -> Result<HistoryReport, Failed> {
+    let entries = history.entries(subject, branch, last)?;
+    let mut report = HistoryReport::new(subject.clone(), branch, series(&entries, wanted));
+    report.accept(&history.accepted(subject, branch)?);
+    Ok(report)
+}
+
+/// Which figures have one of the names, or are judged by default if there is none.
+fn taken(names: &[String]) -> Result<impl Fn(&Figure) -> bool + use<>, Failed> {
+    let limits = figures(names)?;
+    Ok(
+        move |figure: &Figure| {
+            if limits.is_empty() { is_default(figure) } else { limits.iter().any(|limit| limit.matches(&figure.name)) }
+        },
+    )
+}
+
+fn check(arguments: &HistoryCheck, settings: Option<&Settings>) -> Result<u8, Failed> {
+    let path = file(&arguments.history, settings)?;
+    let history = History::open(&path)?;
+    let branch = branch(&history, arguments.branch.as_deref(), settings)?.unwrap_or_default();
+    let mut reports = Vec::new();
+    for (subject, _) in history.subjects(Some(&branch))? {
+        if arguments.label.as_ref().is_none_or(|label| subject.label == *label) {
+            reports.push(read(&history, &subject, &branch, arguments.last as usize, &taken(&arguments.figures)?)?);
+        }
+    }
+    let figures: usize = reports.iter().map(|report| report.series.len()).sum();
+    if figures == 0 {
+        let what = arguments.label.as_ref().map_or_else(String::new, |label| format!(" of {label}"));
+        super::report_message(&format!("the history {} has no such figure{what} on {branch:?}", path.display()));
+        return Ok(NOTHING);
+    }
+    let new = reports.iter().map(|report| report.regressions().count()).sum::<usize>();
+    if arguments.json {
+        output::json(&reports)?;
+    } else {
+        output::text(&terminal::history_check(&reports, &commits_between, &super::screen()))?;
+    }
+    let figures = terminal::counted(figures, "figure", "figures");
+    output::note(&match new {
+        0 => format!("no new step for the worse in {figures} on {branch}"),
+        _ => format!(
+            "{} for the worse in {figures} on {branch} (exit 1)",
+            terminal::counted(new, "new step", "new steps")
+        ),
+    });
+    Ok(u8::from(new > 0))
+}
+
+fn accept(arguments: &HistoryAccept, settings: Option<&Settings>) -> Result<u8, Failed> {
+    let path = file(&arguments.history, settings)?;
+    let mut history = History::open(&path)?;
+    let branch = branch(&history, arguments.branch.as_deref(), settings)?.unwrap_or_default();
+    let limits = figures(&arguments.figures)?;
+    let wanted = |figure: &Figure| limits.is_empty() || limits.iter().any(|limit| limit.matches(&figure.name));
+    let mut accepted = 0;
+    for (subject, _) in history.subjects(Some(&branch))? {
+        let report = read(&history, &subject, &branch, MOST_COMMITS, &wanted)?;
+        for (series, step) in report.regressions() {
+            let commit = &series.points[step.at].commit;
+            if commit.starts_with(&arguments.step) {
+                let why = arguments.why.clone();
+                let step = Accepted { commit: commit.clone(), figure: series.figure.clone(), why };
+                history.accept(&subject, &branch, &step)?;
+                output::note(&format_args!("accepted: {} of {subject} at {commit}", series.figure));
+                accepted += 1;
+            }
+        }
+    }
+    if accepted == 0 {
+        let step = &arguments.step;
+        super::report_message(&format!(
+            "no step for the worse at {step} on {branch}; `plimsoll history check` lists them"
+        ));
+        return Ok(NOTHING);
     }
     Ok(0)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll::config::{Config, FILE_NAME, Preset, SECTIONS, settings};
 use plimsoll::defaults::SAMPLE_INTERVAL;
 use plimsoll::gate::Proposal;
+use plimsoll::meter::Metric;
 
 use super::args::{ConfigFlags, HEADROOM, duration};
 use super::calibrate::Calibrate;
@@ -65,7 +66,11 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
             command: arguments.command.clone(),
         };
         match calibrate::measure(&asked)? {
-            Ok(proposed) => measured = Some(proposed),
+            // What `run` has no flag for it would not judge.
+            Ok((label, proposal)) => {
+                let judged: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| metric.facts().flag).collect();
+                measured = Some((label, proposal.only(&judged)));
+            }
             Err(code) => return Ok(code),
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use plimsoll::capture::TorchFile;
-use plimsoll::inspect::{self, DigestFunction, Extraction, Inspection, Options};
+use plimsoll::inspect::{DigestFunction, EntryInspection, Extraction, Options, Written};
 use plimsoll::report::terminal;
 
 use super::{Failed, USAGE, output};
@@ -57,22 +57,27 @@ pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
         DigestFunctionName::Sha256 => DigestFunction::Sha256,
         DigestFunctionName::Blake3 => DigestFunction::Blake3,
     });
-    let found = inspect::inspect(&inspect.path, Options { digest, verify: inspect.verify });
-    if inspect.json {
-        output::json(&found)?;
-    } else if found.entries.iter().any(|entry| entry.bytes.is_some()) {
-        output::text(&terminal::inspection(&found, &super::screen()))?;
-    }
-    report(&found);
-    Ok(if found.error.is_some() { USAGE } else { 0 })
-}
-
-/// Prints the error of each entry, or that of the folder.
-fn report(found: &Inspection) {
-    let own = found.error.iter().filter(|_| found.entries.is_empty());
-    for error in found.entries.iter().filter_map(|entry| entry.error.as_ref()).chain(own) {
-        super::report_message(&error.message);
-    }
+    let (options, path) = (Options { digest, verify: inspect.verify }, &*inspect.path);
+    let (mut messages, mut entries) = (Vec::new(), 0);
+    let mut note = |entry: &EntryInspection| {
+        entries += 1;
+        messages.extend(entry.error.as_ref().map(|error| error.message.clone()));
+    };
+    let error = if inspect.json {
+        let written = Written::new(path, options, &mut note);
+        output::json(&written)?;
+        // Whoever reads a pipe may have seen enough before the end.
+        written.into_summary().and_then(|summary| summary.error)
+    } else {
+        let found = terminal::Inspected::read(path, options, &mut note);
+        if found.is_readable() {
+            output::text(&found.document(&super::screen()))?;
+        }
+        found.into_error()
+    };
+    let own = error.iter().filter(|_| entries == 0).map(|error| error.message.clone());
+    messages.iter().cloned().chain(own).for_each(|message| super::report_message(&message));
+    Ok(if error.is_some() { USAGE } else { 0 })
 }
 
 fn extract(path: &Path, tensor: &str, out: &Path, expand: bool) -> Result<u8, Failed> {

@@ -26,7 +26,7 @@ const MOST_SAMPLES: usize = 100_000;
     after_help = "Exit codes: 0 as expected; 1 there is an excess, or the host grows; 2 bad usage or unreadable input."
 )]
 pub struct Ledger {
-    /// A log with telemetry (`-` for standard input), or STAGE=RECORD.json: the peak RSS of a Plimsoll record
+    /// A log (`-` for standard input), a record of `run` whose phases name stages, or STAGE=RECORD.json: its peak RSS
     #[arg(value_name = "FILE")]
     pub files: Vec<String>,
 
@@ -68,7 +68,10 @@ pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
     for file in &arguments.files {
         match file.split_once('=').and_then(|(stage, path)| Some((stage.parse::<Stage>().ok()?, path))) {
             Some((stage, path)) => readings.push(of_record(stage, Path::new(path))?),
-            None => read(file, &mut samples)?,
+            None => match phases(Path::new(file)) {
+                Some(found) => readings.extend(found),
+                None => read(file, &mut samples)?,
+            },
         }
     }
     let mut all = Reading::of_samples(&samples, place);
@@ -89,6 +92,24 @@ fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
     let peak = worst_reading(&record.phases, Metric::PeakRss).map(|(_, reading)| reading.bytes);
     let peak = peak.ok_or_else(|| format!("{}: no phase of the record has a peak_rss", path.display()))?;
     Ok(Reading::new(stage, path.display().to_string(), peak))
+}
+
+/// What is retained at the end of each phase of a record whose name tells a stage; `None` if `path` is not a record.
+fn phases(path: &Path) -> Option<Vec<Reading>> {
+    let record = path.extension().is_some_and(|extension| extension == "json").then(|| Record::read(path).ok())??;
+    let start = record.phases.first().and_then(|phase| phase.at_start);
+    let start = start.map(|start| Reading::new(Stage::Start, "the start of the record", start.rss));
+    let mut readings: Vec<Reading> = start.into_iter().collect();
+    for phase in &record.phases {
+        let before = readings.last().map(|reading| reading.stage);
+        let Some(stage) = Stage::of_label(&phase.phase, before) else { continue };
+        // The last phase ends with the process: its last sample is what it held until then.
+        let last = phase.timeline.last().map(|point| point.rss);
+        if let Some(bytes) = phase.at_end.map(|end| end.rss).or(last) {
+            readings.push(Reading::new(stage, phase.phase.clone(), bytes));
+        }
+    }
+    Some(readings)
 }
 
 /// Reads the telemetry of a log.

@@ -17,7 +17,8 @@ pub fn run(which: &Man, mut program: Command) -> Result<u8, Failed> {
         None => program,
         Some(name) => {
             let found = program.find_subcommand(name).filter(|found| !found.is_hide_set()).cloned();
-            found.ok_or_else(|| format!("there is no command `{}`: `plimsoll --help` lists them", name.escape_debug()))?
+            found
+                .ok_or_else(|| format!("there is no command `{}`: `plimsoll --help` lists them", name.escape_debug()))?
         }
     };
     let mut page = Vec::new();

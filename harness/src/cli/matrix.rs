@@ -151,10 +151,13 @@ fn run_what_is_due(
     Ok(None)
 }
 
-/// What a log that is there already tells.
+/// What a log that is there already tells, or the plan itself.
 fn read_log(plan: &Plan, turn: &Turn<'_>, place: &Folders) -> Result<matrix::Run, Failed> {
     let mut run = matrix::Run::new(&turn.configuration.name, plan.digest(turn.configuration), turn.repeat);
-    let log = plan.log(turn.configuration, turn.repeat).expect("a plan has a command or a log");
+    if let Some(given) = turn.configuration.given() {
+        return Ok(run.given(given));
+    }
+    let log = plan.log(turn.configuration, turn.repeat).expect("a plan has a command, a log or values");
     take_log(&mut run, plan, &place.folder.join(log))?;
     Ok(run)
 }

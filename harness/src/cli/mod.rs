@@ -104,6 +104,10 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => schema::completions(shell, &mut arguments::program()),
         Command::Man(man) => manual::run(&man, arguments::program()),
         Command::Isolate(isolate) => isolate::run(&isolate),
+        Command::Confined { program } => match crate::confine::become_confined(&program) {
+            Ok(never) => match never {},
+            Err(error) => Err(error.into()),
+        },
         Command::Worker => crate::worker::serve(&crate::worker::Host::builtin()).map(|()| 0).map_err(Failed::from),
     };
     match result {

@@ -13,7 +13,7 @@ const RANK: u64 = 16;
 
 #[derive(Args)]
 pub struct ModelFlags {
-    /// A Hugging Face config.json or a DeepSpeed JSON, told apart by their content; flags come before them; may be repeated
+    /// A config.json, a DeepSpeed, Accelerate or Axolotl configuration, or a dump of TrainingArguments; flags win; repeatable
     #[arg(long = "config", value_name = "FILE", env = "PLIMSOLL_CONFIG", value_delimiter = ',')]
     pub configs: Vec<PathBuf>,
 
@@ -42,8 +42,8 @@ pub struct ModelFlags {
     /// Whose way to count: hf, zero-paper, deepspeed, megatron [default: hf; deepspeed with its configuration]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_CONVENTION", help_heading = "Training")]
     pub convention: Option<Convention>,
-    /// The optimizer: adam, adam8bit, adafactor, sgd [default: adam]
-    #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPTIMIZER", help_heading = "Training")]
+    /// The optimizer: adam, adam8bit, sgd, lion, or a framework's name, such as paged_adamw_8bit [default: adam]
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPTIMIZER", help_heading = "Training", value_parser = optimizer)]
     pub optimizer: Option<Optimizer>,
     /// The precision: bf16-mixed, fp16-mixed, fp32 [default: bf16-mixed]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_PRECISION", help_heading = "Training")]
@@ -66,11 +66,14 @@ pub struct ModelFlags {
     /// Attention: sdpa, eager [default: sdpa]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_ATTENTION", help_heading = "Training")]
     pub attention: Option<Attention>,
+    /// Generate, not train: weights, KV cache of --batch sequences of --seq tokens, and one prompt
+    #[arg(long, env = "PLIMSOLL_INFERENCE", help_heading = "Training")]
+    pub inference: bool,
     /// Activations are computed again in the backward
     #[arg(long, env = "PLIMSOLL_CHECKPOINTING", help_heading = "Training")]
     pub checkpointing: bool,
 
-    /// The stage of ZeRO or FSDP: 0, 1, 2, 3 [default: 0]
+    /// The stage of ZeRO or FSDP: 0, 1, 2, 3, NO_SHARD, SHARD_GRAD_OP, FULL_SHARD [default: 0]
     #[arg(long, value_name = "STAGE", env = "PLIMSOLL_ZERO", help_heading = "Sharding and offload")]
     pub zero: Option<ZeroStage>,
     /// GPUs of each node [default: 1]
@@ -102,6 +105,12 @@ pub struct ModelFlags {
     pub sequence_parallel: bool,
 }
 
+/// The optimizer of a name, as [`Optimizer::named`] knows it.
+fn optimizer(text: &str) -> Result<Optimizer, String> {
+    let known = || text.parse::<Optimizer>().map_err(|error| error.to_string());
+    Optimizer::named(text).map_or_else(known, Ok)
+}
+
 impl ModelFlags {
     /// Whether a flag or configuration tells of a model.
     pub fn told(&self) -> bool {
@@ -110,17 +119,23 @@ impl ModelFlags {
 
     /// The model and the setup that flags and configurations tell.
     pub fn read(&self) -> Result<(Model, Setup), EstimateError> {
-        let configs = self.configs.iter().map(|path| config::read(path));
-        let mut settings =
-            configs.into_iter().try_fold(self.settings(), |told, more| Ok::<_, EstimateError>(told.or(more?)))?;
-        // Layers and width on the command line are another model than that of a file, whose count no longer holds.
-        if self.params.is_none() && (self.layers.is_some() || self.hidden.is_some()) {
-            settings.parameters = None;
-        }
-        settings.finish()
+        self.settings()?.finish()
     }
 
-    fn settings(&self) -> Settings {
+    /// What flags and configurations tell.
+    pub fn settings(&self) -> Result<Settings, EstimateError> {
+        let configs = self.configs.iter().map(|path| config::read(path));
+        let mut settings =
+            configs.into_iter().try_fold(self.flags(), |told, more| Ok::<_, EstimateError>(told.or(more?)))?;
+        // Layers and width on the command line are another model than that of a file, whose count no longer holds.
+        if self.params.is_none() && (self.layers.is_some() || self.hidden.is_some()) {
+            (settings.parameters, settings.adapter_sides, settings.cache) = (None, None, None);
+            settings.largest_layer = self.largest_layer.map(|count| count.0);
+        }
+        Ok(settings)
+    }
+
+    fn flags(&self) -> Settings {
         let count = |count: Option<Count>| count.map(|count| count.0);
         let rank = count(self.lora);
         let tuning = match (self.qlora, rank) {
@@ -151,6 +166,7 @@ impl ModelFlags {
             accumulation: count(self.accumulation),
             attention: self.attention,
             checkpointing: self.checkpointing.then_some(true),
+            inference: self.inference.then_some(true),
             tensor_parallel: count(self.tp),
             pipeline_parallel: count(self.pp),
             virtual_stages: count(self.virtual_stages),

@@ -36,11 +36,14 @@ struct Format {
 /// Reads the records and writes what was asked for.
 pub fn run(arguments: &Report) -> Result<u8, Failed> {
     let documents = &arguments.documents;
-    if documents.asked_for().next().is_none() {
-        return Err("no report was asked for: add --html FILE, --markdown FILE or another of them (see --help)".into());
-    }
     documents.check()?;
     let records = arguments.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
+    if documents.asked_for().next().is_none() {
+        // What the command that made it has printed.
+        for record in &records {
+            output::text(&report::terminal::record(record, None, &super::screen()))?;
+        }
+    }
     documents.write(&records)?;
     Ok(0)
 }

@@ -23,6 +23,8 @@ pub const VERSION: u32 = 2;
 pub const CHANNEL: &str = "PLIMSOLL_CHANNEL";
 /// Names the descriptor of the shared memory for outputs in a worker's environment.
 pub const OUTPUTS: &str = "PLIMSOLL_OUTPUTS";
+/// Names the descriptor of the shared memory for values in a worker's environment.
+pub const VALUES: &str = "PLIMSOLL_VALUES";
 /// A storage, as a range of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StorageRange {
@@ -46,6 +48,9 @@ pub struct CallMessage {
     /// The tensors that the captured call gave, which tell a kernel that is given its outputs what they are.
     pub outputs: Vec<CapturedOutput>,
 }
+
+/// Where bytes are put into an argument: the storage, the place in it, how many.
+pub type Place = (usize, u64, u64);
 
 /// What the supervisor says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,6 +90,38 @@ pub enum Request {
     },
     /// The outputs of the call that was timed last are judged: go on.
     Next,
+    /// Keep this call resident: regions of launches of it follow.
+    Audit {
+        /// Names this request in the answer.
+        id: u64,
+        /// The call.
+        call: CallMessage,
+    },
+    /// Launch so many times on the call of the audit, each time on other values, and time each launch.
+    Region {
+        /// Names this request in the answer.
+        id: u64,
+        /// For each launch, what is put into the arguments before it. The bytes lie in the shared memory for values, one
+        /// after the other.
+        launches: Vec<Vec<Place>>,
+        /// The launches whose outputs are kept, in order.
+        keep: Vec<usize>,
+        /// What the memory of outputs is filled with before each launch, if the kernel is handed it.
+        fill: u8,
+    },
+    /// Put back what was captured, and say what the kernel has changed.
+    Settle {
+        /// Names this request in the answer.
+        id: u64,
+    },
+    /// Before any kernel is loaded: a region of launches that do nothing. As many bytes as are put in before a launch are
+    /// kept of it.
+    Idle {
+        /// Names this request in the answer.
+        id: u64,
+        /// For each launch, what is put in before it.
+        launches: Vec<Vec<Place>>,
+    },
     /// Drop every mapped input, output and cache.
     #[serde(rename = "release")]
     DropCaches,
@@ -156,6 +193,27 @@ pub enum Reply {
     Profiled {
         /// Of the request.
         id: u64,
+    },
+    /// The call of an audit is resident.
+    Ready {
+        /// Of the request.
+        id: u64,
+    },
+    /// A region is over.
+    Region {
+        /// Of the request.
+        id: u64,
+        /// The time of each launch, as the worker saw it.
+        durations_ns: Vec<u64>,
+        /// The outputs that were to be kept.
+        outputs: Vec<Vec<Output>>,
+    },
+    /// What was captured is back.
+    Settled {
+        /// Of the request.
+        id: u64,
+        /// The arguments whose bytes the kernel changed.
+        mutated: Vec<String>,
     },
     /// Everything was dropped.
     #[serde(rename = "released")]

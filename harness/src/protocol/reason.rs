@@ -50,6 +50,7 @@ const fn is_of_a_worker(kind: FailureKind) -> bool {
         | FailureKind::StaleOutput
         | FailureKind::LateWrite
         | FailureKind::NotATensor
+        | FailureKind::UnwrittenOutput
         | FailureKind::Unsupported
         | FailureKind::Input => true,
         FailureKind::Timeout
@@ -58,6 +59,8 @@ const fn is_of_a_worker(kind: FailureKind) -> bool {
         | FailureKind::OomKill
         | FailureKind::Ceiling
         | FailureKind::ChannelClosed
+        | FailureKind::TimeMismatch
+        | FailureKind::Tampered
         | FailureKind::Cancelled => false,
     }
 }
@@ -89,6 +92,7 @@ mod tests {
             "late-write",
             "mutated-input",
             "not-a-tensor",
+            "unwritten-output",
         ];
         for word in words {
             let text = format!("\"{word}\"");
@@ -99,7 +103,7 @@ mod tests {
         }
         let others = FailureKind::ALL.map(FailureKind::name).into_iter().filter(|name| !words.contains(name));
         let others: Vec<_> = others.chain(["", "Unavailable", "surprise"]).collect();
-        assert_eq!(others.len(), 7 + 3, "{others:?}");
+        assert_eq!(others.len(), 9 + 3, "{others:?}");
         for word in others {
             assert!(serde_json::from_str::<Reason>(&format!("\"{word}\"")).is_err(), "{word}");
         }

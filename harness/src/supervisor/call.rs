@@ -2,13 +2,17 @@
 
 use std::io::Write;
 
-use plimsoll::capture::Place;
+use std::path::PathBuf;
+
+use plimsoll::capture::{Argument, Place};
 use plimsoll::kernel::CapturedOutput;
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::Job;
 use signal_hook::consts::SIGBUS;
 use tempfile::TempPath;
 
+use super::process::ARGUMENTS_FD;
+use super::untrusted::Copies;
 use crate::protocol::{CallMessage, StorageRange};
 
 /// The message of a job, and the files that it needs while it is under way.
@@ -21,7 +25,10 @@ pub struct CallBuilder {
 impl CallBuilder {
     /// # Errors
     /// A failure of kind `input` where a storage cannot be read, or not be unpacked.
-    pub fn new(job: Job<'_>) -> Result<Self, Failure> {
+    pub fn new(job: Job<'_>, copies: Option<&mut Copies>) -> Result<Self, Failure> {
+        if let Some(copies) = copies {
+            return Self::copied(job, copies);
+        }
         let mut unpacked = Vec::new();
         let mut storages = Vec::with_capacity(job.entry.storages().len());
         for (index, storage) in job.entry.storages().iter().enumerate() {
@@ -50,6 +57,32 @@ impl CallBuilder {
         let outputs = CapturedOutput::all(job.entry.output());
         let message = CallMessage { params: job.bound.params.clone(), args, storages, outputs };
         Ok(Self { message, _unpacked: unpacked })
+    }
+
+    /// A call whose arguments are copied to where a worker without a path to them finds them.
+    fn copied(job: Job<'_>, copies: &mut Copies) -> Result<Self, Failure> {
+        let mapped = job.entry.map()?;
+        let path = PathBuf::from(format!("/proc/self/fd/{ARGUMENTS_FD}"));
+        let mut used = vec![false; job.entry.storages().len()];
+        for value in &job.bound.args {
+            value.for_each_leaf(&mut String::new(), &mut |_, leaf| {
+                if let Argument::Tensor(tensor) = leaf
+                    && let Some(used) = used.get_mut(tensor.storage)
+                {
+                    *used = true;
+                }
+            });
+        }
+        let mut storages = Vec::with_capacity(used.len());
+        for (index, used) in used.into_iter().enumerate() {
+            // What only the output needs is not the kernel's to know.
+            let bytes = if used { mapped.storage(index)? } else { &[] };
+            let offset = copies.add(bytes).map_err(|error| input(format!("arguments cannot be copied: {error}")))?;
+            storages.push(StorageRange { path: path.clone(), offset, bytes: bytes.len() as u64 });
+        }
+        let outputs = CapturedOutput::all(job.entry.output());
+        let message = CallMessage { params: job.bound.params.clone(), args: job.bound.args.clone(), storages, outputs };
+        Ok(Self { message, _unpacked: Vec::new() })
     }
 
     /// The message.

@@ -13,12 +13,14 @@ use plimsoll::kernel::library::{LibraryFile, RUNTIME_VARIABLE};
 use super::error::{NoLauncher, NoTorchWorker, TORCH_WORKER, TORCH_WORKER_VARIABLE};
 use super::process::SOURCES_FD;
 use super::sealed;
+use super::untrusted::Untrusted;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 10] = [
+const PYTHON_WORKER: [(&str, &str); 11] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
+    ("plimsoll_audit.py", include_str!("../../python/plimsoll_audit.py")),
     ("plimsoll_cuda.py", include_str!("../../python/plimsoll_cuda.py")),
     ("plimsoll_locks.py", include_str!("../../python/plimsoll_locks.py")),
     ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),
@@ -42,6 +44,8 @@ pub struct WorkerCommand {
     sources: Option<OwnedFd>,
     /// The implementation of the ABI, for a library that needs it.
     runtime: Option<PathBuf>,
+    /// What takes the rights of its user from the worker.
+    untrusted: Option<Untrusted>,
 }
 
 impl WorkerCommand {
@@ -53,7 +57,7 @@ impl WorkerCommand {
     pub fn new(kernel: KernelSpec, own: &Path, python: PathBuf) -> Result<Self, NoLauncher> {
         match kernel {
             KernelSpec::Builtin(_) => {
-                Ok(Self { kernel, program: own.to_owned(), own: true, sources: None, runtime: None })
+                Ok(Self { kernel, program: own.to_owned(), own: true, sources: None, runtime: None, untrusted: None })
             }
             KernelSpec::Library { file, symbol } => Ok(Self {
                 runtime: runtime(&file, &python),
@@ -61,10 +65,11 @@ impl WorkerCommand {
                 program: own.to_owned(),
                 own: true,
                 sources: None,
+                untrusted: None,
             }),
             KernelSpec::Torch(_) => {
                 let program = torch_worker(&kernel, own)?;
-                Ok(Self { kernel, program, own: false, sources: None, runtime: None })
+                Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None })
             }
             KernelSpec::Python { file, function } => {
                 let sources = BTreeMap::from(PYTHON_WORKER);
@@ -75,9 +80,19 @@ impl WorkerCommand {
                     own: false,
                     sources: Some(sealed::memory("plimsoll-worker", &text)?),
                     runtime: None,
+                    untrusted: None,
                 })
             }
         }
+    }
+
+    /// The same without the rights of its user.
+    ///
+    /// # Errors
+    /// The folder of the workers cannot be made.
+    pub fn untrusted(mut self, own: &Path, python: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
+        self.untrusted = Some(Untrusted::new(&self.kernel, own, python, hidden)?);
+        Ok(self)
     }
 
     /// What the worker is to load.
@@ -126,6 +141,9 @@ impl WorkerCommand {
         }
         if let Some(runtime) = &self.runtime {
             command.env(RUNTIME_VARIABLE, runtime);
+        }
+        if let Some(untrusted) = &self.untrusted {
+            command = untrusted.command(&command);
         }
         let sources = self.sources.as_ref().map(OwnedFd::try_clone).transpose()?;
         Ok((command, sources))

@@ -24,6 +24,13 @@ pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
         Cause::Protocol(what) => {
             (FailureKind::ChannelClosed, format!("worker {pid} broke the protocol: it sent {what}"))
         }
+        Cause::Unasked => (
+            FailureKind::Tampered,
+            format!(
+                "worker {pid} answered what nobody had asked: the kernel writes to the channel of its worker, whose answers are \
+                 not to be believed"
+            ),
+        ),
         Cause::ChannelClosed => (
             FailureKind::ChannelClosed,
             format!("worker {pid} lives on but closed its channel: does the kernel close descriptors it did not open?"),

@@ -10,11 +10,12 @@ use plimsoll::ByteSize;
 use plimsoll::gpu::{PlaceKind, StateSampler};
 use plimsoll::kernel::{KernelIdentity, KernelSpec};
 use plimsoll::meter::{self, Metric, OomKills, ProcessMemory};
-use plimsoll::record::{Failure, FailureKind, Gpu, Release, ReleaseReason};
-use plimsoll::run::{Job, LaunchError, Launched, Launcher, RunContext, Timed};
+use plimsoll::record::{Failure, FailureKind, Gpu, Isolation, Release, ReleaseReason};
+use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, RunContext, Timed};
 use plimsoll::timing::Protocol;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
+use super::audit::{self, AuditedWorker};
 use super::call::CallBuilder;
 use super::command::WorkerCommand;
 use super::crew::Crew;
@@ -24,11 +25,15 @@ use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
 use super::settings::{OnGpu, Settings};
+use super::untrusted::Copies;
+use crate::confine;
 use crate::protocol::{Reason, Reply, Request, VERSION};
 use crate::signals::Cancel;
 
 /// Loading a kernel may build it first, and so may the first launch: both may take longer than any other launch.
 const START_LIMIT: Duration = Duration::from_secs(600);
+/// A worker closes its channel a moment before it can be waited for.
+const DYING: Duration = Duration::from_millis(100);
 /// Measuring an entry takes many launches: it may take this many times the limit of one.
 const PROFILE_FACTOR: u32 = 10;
 /// The status with which the system's loader ends a program whose libraries it does not find.
@@ -59,6 +64,12 @@ pub struct WorkerLauncher<'a> {
     versions: BTreeMap<String, String>,
     /// Whether the last worker was killed by others while it started.
     killed_at_start: bool,
+    /// Copies of arguments, for workers that are given no paths.
+    copies: Option<Copies>,
+    /// Whether launches are audited.
+    audit: bool,
+    /// What the worker takes beside launches; measured if they are audited.
+    overhead: Overhead,
     /// Why the kernel cannot be loaded: no fresh worker would fare better.
     unloadable: Option<Unloadable>,
 }
@@ -74,8 +85,8 @@ fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
 
-struct Running {
-    process: WorkerProcess,
+pub(super) struct Running {
+    pub(super) process: WorkerProcess,
     number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
@@ -85,7 +96,7 @@ struct Running {
 
 impl Running {
     /// How much longer than others the next launch may take to build the kernel.
-    fn may_build(&mut self) -> Option<Duration> {
+    pub(super) fn may_build(&mut self) -> Option<Duration> {
         let first = !std::mem::replace(&mut self.launched, true);
         first.then_some(START_LIMIT)
     }
@@ -103,10 +114,15 @@ impl<'a> WorkerLauncher<'a> {
         gpu: Option<OnGpu>,
         context: &'a RunContext,
     ) -> Result<Self, NoLauncher> {
+        let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
+        if let Some(hidden) = &settings.hidden {
+            command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
+        }
         Ok(Self {
             identity: spec.identity()?,
             name,
-            command: WorkerCommand::new(spec, &settings.program, settings.python_or_default())?,
+            command,
+            copies: settings.hidden.as_ref().map(|_| Copies::new()).transpose()?,
             gpu,
             timeout: settings.timeout,
             cancel: settings.cancel.clone(),
@@ -118,6 +134,8 @@ impl<'a> WorkerLauncher<'a> {
             proofs: Vec::new(),
             versions: BTreeMap::new(),
             killed_at_start: false,
+            audit: settings.audit,
+            overhead: Overhead::default(),
             unloadable: None,
         })
     }
@@ -126,13 +144,29 @@ impl<'a> WorkerLauncher<'a> {
         Watch { limit, building: None, cancel: self.cancel.clone(), meter: self.context.meter() }
     }
 
-    fn next_id(&mut self) -> u64 {
+    /// What is watched while many launches are under way.
+    pub(super) fn profile_watch(&self) -> Watch<'a> {
+        self.watch(self.timeout.saturating_mul(PROFILE_FACTOR))
+    }
+
+    /// What the worker takes beside launches.
+    pub(super) fn overhead(&self) -> Overhead {
+        self.overhead
+    }
+
+    /// The message of a job that is alone.
+    pub(super) fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
+        self.copies.iter_mut().for_each(Copies::begin);
+        CallBuilder::new(job, self.copies.as_mut())
+    }
+
+    pub(super) fn next_id(&mut self) -> u64 {
         self.requests += 1;
         self.requests
     }
 
     /// The running worker, or a fresh one with the kernel loaded.
-    fn running(&mut self) -> Result<&mut Running, Failure> {
+    pub(super) fn running(&mut self) -> Result<&mut Running, Failure> {
         if let Some(Unloadable { failure, .. }) = &self.unloadable {
             return Err(failure.clone());
         }
@@ -146,7 +180,9 @@ impl<'a> WorkerLauncher<'a> {
         let available_before = reclaim::available();
         let oom_kills = oom_kills();
         self.check_kernel()?;
-        let started = self.command.build().and_then(|(command, sources)| WorkerProcess::start(command, sources));
+        let arguments = self.copies.as_ref().map(Copies::file);
+        let started =
+            self.command.build().and_then(|(command, sources)| WorkerProcess::start(command, sources, arguments));
         let process = started.map_err(|error| Failure::new(FailureKind::Exit, self.command.not_started(&error)));
         let process = process.inspect_err(|failure| self.set_unloadable(failure, self.needs_torch()))?;
         if let Some(crew) = &self.crew {
@@ -163,7 +199,15 @@ impl<'a> WorkerLauncher<'a> {
         let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
         let small_context = limits_gpu && self.gpu.is_some();
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
-        match running.process.ask(&hello, &watch) {
+        let overhead = if self.audit { audit::overhead(&mut running.process, &watch) } else { Ok(Overhead::default()) };
+        let asked = match overhead {
+            Ok(overhead) => {
+                self.overhead = overhead;
+                running.process.ask(&hello, &watch)
+            }
+            Err(cause) => Err(cause),
+        };
+        match asked {
             Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
                 self.versions = versions;
                 self.killed_at_start = false;
@@ -228,7 +272,7 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     /// The worker is no longer of use: it is killed, and its end is the failure.
-    fn lost(&mut self, cause: Cause) -> Failure {
+    pub(super) fn lost(&mut self, cause: Cause) -> Failure {
         let reason = match cause {
             Cause::Cancelled => ReleaseReason::Interrupted,
             _ => ReleaseReason::Failure,
@@ -236,6 +280,14 @@ impl<'a> WorkerLauncher<'a> {
         let running = self.worker.take().expect("a worker was asked");
         let (end, kills) = self.end(running, reason, |process, _| process.kill(cause));
         death::failure(&end, kills)
+    }
+
+    /// Ends the worker, which has nothing to do: a signal that has ended it, or does within `patience`, came from others.
+    fn end_idle(&mut self, reason: ReleaseReason, patience: Duration) {
+        if let Some(mut running) = self.worker.take() {
+            let reason = if running.process.was_killed(patience) { ReleaseReason::Killed } else { reason };
+            self.end(running, reason, |process, watch| process.finish(watch));
+        }
     }
 
     /// Ends a worker by `how`, waits for its memory and keeps the proof. Gives also how many processes the kernel's OOM
@@ -280,6 +332,10 @@ impl Launcher for WorkerLauncher<'_> {
         self.gpu.iter().map(|gpu| Gpu::from(&gpu.facts)).collect()
     }
 
+    fn isolation(&self) -> Option<Isolation> {
+        self.copies.as_ref().map(|_| Isolation::of(confine::layers()))
+    }
+
     fn replays(&self) -> bool {
         self.gpu.as_ref().is_some_and(|gpu| gpu.graph)
     }
@@ -307,7 +363,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn launch(&mut self, job: Job<'_>) -> Result<Launched, Failure> {
-        let call = CallBuilder::new(job)?;
+        let call = self.call(job)?;
         let id = self.next_id();
         let mut watch = self.watch(self.timeout);
         let request = Request::Launch { id, call: call.message() };
@@ -331,8 +387,9 @@ impl Launcher for WorkerLauncher<'_> {
 
     fn profile(&mut self, batch: &[Job<'_>], protocol: Protocol, each: &mut dyn FnMut(usize, Result<Timed, Failure>)) {
         let mut calls = Vec::new();
+        self.copies.iter_mut().for_each(Copies::begin);
         for (index, job) in batch.iter().enumerate() {
-            match CallBuilder::new(*job) {
+            match CallBuilder::new(*job, self.copies.as_mut()) {
                 Ok(call) => calls.push((index, call)),
                 Err(failure) => each(index, Err(failure)),
             }
@@ -352,21 +409,25 @@ impl Launcher for WorkerLauncher<'_> {
         }
     }
 
+    fn audit<'s>(&'s mut self, job: Job<'s>) -> Result<Box<dyn Audited + 's>, Failure> {
+        Ok(Box::new(AuditedWorker::of(self, job)?))
+    }
+
     fn drop_caches(&mut self) {
         let watch = self.watch(self.timeout);
         if let Some(running) = &mut self.worker {
             match running.process.ask(&Request::DropCaches, &watch) {
                 Ok(Reply::CachesDropped) => {}
                 Ok(other) => drop(self.lost(Cause::Protocol(format!("{other:?} in answer to release")))),
+                // No launch was under way: what others killed has lost nothing.
+                Err(Cause::Died) => self.end_idle(ReleaseReason::Failure, DYING),
                 Err(cause) => drop(self.lost(cause)),
             }
         }
     }
 
     fn end_worker(&mut self, reason: ReleaseReason) {
-        if let Some(running) = self.worker.take() {
-            self.end(running, reason, |process, watch| process.finish(watch));
-        }
+        self.end_idle(reason, Duration::ZERO);
     }
 
     fn proofs(&mut self) -> Vec<Release> {

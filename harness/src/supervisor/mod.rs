@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod audit;
 mod building;
 mod call;
 mod command;
@@ -28,6 +29,7 @@ mod process;
 mod reclaim;
 mod sealed;
 mod settings;
+mod untrusted;
 mod workers;
 
 pub use error::{NoLauncher, NoProgram, NoTorchWorker};

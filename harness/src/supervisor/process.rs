@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,10 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The descriptor at which a worker finds its own source, if it is given one.
 pub const SOURCES_FD: i32 = 5;
+/// The descriptor at which a worker finds the values of audited launches.
+const VALUES_FD: i32 = 6;
+/// The descriptor at which a worker that is given no paths finds its arguments.
+pub const ARGUMENTS_FD: i32 = 7;
 
 /// The last bytes of a stream that may be endless.
 #[derive(Default)]
@@ -60,6 +64,8 @@ pub enum Cause {
     Died,
     /// It closed the channel but lives on (a kernel that closes descriptors).
     ChannelClosed,
+    /// It answered what nobody had asked.
+    Unasked,
     /// It said what the protocol does not know.
     Protocol(String),
     /// It did not answer in time.
@@ -107,6 +113,7 @@ pub struct WorkerProcess {
     /// How much of `inbox` is known to hold no end of line.
     scanned: usize,
     memory: File,
+    values: File,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     printed: Tail,
@@ -115,21 +122,27 @@ pub struct WorkerProcess {
 
 impl WorkerProcess {
     /// Starts `command` as a worker in a process group of its own, with `sources` at [`SOURCES_FD`].
-    pub fn start(mut command: Command, sources: Option<OwnedFd>) -> io::Result<Self> {
+    pub fn start(mut command: Command, sources: Option<OwnedFd>, arguments: Option<&File>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let memory = rustix::fs::memfd_create("plimsoll-outputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         // A worker that shrank the memory would turn the supervisor's reads into faults.
         rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
+        let values = super::audit::values()?;
         let (channel_fd, outputs_fd) = (3, 4);
         let mut mappings = vec![
             FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
             FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
+            FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
         ];
+        if let Some(file) = arguments {
+            mappings.push(FdMapping { parent_fd: file.try_clone()?.into(), child_fd: ARGUMENTS_FD });
+        }
         mappings.extend(sources.map(|parent_fd| FdMapping { parent_fd, child_fd: SOURCES_FD }));
         command
             .env(protocol::CHANNEL, channel_fd.to_string())
             .env(protocol::OUTPUTS, outputs_fd.to_string())
+            .env(protocol::VALUES, VALUES_FD.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -156,6 +169,7 @@ impl WorkerProcess {
             inbox: Vec::new(),
             scanned: 0,
             memory: memory.into(),
+            values,
             stdout,
             stderr,
             printed: Tail::default(),
@@ -178,6 +192,11 @@ impl WorkerProcess {
         &self.memory
     }
 
+    /// The shared memory that values of audited launches lie in.
+    pub fn values(&self) -> &File {
+        &self.values
+    }
+
     /// Sends `request` and waits for one answer.
     pub fn ask(&mut self, request: &Request, watch: &Watch<'_>) -> Result<Reply, Cause> {
         self.send(request, watch)?;
@@ -186,10 +205,23 @@ impl WorkerProcess {
 
     /// Sends `request`, reading the worker's output meanwhile, so that neither side waits for the other for ever.
     pub fn send(&mut self, request: &Request, watch: &Watch<'_>) -> Result<(), Cause> {
+        self.send_line(&Self::line(request), watch)
+    }
+
+    /// A request as it is sent.
+    pub fn line(request: &Request) -> Vec<u8> {
         let mut line = serde_json::to_vec(request).expect("a request is plain data");
         line.push(b'\n');
+        line
+    }
+
+    /// As [`WorkerProcess::send`].
+    pub fn send_line(&mut self, line: &[u8], watch: &Watch<'_>) -> Result<(), Cause> {
+        if self.has_unasked() {
+            return Err(Cause::Unasked);
+        }
         let mut deadline = Instant::now() + watch.limit;
-        let mut rest = line.as_slice();
+        let mut rest = line;
         while !rest.is_empty() {
             match self.channel.write(rest) {
                 Ok(n) => rest = &rest[n..],
@@ -201,6 +233,17 @@ impl WorkerProcess {
             }
         }
         Ok(())
+    }
+
+    /// Whether the worker has said something that it was not asked for: every request has one answer, or ends with one.
+    fn has_unasked(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        match self.channel.read(&mut buffer) {
+            Ok(n) => self.inbox.extend_from_slice(&buffer[..n]),
+            // An end, or an error, is found by the request.
+            Err(_) => {}
+        }
+        !self.inbox.is_empty()
     }
 
     /// Waits for the next answer.
@@ -307,6 +350,17 @@ impl WorkerProcess {
             _ => Cause::Died,
         };
         self.kill(cause)
+    }
+
+    /// Whether a signal has ended it already, or ends it within `patience`.
+    pub fn was_killed(&mut self, patience: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(1)),
+                ended => return matches!(ended, Ok(Some(status)) if status.signal().is_some()),
+            }
+        }
     }
 
     /// Kills the worker with everything that it started, and reads what it left.

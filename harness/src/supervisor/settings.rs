@@ -30,6 +30,10 @@ pub struct Settings {
     pub timeout: Duration,
     /// What kernels are launched on; absent if that is the CPU.
     pub gpu: Option<OnGpu>,
+    /// Whether timed launches are audited.
+    pub audit: bool,
+    /// What kernels that are not trusted must not reach; absent of kernels with the rights of their user.
+    pub hidden: Option<Vec<PathBuf>>,
     pub cancel: Cancel,
     /// The workers of this process, if it starts nothing else.
     pub crew: Option<Arc<Crew>>,

@@ -63,6 +63,8 @@ impl Workers {
             python: None,
             timeout: defaults::LAUNCH_TIMEOUT,
             gpu: None,
+            audit: false,
+            hidden: None,
             cancel: Cancel::new()?,
             crew: None,
         }))
@@ -91,6 +93,24 @@ impl Workers {
             Place::Cpu => None,
             Place::Cuda(index) => Some(OnGpu { facts: find_device(&self.0.program, index)?, graph }),
         };
+        Ok(self)
+    }
+
+    /// Readies workers for audits ([`Check::audit`](plimsoll::run::Check::audit)): each measures what it takes beside launches
+    /// before it loads its kernel.
+    pub fn audited(mut self) -> Self {
+        self.0.audit = true;
+        self
+    }
+
+    /// Has workers run without the rights of their user, and `hidden` out of their reach: the capture, the record.
+    ///
+    /// # Errors
+    /// [`NoLauncher::Files`] if the system refuses.
+    pub fn untrusted(mut self, hidden: impl IntoIterator<Item = PathBuf>) -> Result<Self, NoLauncher> {
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+            .map_err(io::Error::from)?;
+        self.0.hidden = Some(hidden.into_iter().collect());
         Ok(self)
     }
 
@@ -172,6 +192,7 @@ impl Launch for Isolated {
         let name = match role {
             Role::Kernel | Role::Versus => "worker",
             Role::Reference => "reference",
+            Role::Witness => "witness",
         };
         Ok(Box::new(self.workers.launcher(self.kernel, name, context)?))
     }

@@ -4,16 +4,16 @@ use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-use crate::protocol::{CHANNEL, OUTPUTS};
+use crate::protocol::{CHANNEL, OUTPUTS, VALUES};
 
-/// Takes the channel and the shared memory for outputs out of the environment. To be called once.
+/// Takes the channel, the shared memory for outputs and that for values out of the environment. To be called once.
 ///
 /// # Errors
 /// What is missing.
-pub fn take() -> Result<(UnixStream, File), &'static str> {
+pub fn take() -> Result<(UnixStream, File, Option<File>), &'static str> {
     let channel = descriptor(CHANNEL).ok_or("PLIMSOLL_CHANNEL names no open descriptor")?;
     let outputs = descriptor(OUTPUTS).ok_or("PLIMSOLL_OUTPUTS names no open descriptor")?;
-    Ok((channel.into(), outputs.into()))
+    Ok((channel.into(), outputs.into(), descriptor(VALUES).map(File::from)))
 }
 
 fn descriptor(variable: &str) -> Option<OwnedFd> {

@@ -138,6 +138,35 @@ impl Inputs {
         }
     }
 
+    /// Writes `bytes` at `at` of a storage, where it lies: between two launches of a call that is bound.
+    pub fn put(&self, storage: &StorageRange, at: u64, bytes: &[u8]) {
+        if let Some((Map::Private(map), place)) = self.place(storage)
+            && (at as usize).checked_add(bytes.len()).is_some_and(|end| end <= place.len())
+        {
+            map.write_where_it_lies(place.start + at as usize, bytes);
+        }
+    }
+
+    /// Whether a storage holds `bytes` at `at`.
+    pub fn holds(&self, storage: &StorageRange, at: u64, bytes: &[u8]) -> bool {
+        self.place(storage).is_none_or(|(map, place)| {
+            let from = place.start + at as usize;
+            map.get(from..from + bytes.len()) == Some(bytes)
+        })
+    }
+
+    /// Puts back what the file holds at `range` of a storage.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn put_back(&self, storage: &StorageRange, range: Range<u64>) -> Result<(), CallError> {
+        if let Some((Map::Private(map), place)) = self.place(storage) {
+            let range = place.start + range.start as usize..place.start + (range.end as usize).min(place.len());
+            map.put_back(range).map_err(|source| CallError::unreadable(&storage.path, source))?;
+        }
+        Ok(())
+    }
+
     /// Has every argument hold what was captured, and nothing of it be resident; the addresses stay.
     ///
     /// # Errors

@@ -42,6 +42,11 @@ impl Launches {
         Self { kernel, foreign, arena: Arena::default() }
     }
 
+    /// What is launched.
+    pub fn loaded(&self) -> &Loaded {
+        &self.kernel
+    }
+
     /// Launches once. The inputs are given back with the answer: to unmap them takes time, which is better spent while
     /// the supervisor judges.
     pub fn launch(&mut self, id: u64, call: &CallMessage, outputs: &mut Outputs) -> (Reply, Option<Inputs>) {
@@ -87,7 +92,7 @@ impl Launches {
             let checked = |placed: &mut Placed| placed.crc32 = Some(crc32fast::hash(&memory[placed.range()]));
             placement.outputs.iter_mut().for_each(checked);
         }
-        Ok((elapsed_ns, placement.into_outputs()))
+        Ok((elapsed_ns, placement.outputs_from(0)))
     }
 
     /// The time of one launch of an operator, and what it gave, copied to the shared memory.

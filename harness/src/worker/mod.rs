@@ -1,6 +1,7 @@
 //! A worker: launches the kernels of a [`Host`] by the worker protocol.
 
 mod alteration;
+mod audit;
 mod canaries;
 mod device;
 mod error;
@@ -27,6 +28,7 @@ use plimsoll::record::FailureKind;
 
 use crate::protocol::{Reason, Reply, Request, Unavailable, VERSION};
 
+use audit::{Asked, Audited, Values};
 use device::{DeviceLaunches, Timing};
 use launch::Launches;
 use outputs::Outputs;
@@ -124,8 +126,10 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
     // A supervisor that is killed takes its worker with it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(io::Error::from)?;
     forked::watch()?;
-    let (channel, outputs) = inherited::take().map_err(WorkerError::NoSupervisor)?;
+    let (channel, outputs, values) = inherited::take().map_err(WorkerError::NoSupervisor)?;
     let mut outputs = Outputs::new(outputs);
+    let mut values = Values::new(values);
+    let mut audited: Option<Audited> = None;
     let mut writer = channel.try_clone()?;
     let mut kernel = None;
     let mut lines = BufReader::new(channel).split(b'\n');
@@ -158,6 +162,46 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
                 }
             }
             Request::Next => {}
+            Request::Idle { id, launches } => say(&mut writer, &audit::idle(id, &launches, &mut outputs))?,
+            Request::Audit { id, call } => {
+                audited = None;
+                let reply = match &kernel {
+                    Some(Served::Host(_)) => match Audited::of(call) {
+                        Ok(resident) => {
+                            audited = Some(resident);
+                            Reply::Ready { id }
+                        }
+                        Err(error) => error.reply(id, None),
+                    },
+                    Some(Served::Device(_)) => no_audit(id),
+                    None => no_kernel(Some(id)),
+                };
+                say(&mut writer, &reply)?;
+            }
+            Request::Region { id, launches, keep, fill } => {
+                let reply = match (&kernel, &mut audited) {
+                    (Some(Served::Host(kernel)), Some(audited)) => {
+                        let region = Asked { launches: &launches, keep: &keep, fill };
+                        let done = audited.region(kernel.loaded(), &region, &mut values, &mut outputs);
+                        done.map_or_else(
+                            |error| error.reply(id, None),
+                            |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
+                        )
+                    }
+                    _ => no_audit(id),
+                };
+                say(&mut writer, &reply)?;
+            }
+            Request::Settle { id } => {
+                let reply = match &mut audited {
+                    Some(audited) => audited
+                        .settle()
+                        .map_or_else(|error| error.reply(id, None), |mutated| Reply::Settled { id, mutated }),
+                    None => no_audit(id),
+                };
+                audited = None;
+                say(&mut writer, &reply)?;
+            }
             Request::DropCaches => {
                 if let Some(Served::Device(kernel)) = &mut kernel {
                     kernel.drop_caches();
@@ -215,6 +259,11 @@ fn end() -> ! {
 fn no_kernel(id: Option<u64>) -> Reply {
     let message = "no kernel was loaded: `hello` comes first".to_owned();
     Reply::Error { id, index: None, kind: FailureKind::Unsupported.into(), message, detail: None }
+}
+
+fn no_audit(id: u64) -> Reply {
+    let message = "an audit is of a kernel on the CPU, and begins with `audit`".to_owned();
+    Reply::Error { id: Some(id), index: None, kind: FailureKind::Unsupported.into(), message, detail: None }
 }
 
 fn say(channel: &mut UnixStream, reply: &Reply) -> io::Result<()> {

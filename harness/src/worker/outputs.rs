@@ -5,7 +5,7 @@ use std::io;
 
 use memmap2::{MmapMut, UncheckedAdvice};
 use plimsoll::kernel::{Elements, Given, GivenValue, OutputBuffer};
-use plimsoll::run::{Output, OutputValue, Placement};
+use plimsoll::run::{Output, OutputValue, Placed, Placement};
 
 use super::error::CallError;
 
@@ -84,19 +84,32 @@ impl Outputs {
     /// # Errors
     /// What `copy` gives, or so much memory cannot be had.
     pub fn keep(&mut self, given: Vec<Given<'_>>, copy: &mut Copying<'_>) -> Result<(Vec<Output>, usize), CallError> {
+        self.keep_from(0, given, copy)
+    }
+
+    /// As [`Outputs::keep`], from byte `start` on, which is a multiple of [`OUTPUT_ALIGNMENT`](plimsoll::run::OUTPUT_ALIGNMENT).
+    ///
+    /// # Errors
+    /// As [`Outputs::keep`].
+    pub fn keep_from(
+        &mut self,
+        start: usize,
+        given: Vec<Given<'_>>,
+        copy: &mut Copying<'_>,
+    ) -> Result<(Vec<Output>, usize), CallError> {
         let tensors = given.iter().filter_map(|leaf| match &leaf.value {
             GivenValue::Tensor { spec, .. } => Some(spec.clone()),
             GivenValue::Value(_) => None,
         });
         let placement = Placement::of(&tensors.collect::<Vec<_>>(), &[])?;
-        let memory = self.of_call(placement.bytes)?;
+        let memory = &mut self.of_call(start + placement.bytes)?[start..];
         let mut places = placement.outputs.into_iter();
         let leaves = given.into_iter().map(|leaf| {
             let value = match leaf.value {
                 GivenValue::Tensor { elements, .. } => {
                     let placed = places.next().expect("a place was made for each tensor");
                     copy(elements, &mut memory[placed.range()])?;
-                    OutputValue::Tensor(placed)
+                    OutputValue::Tensor(Placed { offset: start + placed.offset, ..placed })
                 }
                 GivenValue::Value(value) => OutputValue::Value(value),
             };

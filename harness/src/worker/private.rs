@@ -90,6 +90,28 @@ impl PrivateMap {
         }
     }
 
+    /// Writes `bytes` at `at` of this map while a call over it is bound, as a kernel may.
+    pub fn write_where_it_lies(&self, at: usize, bytes: &[u8]) {
+        assert!(at <= self.bytes && bytes.len() <= self.bytes - at, "the bytes lie in the map");
+        // SAFETY: they do, and the map is writable. Nothing here reads the map meanwhile: slices of it are handed to kernels alone,
+        // of which none runs between two launches.
+        unsafe {
+            let place = self.start.cast::<u8>().add(self.head + at);
+            place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+
+    /// Has `range` of the map hold what the file holds.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn put_back(&self, range: Range<usize>) -> io::Result<()> {
+        let mut bytes = vec![0; range.len()];
+        let read = read_up_to(&self.file, &mut bytes, self.offset + (self.head + range.start) as u64)?;
+        self.write_where_it_lies(range.start, &bytes[..read]);
+        Ok(())
+    }
+
     /// Has the map hold what the file holds, and nothing of it be resident; the addresses stay.
     pub fn restore(&mut self) -> io::Result<()> {
         // SAFETY: the pages are this map's own, and nobody has a reference to them. What was written to them is dropped, and what

@@ -1,8 +1,15 @@
 //! [`ConvertError`]: the errors of values that cannot be passed to a kernel.
 
 /// The most values that one call may hold. A file in which lists share lists can stand for far more values than it has
-/// bytes.
-pub(crate) const VALUES_LIMIT: usize = 1 << 20;
+/// bytes, and each is copied for the worker, named in the record and compared. A container counts as [`CONTAINER`]
+/// values, a tensor as [`TENSOR`].
+pub(crate) const VALUES_LIMIT: usize = 1 << 19;
+
+/// The number of plain values that a container counts as.
+pub(crate) const CONTAINER: usize = 4;
+
+/// The number of plain values that a tensor counts as.
+pub(crate) const TENSOR: usize = 16;
 
 /// The most bytes that texts, byte strings and shapes of one call may take.
 pub(crate) const TEXT_LIMIT: usize = 32 << 20;
@@ -15,8 +22,10 @@ pub(crate) const DEPTH_LIMIT: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The call holds more than a million values.
-    #[error("the call holds more than {VALUES_LIMIT} values")]
+    /// The call holds more than half a million values.
+    #[error(
+        "the call holds more than {VALUES_LIMIT} values, a container counted as {CONTAINER} and a tensor as {TENSOR}"
+    )]
     TooMany,
     /// The call's texts, byte strings and shapes take more than 32 MiB.
     #[error("the texts and shapes of the call take more than {TEXT_LIMIT} bytes")]

@@ -34,6 +34,12 @@ pub enum EntryError {
         /// The kind that it is.
         found: &'static str,
     },
+    /// A name is longer than any real one.
+    #[error("{key} has more than 1024 bytes, which is too long for the name of a function")]
+    LongName {
+        /// The key.
+        key: &'static str,
+    },
     /// A parameter is given both by position and by name.
     #[error("the parameter {param:?} is given both by position and by name")]
     BoundTwice {
@@ -56,7 +62,7 @@ impl EntryError {
             Self::NotADict { .. } | Self::MissingKey { .. } | Self::WrongKind { .. } => {
                 "give a file with function_name, args, kwargs, output and, if possible, signature"
             }
-            Self::Duplicate { .. } => "capture the call again",
+            Self::Duplicate { .. } | Self::LongName { .. } => "capture the call again",
             Self::BoundTwice { .. } | Self::Gap { .. } => "capture the call again with its signature",
         }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use archive::ArchiveError;
 pub use convert::ConvertError;
-pub(super) use convert::{DEPTH_LIMIT, TEXT_LIMIT, VALUES_LIMIT};
+pub(super) use convert::{CONTAINER, DEPTH_LIMIT, TENSOR, TEXT_LIMIT, VALUES_LIMIT};
 pub use entry::EntryError;
 pub use folder::FolderError;
 pub use packed::PackedError;

@@ -52,6 +52,9 @@ pub enum RebuildError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// Items are set on a tensor: torch writes none, and they would change its elements.
+    #[error("items are set on a tensor after it was rebuilt")]
+    Items,
     /// A conjugate or negative bit is set on a dtype that cannot carry it.
     #[error("a {dtype} tensor cannot carry the {bit} bit")]
     Bit {

@@ -42,6 +42,14 @@ pub enum SourceError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The file is nearly all hole: the disk holds few of its bytes.
+    #[error("the file has {size} bytes, of which the disk holds {data}: the rest is a hole")]
+    Hole {
+        /// The size of the file in bytes.
+        size: u64,
+        /// The bytes that the disk holds.
+        data: u64,
+    },
     /// More files are mapped at once than can be guarded.
     #[error("more than {0} files are mapped at once")]
     TooManyMaps(usize),
@@ -56,6 +64,7 @@ impl SourceError {
             Self::Truncated { .. } => "copy or capture the file again",
             Self::Changed | Self::Lost => "run again when nothing writes to the file",
             Self::Scattered { .. } => "unpack the entry and use the file",
+            Self::Hole { .. } => "capture the file again, or write the zeros out (cp --sparse=never) if they are meant",
             Self::TooManyMaps(_) => "keep fewer entries mapped",
         }
     }

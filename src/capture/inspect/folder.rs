@@ -1,14 +1,15 @@
 //! [`inspect`]: a file, or every file of a folder.
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::digest::digest;
-use super::document::{DigestFunction, EXTENSIONS, EntryInspection, ErrorReport, Inspection, SCHEMA, Totals};
+use super::document::{DigestFunction, EXTENSIONS, EntryInspection, ErrorReport, Inspection, Repeat, SCHEMA, Totals};
 use super::error::InspectError;
 use super::listing::{Listing, list};
-use super::repeats::repeats;
+use super::repeats::Seen;
 use crate::TorchFile;
 use crate::store::Store;
 
@@ -34,39 +35,65 @@ pub struct Options {
 /// }
 /// ```
 pub fn inspect(path: &Path, options: Options) -> Inspection {
-    let (entries, error) = match files(path) {
-        Ok(files) => (files.iter().map(|file| inspect_file(file, options)).collect(), None),
-        Err(error) => (Vec::new(), Some(error.report())),
-    };
-    document(path, options, entries, error)
+    let mut entries = Vec::new();
+    let Ok(Summary { repeats, totals, error }) = inspect_each(path, options, &mut |entry| {
+        entries.push(entry);
+        Ok::<(), Infallible>(())
+    });
+    let (schema, path) = (SCHEMA.to_owned(), path.to_string_lossy().into_owned());
+    Inspection { schema, path, digest: options.digest, entries, repeats, totals, error }
 }
 
-fn document(path: &Path, options: Options, entries: Vec<EntryInspection>, error: Option<ErrorReport>) -> Inspection {
-    let repeats = repeats(&entries);
-    let mut totals = Totals {
-        entries: entries.len() as u64,
-        errors: entries.iter().filter(|entry| entry.error.is_some()).count() as u64,
-        repeated_bytes: repeats.iter().map(|repeat| repeat.saved_bytes).sum(),
-        ..Totals::default()
+/// The summary of a path, known once every file was inspected.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Storages that occur more than once, the largest saving first.
+    pub repeats: Vec<Repeat>,
+    /// Sums over all entries.
+    pub totals: Totals,
+    /// The first error of an entry, or the folder's own.
+    pub error: Option<ErrorReport>,
+}
+
+/// Inspects as [`inspect`] does, but passes each file to `each` once it is inspected: only one of them is in memory,
+/// however many there are.
+///
+/// # Errors
+/// The first error of `each`, which ends the inspection.
+pub fn inspect_each<E>(
+    path: &Path,
+    options: Options,
+    each: &mut dyn FnMut(EntryInspection) -> Result<(), E>,
+) -> Result<Summary, E> {
+    let files = match files(path) {
+        Ok(files) => files,
+        Err(error) => return Ok(Summary { error: Some(error.report()), ..Summary::default() }),
     };
-    for entry in &entries {
-        let tensors = || entry.tensors.iter().filter(|tensor| tensor.alias_of.is_none());
-        totals.tensors += tensors().count() as u64;
-        totals.storages += entry.storages.len() as u64;
-        totals.file_bytes += entry.bytes.unwrap_or_default();
-        totals.stored_bytes += entry.storages.iter().map(|storage| storage.bytes).sum();
-        totals.logical_bytes += tensors().filter_map(|tensor| tensor.logical_bytes).sum();
-        let unreached = |s: &super::StorageInspection| s.bytes.saturating_sub(s.reached_bytes);
-        totals.unreached_bytes += entry.storages.iter().map(unreached).sum();
+    let (mut seen, mut totals, mut error) = (Seen::default(), Totals::default(), None);
+    for (index, file) in files.iter().enumerate() {
+        let entry = inspect_file(file, options);
+        seen.add(index, &entry);
+        totals.add(&entry);
+        error = error.or_else(|| entry.error.clone());
+        each(entry)?;
     }
-    Inspection {
-        schema: SCHEMA.to_owned(),
-        path: path.to_string_lossy().into_owned(),
-        digest: options.digest,
-        error: error.or_else(|| entries.iter().find_map(|entry| entry.error.clone())),
-        entries,
-        repeats,
-        totals,
+    let repeats = seen.repeats();
+    totals.repeated_bytes = repeats.iter().map(|repeat| repeat.saved_bytes).sum();
+    Ok(Summary { repeats, totals, error })
+}
+
+impl Totals {
+    fn add(&mut self, entry: &EntryInspection) {
+        let tensors = || entry.tensors.iter().filter(|tensor| tensor.alias_of.is_none());
+        self.entries += 1;
+        self.errors += u64::from(entry.error.is_some());
+        self.tensors += tensors().count() as u64;
+        self.storages += entry.storages.len() as u64;
+        self.file_bytes += entry.bytes.unwrap_or_default();
+        self.stored_bytes += entry.storages.iter().map(|storage| storage.bytes).sum();
+        self.logical_bytes += tensors().filter_map(|tensor| tensor.logical_bytes).sum();
+        let unreached = |s: &super::StorageInspection| s.bytes.saturating_sub(s.reached_bytes);
+        self.unreached_bytes += entry.storages.iter().map(unreached).sum();
     }
 }
 

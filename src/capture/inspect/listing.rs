@@ -20,7 +20,7 @@ pub(super) struct Listing {
 }
 
 /// The most memory that the listed values may take, tensors not counted. Values beyond it are counted but not listed.
-const VALUES: u64 = 192 << 20;
+const VALUES: u64 = 128 << 20;
 
 /// The most that listing may cost altogether: the memory of tensors, and reading objects that are referred to again and
 /// again.

@@ -21,10 +21,12 @@ mod repeats;
 pub mod schema;
 #[cfg(test)]
 mod tests;
+mod written;
 
 pub use document::{
     DigestFunction, EXTENSIONS, EntryInspection, ErrorReport, Hex, Inspection, NonFinite, Number, Quantizer, Repeat,
     RepeatedStorage, SCHEMA, Scalar, StorageInspection, TensorInspection, Totals, ValueInspection, ValueKind,
 };
 pub use extract::{ExtractError, Extraction, Format};
-pub use folder::{Options, inspect};
+pub use folder::{Options, Summary, inspect, inspect_each};
+pub use written::Written;

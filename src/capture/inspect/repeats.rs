@@ -6,32 +6,42 @@ use std::collections::HashMap;
 use super::document::{EntryInspection, Repeat, RepeatedStorage};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The storages that occur more than once: of equal size and digest, or of equal size and CRC-32 if no digest was
-/// computed. The largest saving comes first.
-pub(super) fn repeats(entries: &[EntryInspection]) -> Vec<Repeat> {
-    let mut found: HashMap<_, Vec<RepeatedStorage>> = HashMap::new();
-    for (entry, inspection) in entries.iter().enumerate() {
+/// The storages seen so far, by their content.
+#[derive(Debug, Default)]
+pub(super) struct Seen(HashMap<Content, Vec<RepeatedStorage>>);
+
+/// The size of a storage, whether a digest proves its content, and that digest or its CRC-32.
+type Content = (ByteSize, bool, Box<str>);
+
+impl Seen {
+    /// Adds the storages of the entry with this index.
+    pub(super) fn add(&mut self, entry: usize, inspection: &EntryInspection) {
         for storage in inspection.storages.iter().filter(|storage| storage.bytes > ByteSize::ZERO) {
-            let content = match (&storage.digest, &storage.crc32) {
+            let (proven, content) = match (&storage.digest, &storage.crc32) {
                 (Some(digest), _) => (true, digest),
                 (None, Some(crc)) => (false, crc),
                 (None, None) => continue,
             };
             let place = RepeatedStorage { entry, storage: storage.id.clone() };
-            found.entry((storage.bytes, content)).or_default().push(place);
+            self.0.entry((storage.bytes, proven, content.as_str().into())).or_default().push(place);
         }
     }
-    let repeated = found.into_iter().filter(|(_, storages)| storages.len() > 1);
-    let mut repeats: Vec<_> = repeated
-        .map(|((bytes, (proven, _)), storages)| {
-            let saved = bytes.bytes().saturating_mul(storages.len() as u64 - 1);
-            Repeat { bytes, proven, saved_bytes: ByteSize::new(saved), storages }
-        })
-        .collect();
-    repeats.sort_by_key(|repeat| {
-        (Reverse(repeat.saved_bytes), repeat.storages[0].entry, repeat.storages[0].storage.clone())
-    });
-    repeats
+
+    /// The storages that occur more than once: of equal size and digest, or of equal size and CRC-32 if no digest was
+    /// computed. The largest saving comes first.
+    pub(super) fn repeats(self) -> Vec<Repeat> {
+        let repeated = self.0.into_iter().filter(|(_, storages)| storages.len() > 1);
+        let mut repeats: Vec<_> = repeated
+            .map(|((bytes, proven, _), storages)| {
+                let saved = bytes.bytes().saturating_mul(storages.len() as u64 - 1);
+                Repeat { bytes, proven, saved_bytes: ByteSize::new(saved), storages }
+            })
+            .collect();
+        repeats.sort_by_key(|repeat| {
+            (Reverse(repeat.saved_bytes), repeat.storages[0].entry, repeat.storages[0].storage.clone())
+        });
+        repeats
+    }
 }
 
 #[cfg(test)]
@@ -53,7 +63,9 @@ mod tests {
 
     fn told(entries: &[EntryInspection]) -> Vec<(u64, bool, u64, usize)> {
         let tell = |r: Repeat| (r.bytes.bytes(), r.proven, r.saved_bytes.bytes(), r.storages.len());
-        repeats(entries).into_iter().map(tell).collect()
+        let mut seen = Seen::default();
+        entries.iter().enumerate().for_each(|(index, entry)| seen.add(index, entry));
+        seen.repeats().into_iter().map(tell).collect()
     }
 
     #[test]

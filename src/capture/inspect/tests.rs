@@ -228,3 +228,30 @@ fn a_view_far_larger_than_its_file_has_no_digest_and_its_neighbour_has() {
     assert_eq!((large.digest.as_deref(), large.logical_bytes), (None, Some(ByteSize::new(4 << 40))));
     assert_eq!(small.digest, Some(sha256(&[7; 4])));
 }
+
+#[test]
+fn the_document_is_the_same_whether_it_is_held_or_written_as_it_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let pickle = |key: &str| TestPickle::new().tensor(key, 6, 0, &[6], &[1]).stop();
+    for (name, content) in [("a.pt", Some(pickle("0"))), ("b.pt", Some(pickle("0"))), ("c.pt", None)] {
+        match content {
+            Some(pickle) => {
+                std::fs::write(dir.path().join(name), zip(&torch_records(&pickle, &[&[7; 24]]), b"")).unwrap()
+            }
+            None => std::fs::write(dir.path().join(name), "no file of torch").unwrap(),
+        }
+    }
+    let none = dir.path().join("none");
+    std::fs::create_dir(&none).unwrap();
+    let digest = Options { digest: Some(DigestFunction::Blake3), verify: true };
+    for (path, options) in [(dir.path(), digest), (dir.path(), Options::default()), (&none, digest)] {
+        let mut shown = Vec::new();
+        let mut each = |entry: &EntryInspection| shown.push(entry.clone());
+        let written = Written::new(path, options, &mut each);
+        let text = serde_json::to_string_pretty(&written).unwrap();
+        let summary = written.into_summary().unwrap();
+        let held = inspect(path, options);
+        assert_eq!(text, serde_json::to_string_pretty(&held).unwrap());
+        assert_eq!((shown, summary.totals, summary.error), (held.entries, held.totals, held.error));
+    }
+}

@@ -95,6 +95,7 @@ impl Objects {
     ) -> Result<(), RebuildError> {
         let call = Rebuild { document, objects: self, storages };
         match call.tensor(object.callable(), object.args(), true)? {
+            Some(_) if !object.items().is_empty() || !object.pairs().is_empty() => Err(RebuildError::Items),
             Some(mut tensor) => {
                 tensor.state = tensor.state.or(object.state());
                 self.insert(id, tensor)

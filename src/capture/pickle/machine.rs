@@ -20,7 +20,7 @@ const FIRST_INT: u32 = 4;
 const INTS: u32 = 256;
 
 /// The most memory that one node and one memo entry take, growth of their vectors included.
-const NODE: u64 = 2 * size_of::<Node>() as u64;
+const NODE: u64 = 2 * (size_of::<Node>() + size_of::<bool>()) as u64;
 const MEMO: u64 = 24;
 
 type Outcome<T> = Result<T, PickleErrorKind>;
@@ -35,6 +35,7 @@ pub(crate) fn read(pickle: PickleBytes, start: usize) -> Result<Document, Pickle
         whole: pickle.len(),
         decoded: Vec::new(),
         nodes: vec![Node::None, Node::Bool(true), Node::Bool(false), Node::Tuple(Box::default())],
+        unhashable: vec![false; FIRST_INT as usize + INTS as usize],
         stack: Stack::default(),
         memo: HashMap::new(),
         opcode: start,
@@ -58,6 +59,8 @@ struct Machine<'a> {
     whole: usize,
     decoded: Vec<u8>,
     nodes: Vec<Node>,
+    /// For each node, whether Python would refuse it as a key or as an item of a set.
+    unhashable: Vec<bool>,
     stack: Stack,
     memo: HashMap<u32, NodeId>,
     /// The offset of the opcode being read.
@@ -225,6 +228,7 @@ impl Machine<'_> {
             }
             0x91 => {
                 let items = self.stack.pop_to_mark()?;
+                self.check_hashable("FROZENSET", &items)?;
                 self.node(Node::FrozenSet(items.into()))
             }
             b'l' => {
@@ -247,6 +251,9 @@ impl Machine<'_> {
             _ => self.stack.pop_to_mark()?,
         };
         let pairs = if matches!(opcode, b's' | b'u') { self.pairs(&items)? } else { Vec::new() };
+        if opcode == 0x90 {
+            self.check_hashable("ADDITEMS", &items)?;
+        }
         let wrong = |opcode, needed| Err(PickleErrorKind::WrongKind { opcode, needed });
         let target = self.stack.top()?;
         if matches!(self.nodes[target.0 as usize], Node::Object(_)) {
@@ -268,14 +275,38 @@ impl Machine<'_> {
 
     fn pairs(&self, items: &[NodeId]) -> Outcome<Vec<(NodeId, NodeId)>> {
         match items.as_chunks() {
-            (pairs, []) => Ok(pairs.iter().map(|&[key, value]| (key, value)).collect()),
+            (pairs, []) => {
+                let pair = |&[key, value]: &[NodeId; 2]| {
+                    self.check_hashable("SETITEM", &[key])?;
+                    Ok((key, value))
+                };
+                pairs.iter().map(pair).collect()
+            }
             _ => Err(PickleErrorKind::WrongKind { opcode: "SETITEMS", needed: "keys and values in pairs" }),
+        }
+    }
+
+    /// Refuses items that Python could not have put into a dict or a set: it would have needed their hashes.
+    fn check_hashable(&self, opcode: &'static str, items: &[NodeId]) -> Outcome<()> {
+        match items.iter().any(|item| self.unhashable[item.0 as usize]) {
+            true => Err(PickleErrorKind::WrongKind { opcode, needed: "what Python can hash, not a list, dict or set" }),
+            false => Ok(()),
+        }
+    }
+
+    fn is_unhashable(&self, node: &Node) -> bool {
+        match node {
+            Node::List(_) | Node::Dict(_) | Node::Set(_) | Node::ByteArray(_) => true,
+            // The items of a tuple were made before it.
+            Node::Tuple(items) => items.iter().any(|item| self.unhashable[item.0 as usize]),
+            _ => false,
         }
     }
 
     fn node(&mut self, node: Node) -> Outcome<()> {
         self.stack.charge(NODE)?;
         let id = NodeId(self.nodes.len() as u32);
+        self.unhashable.push(self.is_unhashable(&node));
         self.nodes.push(node);
         self.stack.push(id)
     }

@@ -50,6 +50,21 @@ fn a_list_that_is_filled_after_it_was_memoized_is_one_list() {
 }
 
 #[test]
+fn what_python_cannot_hash_is_no_key_and_no_item_of_a_set() {
+    let needs = |opcode| PickleErrorKind::WrongKind { opcode, needed: "what Python can hash, not a list, dict or set" };
+    // {[]: 1}, {({},): 1} by SETITEMS, and the same by DICT.
+    assert_eq!(refused(b"}]K\x01s."), needs("SETITEM"));
+    assert_eq!(refused(b"}(}\x85K\x01u."), needs("SETITEM"));
+    assert_eq!(refused(b"((lK\x01d."), needs("SETITEM"));
+    // {bytearray()}, frozenset([[]])
+    assert_eq!(refused(b"\x80\x05\x8f(\x96\0\0\0\0\0\0\0\0\x90."), needs("ADDITEMS"));
+    assert_eq!(refused(b"\x80\x04(]\x91."), needs("FROZENSET"));
+    // {(): 1, (1, "a"): [], None: {}} and the set of a frozenset are Python's.
+    load(b"}()K\x01K\x01\x8c\x01a\x86]N}u.").unwrap();
+    load(b"\x80\x04\x8f((K\x01\x91\x90.").unwrap();
+}
+
+#[test]
 fn the_memo_is_sparse() {
     let document = load(b"]r\xff\xff\xff\xff0j\xff\xff\xff\xff.").unwrap();
     assert!(matches!(document.node(document.root()), Node::List(_)));

@@ -1,15 +1,17 @@
 //! [`Batch`]: objects and references that are made durable together, in an order that survives a crash.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::RenameFlags;
+use rustix::io::Errno;
 
 use super::error::StoreError;
 use super::incoming::Staged;
+use super::inside::Folder;
 use super::object::Object;
 use super::object_id::ObjectId;
 use super::open::{EntryName, Store, put, sync_folder};
@@ -62,21 +64,22 @@ impl<'a> Batch<'a> {
                 Some(bytes) => (places.compressed(staged.id), bytes),
                 None => (places.object(staged.id), staged.bytes),
             };
-            name(staged, &path, bytes).map_err(StoreError::io(&path, "name it"))?;
+            let named = places.folder(&folder).and_then(|folder| name(staged, &folder, &path, bytes));
+            named.map_err(StoreError::io(&path, "name it"))?;
         }
-        self.folders.par_iter().map(|folder| sync_folder(folder)).collect::<Result<(), _>>()?;
-        sync_folder(&places.objects())?;
+        self.folders.par_iter().map(|folder| sync_folder(places, folder)).collect::<Result<(), _>>()?;
+        sync_folder(places, &places.objects())?;
 
         let captures: BTreeSet<_> = self.references.iter().map(|(name, _)| places.capture(&name.capture)).collect();
         for folder in &captures {
             places.make_folder(folder)?;
         }
         let refer = |(name, recipe): &(EntryName, ObjectId)| {
-            put(&places.incoming(), &self.store.reference(name), reference::write(*recipe).as_bytes())
+            put(places, &self.store.reference(name), reference::write(*recipe).as_bytes())
         };
         self.references.par_iter().map(refer).collect::<Result<(), _>>()?;
-        captures.iter().try_for_each(|folder| sync_folder(folder))?;
-        sync_folder(&places.captures())
+        captures.iter().try_for_each(|folder| sync_folder(places, folder))?;
+        sync_folder(places, &places.captures())
     }
 }
 
@@ -85,26 +88,22 @@ fn is_there(store: &Store, id: ObjectId, bytes: u64) -> bool {
     Object::find(&store.places, id).is_ok_and(|object| object.compressed || object.stored == bytes)
 }
 
-fn is_file_of(path: &Path, bytes: u64) -> io::Result<bool> {
-    fs::symlink_metadata(path).map(|found| found.is_file() && found.len() == bytes)
-}
-
 /// Gives an object its name. An object already there is the same and stays, so whoever has it mapped keeps that file.
 /// One of another size is damaged, and is replaced.
-fn name(staged: Staged, path: &Path, bytes: u64) -> io::Result<()> {
-    match renameat_with(CWD, &*staged.path, CWD, path, RenameFlags::NOREPLACE) {
-        Ok(()) => {
-            // The file has left its temporary name.
-            let _ = staged.path.keep();
-            Ok(())
-        }
-        Err(rustix::io::Errno::EXIST) if is_file_of(path, bytes)? => Ok(()),
-        Err(rustix::io::Errno::EXIST) => staged.path.persist(path).map_err(|error| error.error),
+fn name(staged: Staged, folder: &Folder, path: &Path, bytes: u64) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    match folder.take_in(&staged.path, name, RenameFlags::NOREPLACE) {
+        Ok(()) => {}
+        Err(Errno::EXIST) if folder.size_of(name)? == Some(bytes) => return Ok(()),
+        Err(Errno::EXIST) => folder.take_in(&staged.path, name, RenameFlags::empty())?,
         // The file system does not support that flag.
-        Err(rustix::io::Errno::INVAL) => match fs::hard_link(&staged.path, path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => Ok(()),
+        Err(Errno::INVAL) => match folder.link_in(&staged.path, name) {
+            Err(error) if error != Errno::EXIST => return Err(error.into()),
+            _ => return Ok(()),
         },
-        Err(error) => Err(error.into()),
+        Err(error) => return Err(error.into()),
     }
+    // The file has left its temporary name.
+    let _ = staged.path.keep();
+    Ok(())
 }

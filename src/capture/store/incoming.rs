@@ -1,9 +1,8 @@
 //! Objects being written.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 
 use tempfile::{NamedTempFile, TempPath};
 
@@ -47,7 +46,7 @@ pub struct Staged {
 impl Incoming {
     /// Starts a new object.
     pub fn new(places: &Places) -> io::Result<Self> {
-        Ok(Self { file: temporary(&places.incoming())?, hasher: blake3::Hasher::new(), bytes: 0, shared: false })
+        Ok(Self { file: temporary(places)?, hasher: blake3::Hasher::new(), bytes: 0, shared: false })
     }
 
     /// The number of bytes written so far.
@@ -89,8 +88,8 @@ impl Incoming {
     }
 }
 
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix("object-").permissions(Permissions::from_mode(0o444)).tempfile_in(folder)
+fn temporary(places: &Places) -> io::Result<NamedTempFile> {
+    places.folder(&places.incoming())?.temporary("object-", 0o444)
 }
 
 impl Staged {
@@ -100,7 +99,7 @@ impl Staged {
         if self.bytes < COMPRESS_FROM || !pays_on_trial(&file, self.bytes)? {
             return Ok(self);
         }
-        let out = temporary(&places.incoming())?;
+        let out = temporary(places)?;
         let mut encoder = zstd::Encoder::new(out, LEVEL)?;
         encoder.window_log(WINDOW_LOG - 2)?;
         encoder.set_pledged_src_size(Some(self.bytes))?;

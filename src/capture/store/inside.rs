@@ -12,8 +12,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, linkat, mkdirat, openat, openat2,
+    renameat_with, statat, unlinkat,
+};
 use rustix::io::Errno;
+use tempfile::NamedTempFile;
 
 /// How often a name is looked up again if something else was renamed in the meantime.
 const TRIES: usize = 16;
@@ -167,8 +171,59 @@ impl Folder {
     /// # Errors
     /// As [`open`]; also if it is not a folder.
     pub fn open(root: &Path, within: &Path) -> io::Result<Self> {
-        let folder = open(root, within, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let folder = match within.as_os_str().is_empty() {
+            true => File::from(openat(CWD, root, flags | OFlags::CLOEXEC, Mode::empty())?),
+            false => open(root, within, flags)?,
+        };
         Ok(Self { folder, path: root.join(within) })
+    }
+
+    /// Makes a file in the folder with a name that is not taken, which is removed when it is dropped.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn temporary(&self, prefix: &str, mode: u32) -> io::Result<NamedTempFile<File>> {
+        // The name is made beneath this folder, even if something else is at its path by now.
+        tempfile::Builder::new().prefix(prefix).make_in(&self.path, |path| {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let name = path.file_name().unwrap_or_default();
+            Ok(File::from(openat(&self.folder, name, flags, Mode::from_raw_mode(mode))?))
+        })
+    }
+
+    /// Gives the file at `from` the name `name` in this folder.
+    ///
+    /// # Errors
+    /// The system's error; with `NOREPLACE` also if the name is taken.
+    pub fn take_in(&self, from: &Path, name: &OsStr, flags: RenameFlags) -> Result<(), Errno> {
+        renameat_with(CWD, from, &self.folder, name, flags)
+    }
+
+    /// Gives the file at `from` the name `name` in this folder as well.
+    ///
+    /// # Errors
+    /// The system's error; also if the name is taken.
+    pub fn link_in(&self, from: &Path, name: &OsStr) -> Result<(), Errno> {
+        linkat(CWD, from, &self.folder, name, AtFlags::empty())
+    }
+
+    /// The size of the regular file `name`; `None` for anything else.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn size_of(&self, name: &OsStr) -> Result<Option<u64>, Errno> {
+        let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        Ok(u64::try_from(found.st_size).ok().filter(|_| is_file))
+    }
+
+    /// Syncs the names in the folder to the disk.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self) -> io::Result<()> {
+        self.folder.sync_all()
     }
 
     /// Opens the folder at `within`, and makes it if there is none.
@@ -287,6 +342,24 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn what_is_made_in_a_folder_lies_in_it_whatever_takes_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, victim) = (dir.path().join("root"), dir.path().join("victim"));
+        fs::create_dir_all(root.join("objects")).unwrap();
+        fs::create_dir(&victim).unwrap();
+        let folder = Folder::open(&root, Path::new("objects")).unwrap();
+        fs::write(dir.path().join("staged"), "content").unwrap();
+        fs::rename(root.join("objects"), root.join("moved")).unwrap();
+        symlink(&victim, root.join("objects")).unwrap();
+        let temporary = folder.temporary("object-", 0o444).unwrap();
+        let name = temporary.path().file_name().unwrap().to_owned();
+        folder.take_in(&dir.path().join("staged"), OsStr::new("named"), RenameFlags::NOREPLACE).unwrap();
+        assert_eq!(folder.size_of(OsStr::new("named")).unwrap(), Some(7));
+        assert!(root.join("moved").join(&name).exists() && root.join("moved/named").exists());
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+    }
 
     #[test]
     fn links_are_refused_on_the_way_and_at_the_end_with_and_without_openat2() {

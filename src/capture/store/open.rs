@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::{FlockOperation, OFlags, RenameFlags};
 use serde::Deserialize;
 
 use super::super::error::{CaptureError, PackedError};
@@ -107,8 +107,8 @@ impl Store {
         }
         open_lock(&places)?;
         let text = format!("{{\"format\": \"{FORMAT}\"}}\n");
-        put(&places.incoming(), &places.marker(), text.as_bytes())?;
-        sync_folder(path)?;
+        put(&places, &places.marker(), text.as_bytes())?;
+        sync_folder(&places, path)?;
         Ok(Self { places })
     }
 
@@ -166,7 +166,7 @@ impl Store {
     /// Takes the lock that any number of writers can hold together.
     pub(super) fn lock_to_write(&self) -> Result<Lock, StoreError> {
         let lock = self.lock(FlockOperation::LockShared)?;
-        // Writers use paths from here on: none of the folders that they write to is a link.
+        // The links are refused before any work is done: none of the folders that are written to is a link.
         for folder in [self.places.objects(), self.places.captures(), self.places.incoming()] {
             self.places.folder(&folder).map_err(StoreError::io(&folder, "open it"))?;
         }
@@ -219,17 +219,22 @@ fn open_lock(places: &Places) -> Result<File, StoreError> {
     opened.map_err(StoreError::io(&path, "open it"))
 }
 
-/// Writes a small file beside its final place, syncs it to the disk, and then renames it in one step.
-pub(super) fn put(incoming: &Path, path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let written = tempfile::NamedTempFile::new_in(incoming).and_then(|mut file| {
+/// Writes a small file of a store beside its final place, syncs it to the disk, and then renames it in one step.
+pub(super) fn put(places: &Places, path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let write = || {
+        let folder = places.folder(path.parent().unwrap_or(places.root()))?;
+        let mut file = places.folder(&places.incoming())?.temporary(".put-", 0o600)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)
-    });
-    written.map(drop).map_err(StoreError::io(path, "write it"))
+        folder.take_in(file.path(), path.file_name().unwrap_or_default(), RenameFlags::empty())?;
+        // The file has left its temporary name.
+        let _ = file.into_temp_path().keep();
+        Ok(())
+    };
+    write().map_err(StoreError::io(path, "write it"))
 }
 
-/// Syncs the names in a folder to the disk.
-pub(super) fn sync_folder(path: &Path) -> Result<(), StoreError> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(StoreError::io(path, "write its names to the disk"))
+/// Syncs the names in a folder of a store to the disk.
+pub(super) fn sync_folder(places: &Places, path: &Path) -> Result<(), StoreError> {
+    places.folder(path).and_then(|folder| folder.sync()).map_err(StoreError::io(path, "write its names to the disk"))
 }

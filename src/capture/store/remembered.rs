@@ -67,7 +67,7 @@ impl Remembered {
             return;
         }
         self.stamps.retain(|&id, _| places.object(id).exists() || places.compressed(id).exists());
-        let _ = put(&places.incoming(), &places.verified(), self.to_text().as_bytes());
+        let _ = put(places, &places.verified(), self.to_text().as_bytes());
     }
 
     fn to_text(&self) -> String {

@@ -218,7 +218,8 @@ impl Verification<'_> {
         Ok(damaged)
     }
 
-    /// Compares the files of a folder with the entries of the same names.
+    /// Compares the files of a folder with the entries of the same names: files in the folder itself, and files in its
+    /// subfolders with the name of a capture, as unpacking several captures makes them.
     fn compare(&mut self, folder: &Path, recipes: &[(&EntryName, Recipe)]) -> Result<(), StoreError> {
         let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>());
         let items = items.map_err(StoreError::io(folder, "list it"))?;

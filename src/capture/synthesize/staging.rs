@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -14,6 +14,9 @@ use plimsoll_memory::bytes::MIB;
 
 /// The name that identifies the hidden folder if it is inside its target.
 const INSIDE: &str = "capture";
+
+/// The file that lists the files being moved from the hidden folder to its target: an inode and a name per line.
+const MOVING: &str = "moving";
 
 /// The prefix of the name of the hidden folder for `name`.
 fn prefix(name: &str) -> String {
@@ -39,7 +42,7 @@ pub(super) struct Staging {
 impl Staging {
     /// Prepares to fill `target` with `bytes` of files.
     pub fn new(target: &Path, bytes: ByteSize) -> Result<Self, SynthesizeError> {
-        leftover::clean(target, &prefix(INSIDE));
+        leftover::clean_after(target, &prefix(INSIDE), |hidden| take_back(hidden, target));
         let target_exists = match fs::read_dir(target) {
             Ok(mut inside) => match inside.next() {
                 None => true,
@@ -81,6 +84,9 @@ impl Staging {
     /// Moves the files with these names to their place.
     pub fn commit<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Result<(), SynthesizeError> {
         if self.target_exists {
+            let names: Vec<&str> = names.collect();
+            let list = list(self.path(), &names).and_then(|list| fs::write(self.path().join(MOVING), list));
+            list.map_err(failed(&self.target, "listing what is moved into the folder"))?;
             let mut moved = Vec::new();
             for name in names {
                 let place = self.target.join(name);
@@ -98,6 +104,22 @@ impl Staging {
         _ = self.hidden.keep();
         self.parents.made.clear();
         Ok(())
+    }
+}
+
+/// The content of [`MOVING`] before any of the files is moved.
+fn list(hidden: &Path, names: &[&str]) -> io::Result<String> {
+    names.iter().map(|name| Ok(format!("{} {name}\n", fs::symlink_metadata(hidden.join(name))?.ino()))).collect()
+}
+
+/// Removes the files that a killed run had moved from `hidden` to `target`, and no others with such names.
+fn take_back(hidden: &Path, target: &Path) {
+    for line in fs::read_to_string(hidden.join(MOVING)).unwrap_or_default().lines() {
+        let Some((inode, name)) = line.split_once(' ').filter(|(_, name)| !name.contains('/')) else { continue };
+        let path = target.join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.ino().to_string() == inode) {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
@@ -147,4 +169,31 @@ fn check_space(place: &Path, target: &Path, bytes: ByteSize) -> Result<(), Synth
 
 fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> SynthesizeError {
     move |source| SynthesizeError::Io { path: path.to_owned(), doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_moved_into_the_folder_goes_and_what_others_put_there_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        let hidden = target.join(".capture.plimsoll-a1B2c3");
+        fs::create_dir_all(&hidden).unwrap();
+        let names = ["entry_0.pt", "entry_1.pt", "entry_2.pt"];
+        names.iter().for_each(|name| fs::write(hidden.join(name), name).unwrap());
+        fs::write(hidden.join(MOVING), list(&hidden, &names).unwrap()).unwrap();
+        fs::rename(hidden.join("entry_0.pt"), target.join("entry_0.pt")).unwrap();
+        fs::write(target.join("entry_1.pt"), "of somebody else").unwrap();
+        let refused = Staging::new(&target, ByteSize::ZERO).map(drop).unwrap_err();
+        assert!(matches!(refused, SynthesizeError::NotEmpty { found, .. } if found == "entry_1.pt"));
+        assert!(!hidden.exists() && !target.join("entry_0.pt").exists());
+        fs::remove_file(target.join("entry_1.pt")).unwrap();
+        let staging = Staging::new(&target, ByteSize::ZERO).unwrap();
+        fs::write(staging.path().join("entry_0.pt"), "new").unwrap();
+        staging.commit(["entry_0.pt"].into_iter()).unwrap();
+        let left: Vec<_> = fs::read_dir(&target).unwrap().map(|item| item.unwrap().file_name()).collect();
+        assert_eq!(left, ["entry_0.pt"]);
+    }
 }

@@ -22,6 +22,9 @@ pub(super) struct Candidate {
 
 /// The setups that `rung` leads to from `setup`, the mildest first, or why it does not apply.
 pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
+    if setup.inference {
+        return generating(rung, setup);
+    }
     match rung {
         Rung::MicroBatch => micro_batch(setup),
         Rung::Bf16 => match setup.precision {
@@ -55,6 +58,32 @@ pub(super) fn candidates(rung: Rung, model: &Model, setup: &Setup) -> Result<Vec
         Rung::Sharding => sharding(setup),
         Rung::Offload => offload(setup),
         Rung::Adapter => adapter(model, setup),
+    }
+}
+
+/// What helps a model that generates.
+fn generating(rung: Rung, setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
+    let one = |setup, change: String| Ok(vec![Candidate { setup, change }]);
+    match rung {
+        Rung::MicroBatch => {
+            let (batch, _) = known(setup)?;
+            let halves = std::iter::successors(Some(batch / 2), |half| Some(half / 2)).take_while(|&half| half > 0);
+            let fewer = |to| Candidate {
+                setup: Setup { batch: Some(to), ..*setup },
+                change: format!("{batch} -> {to} sequences at once"),
+            };
+            Ok(halves.map(fewer).collect())
+        }
+        Rung::Bf16 if setup.precision == Precision::Fp32 => {
+            let to = Precision::Bf16Mixed;
+            one(Setup { precision: to, ..*setup }, "weights and cache in 16 bits".to_owned())
+        }
+        Rung::ShorterSequence => shorter(setup),
+        Rung::Adapter if !matches!(setup.tuning, Tuning::Qlora { .. }) => {
+            one(Setup { tuning: Tuning::Qlora { rank: RANK }, ..*setup }, "weights in 4 bits".to_owned())
+        }
+        Rung::Bf16 | Rung::Adapter => Err("it is so already"),
+        _ => Err("helps while training alone"),
     }
 }
 
@@ -133,9 +162,8 @@ fn offload(setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
 }
 
 fn adapter(model: &Model, setup: &Setup) -> Result<Vec<Candidate>, &'static str> {
-    let shape = model.shape_or_assumed();
     let with = |tuning, change: String| Candidate { setup: Setup { tuning, ..*setup }, change };
-    let share = |rank| shape.adapter_parameters(rank) as f64 / model.parameters as f64 * 100.0;
+    let share = |rank| model.adapter_parameters(rank) as f64 / model.parameters as f64 * 100.0;
     match setup.tuning {
         Tuning::Full => Ok(vec![
             with(Tuning::Lora { rank: RANK }, format!("LoRA of rank {RANK}: {:.2} % of the parameters", share(RANK))),

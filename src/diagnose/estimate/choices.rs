@@ -19,6 +19,44 @@ named! {
         Adafactor = "adafactor",
         /// SGD with momentum: 4 B a parameter.
         Sgd = "sgd",
+        /// Lion: one fp32 moment, 4 B a parameter.
+        Lion = "lion",
+        /// 8-bit Lion, paged or not: one moment of one byte.
+        Lion8bit = "lion8bit",
+        /// 4-bit Adam, as torchao's: two moments of half a byte.
+        Adam4bit = "adam4bit",
+    }
+}
+
+impl Optimizer {
+    /// The optimizer that `text` names: a name of the command line, or one of Transformers (`adamw_torch_fused`,
+    /// `paged_adamw_8bit`), PyTorch (`torch.optim.AdamW`), DeepSpeed (`DeepSpeedCPUAdam`) or bitsandbytes.
+    pub fn named(text: &str) -> Option<Self> {
+        let lower = text.trim().to_ascii_lowercase();
+        let name = lower.rsplit(['.', ':']).next().unwrap_or("").replace('-', "_").replace("optimizernames_", "");
+        // What keeps something else than moments of every parameter.
+        if ["galore", "apollo", "lomo", "muon", "ademamix", "grokadamw", "stable", "mini"]
+            .iter()
+            .any(|word| name.contains(word))
+        {
+            return None;
+        }
+        let bits = |width: &str| name.contains(&format!("{width}bit")) || name.contains(&format!("{width}_bit"));
+        Some(if name.contains("adafactor") {
+            Self::Adafactor
+        } else if name.contains("lion") {
+            if bits("8") { Self::Lion8bit } else { Self::Lion }
+        } else if name.contains("adam") || name.contains("lamb") {
+            match (bits("8"), bits("4")) {
+                (true, _) => Self::Adam8bit,
+                (_, true) => Self::Adam4bit,
+                _ => Self::Adam,
+            }
+        } else if name.starts_with("sgd") {
+            Self::Sgd
+        } else {
+            return None;
+        })
     }
 }
 
@@ -89,7 +127,28 @@ impl TryFrom<u8> for ZeroStage {
     fn try_from(number: u8) -> Result<Self, Self::Error> {
         let stages = [Self::Zero, Self::One, Self::Two, Self::Three];
         let found = stages.get(usize::from(number)).copied();
-        found.ok_or_else(|| ParseNameError::new("ZeRO stage", &number.to_string(), ["0", "1", "2", "3"].into_iter()))
+        found.ok_or_else(|| {
+            ParseNameError::new(
+                "ZeRO stage",
+                &number.to_string(),
+                ["0", "1", "2", "3", "NO_SHARD", "SHARD_GRAD_OP", "FULL_SHARD"].into_iter(),
+            )
+        })
+    }
+}
+
+impl ZeroStage {
+    /// The stage that `text` names as FSDP, PyTorch and Accelerate do: `FULL_SHARD`, `SHARD_GRAD_OP`, `NO_SHARD`, `DDP`.
+    /// `HYBRID_SHARD` has none: it shards within each node alone.
+    pub fn named(text: &str) -> Option<Self> {
+        let upper = text.trim().to_ascii_uppercase().replace('-', "_");
+        Some(match upper.rsplit('.').next().unwrap_or("") {
+            "NO_SHARD" | "DDP" | "ZERO0" | "ZERO_0" => Self::Zero,
+            "ZERO1" | "ZERO_1" => Self::One,
+            "SHARD_GRAD_OP" | "ZERO2" | "ZERO_2" => Self::Two,
+            "FULL_SHARD" | "FSDP" | "FSDP2" | "ZERO3" | "ZERO_3" => Self::Three,
+            _ => return None,
+        })
     }
 }
 
@@ -98,7 +157,7 @@ impl FromStr for ZeroStage {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = text.trim().parse::<u8>().unwrap_or(u8::MAX);
-        Self::try_from(number).map_err(|mut error| {
+        Self::named(text).map_or_else(|| Self::try_from(number), Ok).map_err(|mut error| {
             error.given = text.to_owned();
             error
         })

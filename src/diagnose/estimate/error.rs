@@ -11,6 +11,28 @@ pub enum EstimateError {
     /// Neither a number of parameters nor a shape that gives one.
     #[error("the number of parameters is unknown: give --params, a config.json, or --layers, --hidden and --vocab")]
     NoParameters,
+    /// A model of a family whose composition is not known.
+    #[error(
+        "{path}: parameters of the family `{family}` are not counted: give --params (the model card has it), or \
+         `sum(p.numel() for p in model.parameters())` from a model on the meta device",
+        path = path.display()
+    )]
+    UnknownFamily {
+        /// The file.
+        path: PathBuf,
+        /// Its `model_type`.
+        family: String,
+    },
+    /// A field that a family needs is missing.
+    #[error("{path}: `{field}` is missing, and `{family}` has no default for it: add it, or give --params", path = path.display())]
+    MissingField {
+        /// The file.
+        path: PathBuf,
+        /// The family.
+        family: String,
+        /// The field.
+        field: &'static str,
+    },
     /// A figure that has to be positive is 0.
     #[error("{what} has to be at least 1")]
     Zero {
@@ -101,8 +123,9 @@ pub enum EstimateError {
     },
     /// JSON that is neither of the two kinds of configuration.
     #[error(
-        "{path} is neither a Hugging Face config.json (no `hidden_size`, `n_embd` or `d_model`) nor a DeepSpeed \
-         configuration (no `zero_optimization`, `train_batch_size`, `train_micro_batch_size_per_gpu`, `bf16` or `fp16`)",
+        "{path} is neither a Hugging Face config.json (no `model_type`) nor a DeepSpeed configuration (no \
+         `zero_optimization`, `train_batch_size`, `train_micro_batch_size_per_gpu`) nor one of a training (no \
+         `per_device_train_batch_size`, `micro_batch_size`, `optim`, `fsdp`, `mixed_precision`)",
         path = path.display()
     )]
     UnknownConfig {

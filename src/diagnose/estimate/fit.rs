@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::total::Estimate;
 use plimsoll_memory::bytes::ByteSize;
 
+/// The least that a CUDA context takes of a GPU.
+pub const CONTEXT_LEAST: ByteSize = ByteSize::mib(512);
+
+/// The most that a CUDA context and NCCL mostly take of a GPU.
+pub const CONTEXT_MOST: ByteSize = ByteSize::gib(2);
+
 /// The memory that there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
@@ -21,8 +27,10 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Everything fits.
+    /// Everything fits, with a CUDA context of any usual size.
     Fits,
+    /// Everything fits if the CUDA context is small: less than 2 GiB are left for it.
+    Tight,
     /// The fixed state fits; batch or sequence is unknown, and with it the activations.
     FixedStateFits,
     /// It does not fit on the device.
@@ -34,6 +42,11 @@ pub enum Verdict {
 impl Verdict {
     /// Whether nothing that was counted exceeds a limit.
     pub const fn holds(self) -> bool {
+        matches!(self, Self::Fits | Self::Tight | Self::FixedStateFits)
+    }
+
+    /// Whether everything that was counted fits with room for a CUDA context of any usual size.
+    pub(super) const fn safe(self) -> bool {
         matches!(self, Self::Fits | Self::FixedStateFits)
     }
 }
@@ -43,7 +56,7 @@ impl Verdict {
 pub struct Fit {
     /// The judgement.
     pub verdict: Verdict,
-    /// What is left on each GPU; absent where it is exceeded or not judged.
+    /// What is left on each GPU beside the least CUDA context; absent where it is exceeded or not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_left: Option<ByteSize>,
     /// By how much each GPU is exceeded; absent where it is not.
@@ -58,7 +71,7 @@ pub struct Fit {
 }
 
 impl Estimate {
-    /// Judges the peak of every phase; `None` without a limit.
+    /// Judges the peak of every phase, and a CUDA context beside it; `None` without a limit.
     pub fn fit(&self, limits: &Limits) -> Option<Fit> {
         let left = |limit: Option<ByteSize>, used: ByteSize| {
             limit.filter(|&limit| used <= limit).map(|limit| limit.saturating_sub(used))
@@ -66,16 +79,20 @@ impl Estimate {
         let over = |limit: Option<ByteSize>, used: ByteSize| {
             limit.filter(|&limit| used > limit).map(|limit| used.saturating_sub(limit))
         };
-        let (device_over, host_over) = (over(limits.vram, self.peak.device), over(limits.ram, self.peak.host));
+        let device = self.peak.device.checked_add(CONTEXT_LEAST).unwrap_or(ByteSize::new(u64::MAX));
+        let (device_over, host_over) = (over(limits.vram, device), over(limits.ram, self.peak.host));
+        let room = CONTEXT_MOST.saturating_sub(CONTEXT_LEAST);
+        let tight = left(limits.vram, device).is_some_and(|left| left < room);
         let verdict = match (device_over, host_over, &self.activations) {
             (Some(_), ..) => Verdict::ExceedsDevice,
             (None, Some(_), _) => Verdict::ExceedsHost,
+            (None, None, _) if tight => Verdict::Tight,
             (None, None, None) => Verdict::FixedStateFits,
             (None, None, Some(_)) => Verdict::Fits,
         };
         (limits.vram.is_some() || limits.ram.is_some()).then_some(Fit {
             verdict,
-            device_left: left(limits.vram, self.peak.device),
+            device_left: left(limits.vram, device),
             device_over,
             host_left: left(limits.ram, self.peak.host),
             host_over,

@@ -120,7 +120,7 @@ impl Climb<'_> {
         let mut last = None;
         for candidate in candidates(rung, self.model, &self.carried.setup).ok()? {
             let Ok(estimate) = Estimate::of(self.model, &candidate.setup) else { continue };
-            let fits = estimate.fit(self.limits).is_some_and(|fit| fit.verdict.holds());
+            let fits = estimate.fit(self.limits).is_some_and(|fit| fit.verdict.safe());
             last = Some((candidate, estimate, fits));
             if fits {
                 break;

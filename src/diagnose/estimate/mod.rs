@@ -13,6 +13,7 @@
 
 mod activations;
 mod arithmetic;
+mod cache;
 mod candidates;
 mod choices;
 pub mod config;
@@ -21,6 +22,7 @@ mod count;
 mod document;
 mod error;
 mod fit;
+mod inference;
 mod ladder;
 mod megatron;
 mod model;
@@ -38,12 +40,13 @@ mod state;
 mod temporaries;
 mod total;
 
+pub use cache::Cache;
 pub use choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
 pub use convention::{Convention, ConventionFigure, accelerate_training};
 pub use count::{Count, ParseCountError};
 pub use document::{Report, SCHEMA};
 pub use error::EstimateError;
-pub use fit::{Fit, Limits, Verdict};
+pub use fit::{CONTEXT_LEAST, CONTEXT_MOST, Fit, Limits, Verdict};
 pub use ladder::{Ladder, Step, ladder};
 pub use model::{MAX_WORLD, Model, Shape};
 pub use names::ParseNameError;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cache::Cache;
 use super::error::EstimateError;
 use super::rate::Rate;
 
@@ -108,7 +109,7 @@ impl Shape {
     }
 
     /// Parameters of an adapter of `rank` on every linear layer, saturating: rank x (inputs + outputs) a matrix.
-    pub(super) fn adapter_parameters(&self, rank: u64) -> u64 {
+    fn adapter_parameters(&self, rank: u64) -> u64 {
         let sides =
             self.matrices().fold(0u64, |sum, (inputs, outputs)| sum.saturating_add(inputs).saturating_add(outputs));
         sides.saturating_mul(rank).saturating_mul(self.layers)
@@ -120,8 +121,7 @@ impl Shape {
     }
 
     /// Adafactor's state a parameter: four bytes a row and a column of every matrix.
-    fn factored(&self, parameters: u64) -> Rate {
-        let sides = self.adapter_parameters(1);
+    fn factored(&self, sides: u64, parameters: u64) -> Rate {
         let embedding = self.vocabulary.map_or(0, |rows| rows.saturating_add(self.hidden));
         let embeddings = embedding.saturating_mul(if self.untied { 2 } else { 1 });
         Rate::fraction(sides.saturating_add(embeddings).saturating_mul(4), parameters.max(1))
@@ -139,17 +139,23 @@ pub struct Model {
     /// Parameters of the largest layer, which ZeRO-3 gathers; absent where it follows from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_layer: Option<u64>,
+    /// Inputs and outputs of all linear layers that an adapter is put on; absent where they follow from the shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter_sides: Option<u64>,
+    /// What is kept of each token while it generates; absent where it follows from the shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
 }
 
 impl Model {
     /// A model of `parameters`, of which nothing else is known.
     pub const fn new(parameters: u64) -> Self {
-        Self { parameters, shape: None, largest_layer: None }
+        Self { parameters, shape: None, largest_layer: None, adapter_sides: None, cache: None }
     }
 
     /// A model of a known shape, its parameters counted from it.
     pub fn of_shape(shape: Shape) -> Self {
-        Self { parameters: shape.parameters(), shape: Some(shape), largest_layer: None }
+        Self { shape: Some(shape), ..Self::new(shape.parameters()) }
     }
 
     /// The shape, or the one that a decoder of this size mostly has.
@@ -166,6 +172,21 @@ impl Model {
         }
     }
 
+    /// Parameters of an adapter of `rank` on every linear layer, saturating.
+    pub(super) fn adapter_parameters(&self, rank: u64) -> u64 {
+        match self.adapter_sides {
+            Some(sides) => sides.saturating_mul(rank),
+            None => self.shape_or_assumed().adapter_parameters(rank),
+        }
+    }
+
+    /// What is kept of each token: as the family keeps it, else keys and values of every layer.
+    pub(super) fn kept(&self) -> Cache {
+        let shape = self.shape_or_assumed();
+        let full = shape.layers.saturating_mul(2).saturating_mul(shape.key_value);
+        self.cache.unwrap_or(Cache { full, ..Cache::default() })
+    }
+
     /// The largest matrix of a layer, where the shape is known.
     pub(super) fn largest_linear(&self) -> Option<u64> {
         self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
@@ -173,7 +194,7 @@ impl Model {
 
     /// Adafactor's state a parameter, where the shape is known.
     pub(super) fn factored(&self) -> Option<Rate> {
-        self.shape.map(|shape| shape.factored(self.parameters))
+        self.shape.map(|shape| shape.factored(self.adapter_parameters(1), self.parameters))
     }
 
     /// Refuses what cannot be.

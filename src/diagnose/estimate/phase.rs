@@ -37,6 +37,16 @@ impl Phase {
         }
     }
 
+    /// The phase of a model that generates, in words; `None` for those that it does not have.
+    pub const fn generating(self) -> Option<&'static str> {
+        match self {
+            Self::Init => Some("loaded"),
+            Self::FirstForward => Some("prompt"),
+            Self::FirstBackward | Self::FirstStep => None,
+            Self::Steady => Some("generation"),
+        }
+    }
+
     /// Its place in [`Self::ALL`].
     pub(super) const fn index(self) -> usize {
         self as usize

@@ -49,7 +49,7 @@ impl Plan {
     ) -> Self {
         let fits = |setup: &Setup| {
             let estimate = Estimate::of(model, setup).ok()?;
-            estimate.fit(limits).is_some_and(|fit| fit.verdict.holds()).then_some(estimate)
+            estimate.fit(limits).is_some_and(|fit| fit.verdict.safe()).then_some(estimate)
         };
         let mut setup = reached;
         for &rung in taken.iter().rev() {

@@ -58,6 +58,10 @@ pub enum Item {
     Buckets,
     /// A base matrix taken out of 4 bits.
     Dequantized,
+    /// Keys and values of the tokens so far, or what stands in for them.
+    Cache,
+    /// What one layer computes of a prompt.
+    Prefill,
 }
 
 impl Item {
@@ -81,6 +85,8 @@ impl Item {
             Self::HostBuffers => "host buffers",
             Self::Buckets => "communication buckets",
             Self::Dequantized => "dequantised matrix",
+            Self::Cache => "KV cache",
+            Self::Prefill => "one layer of the prompt",
         }
     }
 }
@@ -97,6 +103,9 @@ pub struct Row {
     pub peak: Places,
     /// What is alive in each phase, in their order.
     pub phases: [Places; 5],
+    /// The parameters that fixed state is of: of the base, or those that are trained; absent for the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
     /// The formula, with its numbers.
     pub formula: String,
     /// Where it is from.
@@ -113,7 +122,8 @@ impl Row {
         formula: String,
         source: Source,
     ) -> Self {
-        let mut row = Self { group, item, peak: Places::NONE, phases: [Places::NONE; 5], formula, source };
+        let mut row =
+            Self { group, item, peak: Places::NONE, phases: [Places::NONE; 5], parameters: None, formula, source };
         for &phase in phases {
             row.set(phase, places);
         }

@@ -23,7 +23,7 @@ mod tests {
     #[test]
     fn documents_follow_the_schema_and_others_do_not() {
         let shape = Shape { vocabulary: Some(32_000), ..Shape::new(32, 3072) };
-        let model = Model { parameters: 4_000_000_000, shape: Some(shape), largest_layer: None };
+        let model = Model { shape: Some(shape), ..Model::new(4_000_000_000) };
         let work = Setup { batch: Some(8), sequence: Some(2048), ..Setup::default() };
         let limits = Limits { vram: Some(ByteSize::gib(80)), ram: Some(ByteSize::gib(64)) };
         for setup in [

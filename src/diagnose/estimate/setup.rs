@@ -81,6 +81,9 @@ pub struct Setup {
     pub attention: Attention,
     /// Whether activations are computed again in the backward.
     pub checkpointing: bool,
+    /// Whether the model generates and is not trained.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inference: bool,
     /// Megatron's tensor parallel size.
     pub tensor_parallel: u64,
     /// Megatron's pipeline parallel size.
@@ -114,6 +117,7 @@ impl Default for Setup {
             accumulation: 1,
             attention: Attention::Sdpa,
             checkpointing: false,
+            inference: false,
             tensor_parallel: 1,
             pipeline_parallel: 1,
             virtual_stages: None,

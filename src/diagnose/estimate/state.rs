@@ -37,6 +37,9 @@ struct Piece {
 
 /// The rows of the fixed state, and the parameters that are trained.
 pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), EstimateError> {
+    if setup.inference {
+        return Ok((generating(model, setup)?.into_iter().collect(), 0));
+    }
     let factored = model.factored();
     let pieces = setup.convention.pieces(setup.precision, setup.optimizer, factored);
     let per_gpu = match setup.convention {
@@ -47,7 +50,7 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
         Tuning::Full => (per_gpu, false),
         Tuning::Lora { rank } | Tuning::Qlora { rank } => {
             let parts = setup.tensor_parallel.saturating_mul(setup.pipeline_parallel).max(1);
-            let parameters = model.shape_or_assumed().adapter_parameters(rank.max(1));
+            let parameters = model.adapter_parameters(rank.max(1));
             (parameters.div_ceil(parts), true)
         }
     };
@@ -60,6 +63,16 @@ pub(super) fn rows(model: &Model, setup: &Setup) -> Result<(Vec<Row>, u64), Esti
         rows.extend(place(&piece, trained, setup)?);
     }
     Ok((rows, trained))
+}
+
+/// The row of the weights of a model that generates.
+fn generating(model: &Model, setup: &Setup) -> Result<Option<Row>, EstimateError> {
+    let whole = Row { item: Item::Weights, ..base(model.parameters, setup)?.ok_or(EstimateError::NoParameters)? };
+    Ok(Some(if matches!(setup.tuning, Tuning::Qlora { .. }) {
+        whole
+    } else {
+        Row { source: Source::HfAnatomy, ..whole }
+    }))
 }
 
 /// The row of a base model that is not trained.
@@ -124,7 +137,8 @@ fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, E
         let places = if piece.offload == Offload::Nvme { Places::on_nvme(bytes) } else { Places::on_host(bytes) };
         (places, format!("{rate} B x {count}{among}"))
     };
-    Ok(Some(Row::new(Group::Fixed, piece.item, places, piece.phases, formula, piece.source)))
+    let row = Row::new(Group::Fixed, piece.item, places, piece.phases, formula, piece.source);
+    Ok(Some(Row { parameters: Some(parameters), ..row }))
 }
 
 /// What DeepSpeed's estimators add to the state: the layer that ZeRO-3 gathers, copies of the model while it is loaded,

@@ -11,7 +11,7 @@ use super::phase::{Phase, PhaseTotal};
 use super::places::Places;
 use super::row::{Group, Row};
 use super::setup::{BatchFactors, Setup};
-use super::{activations, state, temporaries};
+use super::{activations, inference, state, temporaries};
 use plimsoll_memory::bytes::ByteSize;
 
 /// What training a model should cost.
@@ -66,12 +66,15 @@ impl Estimate {
         model.check()?;
         setup.check()?;
         let (mut rows, trained_parameters) = state::rows(model, setup)?;
-        rows.extend(state::deepspeed(model, setup, &rows)?);
-        rows.extend(state::gathered(model, setup)?);
-        let activations = activations::rows(model, setup)?;
-        let known = !activations.is_empty();
-        rows.extend(activations);
-        rows.extend(temporaries::rows(model, setup)?);
+        let known = setup.batch.is_some() && setup.sequence.is_some();
+        if setup.inference {
+            rows.extend(inference::rows(model, setup)?);
+        } else {
+            rows.extend(state::deepspeed(model, setup, &rows)?);
+            rows.extend(state::gathered(model, setup)?);
+            rows.extend(activations::rows(model, setup)?);
+            rows.extend(temporaries::rows(model, setup)?);
+        }
         rows.sort_by_key(|row| (row.group, row.item));
 
         let total = |phase: Phase| sum(&rows, phase).ok_or(EstimateError::TooLarge { what: "the estimate" });
@@ -88,7 +91,10 @@ impl Estimate {
             model: *model,
             setup: *setup,
             trained_parameters,
-            bytes_per_parameter: setup.convention.pieces(setup.precision, setup.optimizer, model.factored()).total(),
+            bytes_per_parameter: match setup.inference {
+                true => fixed.device.bytes() as f64 / model.parameters as f64,
+                false => setup.convention.pieces(setup.precision, setup.optimizer, model.factored()).total(),
+            },
             fixed,
             activations: known.then_some(activations),
             temporaries,
@@ -123,12 +129,20 @@ fn sum(rows: &[Row], phase: Phase) -> Option<Places> {
 
 fn not_counted(model: &Model, setup: &Setup) -> Vec<String> {
     let mut missing = Vec::new();
-    if setup.batch.is_none() || setup.sequence.is_none() {
+    let known = setup.batch.is_some() && setup.sequence.is_some();
+    if setup.inference && !known {
+        missing.push("the KV cache and what a prompt needs: give --batch and --seq".to_owned());
+    } else if setup.inference {
+        missing.push("what a server reserves ahead: vLLM takes 90 % of the device by default".to_owned());
+    } else if !known {
         missing.push("activations and what the backward needs: give --batch and --seq".to_owned());
     } else if model.shape.is_none_or(|shape| shape.vocabulary.is_none()) {
         missing.push("logits and their gradient, which a large vocabulary makes large: give --vocab".to_owned());
     }
-    missing.push("the CUDA context and NCCL (mostly 0.5 to 2 GiB a GPU), and what the allocator rounds up".to_owned());
+    missing.push(
+        "the CUDA context and NCCL (0.5 to 2 GiB a GPU, which the verdict counts), and what the allocator rounds up"
+            .to_owned(),
+    );
     missing
 }
 
@@ -141,6 +155,9 @@ fn notes(model: &Model, setup: &Setup) -> Vec<String> {
         notes.push(format!(
             "layers and width are assumed, {layers} x {hidden}: give --layers and --hidden, or --config"
         ));
+    }
+    if setup.inference {
+        return notes;
     }
     if setup.precision == Precision::Fp16Mixed {
         notes.push("fp16 needs loss scaling, and at a small batch its second copy of the weights can cost more than its activations save; bf16 needs no scaling".to_owned());

@@ -52,13 +52,15 @@ impl Ledger {
         let least = LEAST_DIFFERENCE.max(2.0 * resolution);
         let excesses = excesses(&movements, least, setup, place, parameters, at);
         let expected = movements.iter().map(|movement| movement.expected).sum::<f64>();
-        let beyond = excesses.iter().map(|excess| excess.rate).sum::<f64>();
+        let measured = movements.iter().map(|movement| movement.measured).sum::<f64>();
+        let beyond = measured - expected;
         Ok(Self {
             schema: SCHEMA.to_owned(),
             model: *model,
             setup: *setup,
             place,
-            measured: movements.iter().map(|movement| movement.measured).sum(),
+            measured,
+            beyond,
             exceeds: beyond > (expected / 20.0).max(least),
             expected,
             stages: stages(&excesses, at),

@@ -61,7 +61,9 @@ pub struct Ledger {
     pub measured: f64,
     /// Bytes a parameter that were expected in all.
     pub expected: f64,
-    /// Whether the excesses are more than a twentieth of the expected.
+    /// Bytes a parameter beyond the expected: measured less expected.
+    pub beyond: f64,
+    /// Whether that is more than a twentieth of the expected.
     pub exceeds: bool,
     /// The parameters at which excesses are projected.
     #[serde(default, skip_serializing_if = "Option::is_none")]

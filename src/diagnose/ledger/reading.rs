@@ -5,7 +5,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::stage::Stage;
+use super::stage::{Stage, is_inside};
 use crate::telemetry::{Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -51,7 +51,10 @@ impl Reading {
         for (sample, figure) in figures().filter(|(sample, _)| (sample.rank, sample.pid) == process) {
             let label = sample.label.as_deref().unwrap_or("");
             let before = readings.last().map(|reading| reading.stage);
-            let told = Stage::of_label(label, before);
+            // A part of a step that was read before, or that follows the end of the first, is of a later step.
+            let ended = readings.last().is_some_and(|last| last.stage == Stage::Step1 && !is_inside(&last.label));
+            let again = is_inside(label) && (ended || readings.iter().any(|reading| reading.label == label));
+            let told = Stage::of_label(label, before.map(|stage| if again { Stage::Later } else { stage }));
             let stage = match (told, before) {
                 (Some(stage), _) => stage,
                 (None, None) => Stage::Start,

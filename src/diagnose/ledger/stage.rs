@@ -53,11 +53,16 @@ impl Stage {
         }
     }
 
-    /// The stage that the label of a log tells, after `before`: a step that follows the first is a later one.
-    pub(super) fn of_label(label: &str, before: Option<Self>) -> Option<Self> {
+    /// The stage that the label of a log or the name of a phase tells, after `before`: a step that follows the first is a
+    /// later one.
+    pub fn of_label(label: &str, before: Option<Self>) -> Option<Self> {
         let label = label.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
         let early = label.contains("before");
+        // Inside the first step, before and after each of its parts.
+        if is_inside(&label) && !has(&["initiali"]) && !label.contains("step") && before <= Some(Self::Step1) {
+            return Some(Self::Step1);
+        }
         let stage = if has(&["unscale", "clip_grad", "adam", "step", "optimizer_update"]) && !has(&["initiali"]) {
             // The number of the step, not that of a name such as fp16.
             let number = label.rsplit("step").next().unwrap_or("").trim_start_matches([' ', '_', '#', ':', '=']);
@@ -92,6 +97,14 @@ impl Stage {
             _ => stage,
         })
     }
+}
+
+/// Whether `label` names a part of an optimizer's step.
+pub(super) fn is_inside(label: &str) -> bool {
+    let label = label.to_ascii_lowercase();
+    ["unscale", "clip_grad", "clip grad", "adam", "optimizer_update", "update_params"]
+        .iter()
+        .any(|word| label.contains(word))
 }
 
 impl fmt::Display for Stage {

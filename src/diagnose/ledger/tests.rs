@@ -102,6 +102,47 @@ fn an_excess_is_named_by_the_label_at_which_it_appeared() {
 }
 
 #[test]
+fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
+    // The readings of DeepSpeed #7693, in and around the first step.
+    let ledger = account(&[
+        ("before init", 0.0),
+        ("after init", 10.0),
+        ("before unscale_and_clip_grads", 10.0),
+        ("after unscale_and_clip_grads", 14.0),
+        ("before adam_update", 14.0),
+        ("after adam_update", 26.0),
+    ]);
+    assert!(ledger.movements[1..].iter().all(|movement| movement.stage == Stage::Step1), "{:?}", ledger.movements);
+    assert_eq!((ledger.measured.round(), ledger.expected, ledger.beyond.round()), (26.0, 16.0, 10.0));
+    assert_eq!(
+        names(&ledger),
+        [
+            ("H2D copy buffer", Stage::Init, 2.0),
+            ("unscale_and_clip_grads", Stage::Step1, 4.0),
+            ("adam_update", Stage::Step1, 4.0)
+        ]
+    );
+    // Their second time is a later step, whether or not a label ends the first.
+    let stages = |labels: &[&str]| {
+        let reports: Vec<_> = labels.iter().map(|label| (*label, 1.0)).collect();
+        let readings = Reading::of_samples(&log(&reports), Place::Host);
+        readings.iter().map(|reading| reading.stage).collect::<Vec<_>>()
+    };
+    use Stage::{Init, Later, Start, Step1};
+    let twice = ["begin", "after init", "before clip_grads", "after adam", "before clip_grads", "after adam"];
+    assert_eq!(stages(&twice), [Start, Init, Step1, Step1, Later, Later]);
+    assert_eq!(stages(&["begin", "after unscale", "after step 1", "before adam"]), [Start, Step1, Step1, Later]);
+}
+
+#[test]
+fn the_headline_is_what_was_measured_less_what_is_expected() {
+    // What came and went again is no part of it.
+    let ledger = account(&[("start", 0.0), ("after init", 14.0), ("after step 1", 22.0), ("after step 2", 16.0)]);
+    assert_eq!((ledger.beyond.round(), ledger.exceeds), (0.0, false));
+    assert!(!ledger.excesses.is_empty());
+}
+
+#[test]
 fn what_comes_back_is_told() {
     let ledger = account(&[("start", 0.0), ("after init", 10.0), ("after step 1", 18.2), ("after step 2", 18.0)]);
     let back: Vec<_> = ledger.excesses.iter().map(|e| (e.name.as_str(), e.came_back)).collect();

@@ -12,6 +12,8 @@
 //! | PyTorch | the table of `torch.cuda.memory_summary` |
 //! | Hugging Face Trainer | `train_mem_gpu_peaked_delta = 693MB`, bytes in JSON |
 //! | vLLM | `Sleep mode freed 43.82 GiB memory, 4.11 GiB memory is still in use.` |
+//! | `plimsoll.log_memory` | `plimsoll memory label="after forward" step=3 device=0 allocated=4831838208 rss=..`, in bytes |
+//! | printed by hand | a word for a kind of memory and a number with a unit: `Allocated: 4.5 GB`, `mem=12.3GiB`, nvidia-smi |
 //! | verl, ms-swift | `memory allocated (GB): ..`, `'memory(GiB)': 61.79` |
 //!
 //! Terminal codes, logger prefixes, Ray's prefixes and its `[repeated 7x across cluster]`, interleaved processes and
@@ -25,6 +27,7 @@ mod figure;
 mod line;
 mod megatron;
 mod needles;
+mod plain;
 mod reader;
 mod sample;
 mod scan;

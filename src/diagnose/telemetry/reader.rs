@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::blocks::Blocks;
 use super::line::{Line, Origin};
 use super::sample::{Position, Sample};
-use super::{diagnostics, megatron, needles, single, steps};
+use super::{diagnostics, megatron, needles, plain, single, steps};
 
 /// Longer lines are cut: no report is as long, but for glued ranks.
 const LONGEST_LINE: usize = 32 << 10;
@@ -95,8 +95,14 @@ impl Reader {
                     single::verl,
                     single::ms_swift,
                     steps::time,
+                    plain::own,
+                    plain::plain,
                 ];
                 samples.extend(parsers.iter().find_map(|parse| parse(line)));
+            }
+            // A label may well have a word for memory.
+            if samples.len() == from {
+                self.said.insert(process, cut(line.message(), LONGEST_LABEL).to_owned());
             }
         }
         self.settle(from, samples);

@@ -48,6 +48,10 @@ pub enum Format {
     MsSwift,
     /// A line that tells the time of a step.
     StepTime,
+    /// `plimsoll.log_memory` of the Python package.
+    Plimsoll,
+    /// What a person prints.
+    Plain,
 }
 
 impl Format {
@@ -68,6 +72,8 @@ impl Format {
             Self::Verl => "verl",
             Self::MsSwift => "ms-swift",
             Self::StepTime => "times of steps",
+            Self::Plimsoll => "plimsoll.log_memory",
+            Self::Plain => "printed memory",
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Collector {
     device_total: Option<ByteSize>,
     formats: BTreeMap<Format, u64>,
     extent: Option<(Position, Position)>,
+    /// How many lines of other processes one line of a label stood for, at most.
+    pub(super) repeated: BTreeMap<String, u64>,
     round_trips: RoundTrips,
     sleeps: Sleeps,
 }
@@ -67,6 +69,12 @@ impl Collector {
         self.sleeps.push(sample);
         let (label, number) = numbered(sample.label.as_deref().unwrap_or(""));
         let step = sample.step.or(number);
+        if let Some(repeated) = sample.repeated.filter(|_| !sample.figures.is_empty()) {
+            if self.repeated.len() < MOST_SERIES || self.repeated.contains_key(&label) {
+                let most = self.repeated.entry(label.clone()).or_default();
+                *most = repeated.max(*most);
+            }
+        }
         for metric in TRENDING {
             let Some(figure) = sample.figure(metric) else { continue };
             let key = Key { format: sample.format, label: label.clone(), metric };

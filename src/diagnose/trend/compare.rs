@@ -30,6 +30,9 @@ pub struct Readings {
     /// What the allocator holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<ByteSize>,
+    /// Ranks whose lines Ray left out, so that nothing is known of them (`RAY_DEDUP_LOGS=0` shows all).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen_ranks: Option<u64>,
     /// Allocated over all ranks, at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated_spread: Option<Spread>,
@@ -121,6 +124,8 @@ pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance)
     let verdict = match memory {
         (Some(false), _) => ConfigurationVerdict::Leak,
         (Some(true), Some(false)) => ConfigurationVerdict::Fragmentation,
+        // What is good on the ranks that were seen may not be on the others.
+        (Some(true), Some(true)) if candidate.unseen_ranks.is_some() => ConfigurationVerdict::Unknown,
         (Some(true), Some(true)) if quick => ConfigurationVerdict::Solved,
         (Some(true), Some(true)) => ConfigurationVerdict::Cured,
         _ => ConfigurationVerdict::Unknown,
@@ -143,14 +148,18 @@ pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowan
 }
 
 impl Collector {
-    /// What was read at `label`, or at the label with the most readings where none is given; `None` where nothing was.
+    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most readings:
+    /// what is read before something is released tells less than what stays after. `None` if nothing was read.
     pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
         let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
         let count =
             |workers: &BTreeMap<Worker, Series>| workers.values().map(|series| series.points.len()).sum::<usize>();
         let found = of(Metric::Allocated).chain(of(Metric::Reserved));
         let matching = found.filter(|(key, _)| label.is_none_or(|label| key.label == label));
-        let (key, _) = matching.max_by_key(|(_, workers)| count(workers))?;
+        let (key, workers) = matching.max_by_key(|(key, workers)| (is_steady(&key.label), count(workers)))?;
+        let told = self.repeated.get(&key.label).copied().unwrap_or(0);
+        // One line is printed, and stands for so many more.
+        let unseen = (told + 1).saturating_sub(workers.len() as u64);
         let worst = |metric| {
             let workers = self.series.get(&Key { metric, ..key.clone() })?;
             let levels = workers.values().filter_map(level);
@@ -160,12 +169,19 @@ impl Collector {
         Some(Readings {
             label: key.label.clone(),
             seconds: self.seconds(),
+            unseen_ranks: Some(unseen).filter(|&unseen| told > 0 && unseen > 0),
             allocated: worst(Metric::Allocated),
             reserved: worst(Metric::Reserved),
             allocated_spread: spread(Metric::Allocated),
             reserved_spread: spread(Metric::Reserved),
         })
     }
+}
+
+/// Whether `label` is of what stays: not of before something, nor of a model that is being made.
+fn is_steady(label: &str) -> bool {
+    let label = label.to_ascii_lowercase();
+    !["before", "init", "load", "start", "begin", "creating", "building"].iter().any(|word| label.contains(word))
 }
 
 /// Where a series stands: its last reading where it grows, else the median of its last fifth.

@@ -77,6 +77,13 @@ impl RoundTrips {
             size(out),
             size(grown)
         );
+        // The trip alone tells how much stays of each byte, whatever the number of parameters.
+        let share = grown / out;
+        explanation.push_str(&format!(
+            "; {share:.2} B stay of each byte that was moved: {:.1} B a parameter in 16 bits, {:.1} in fp32",
+            2.0 * share,
+            4.0 * share
+        ));
         if let Some(reserved) = end.figure(Metric::Reserved) {
             explanation.push_str(&format!("; {} stay cached on the device", reserved.bytes));
         }

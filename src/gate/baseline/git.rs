@@ -53,6 +53,17 @@ pub(in crate::gate) fn told(revision: &str) -> Result<(String, i64, String), Bas
     Ok((id.to_owned(), time.parse().unwrap_or_default(), title.to_owned()))
 }
 
+/// The commits that `commit` has and `before` has not, the latest first: each in short with its title.
+#[cfg(feature = "history")]
+pub(in crate::gate) fn between(before: &str, commit: &str, most: usize) -> Result<Vec<String>, BaselineError> {
+    let (most, without) = (format!("--max-count={most}"), format!("^{before}"));
+    let output = git(commit, &["log", &most, "--format=%h %s", "--end-of-options", commit, &without, "--"])?;
+    if !output.success {
+        return Err(BaselineError::Git { what: format!("list the commits up to {commit}"), message: output.said() });
+    }
+    Ok(String::from_utf8_lossy(&output.out).lines().map(str::to_owned).collect())
+}
+
 /// The branch that is checked out.
 #[cfg(feature = "history")]
 pub(in crate::gate) fn branch() -> Result<String, BaselineError> {

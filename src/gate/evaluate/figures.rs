@@ -21,7 +21,10 @@ pub(super) fn judge_figures(
     limits: &Limits,
     one: impl Fn(&Figure) -> FigureVerdict,
 ) {
-    judged.figures = now.iter().filter(|figure| is_judged(figure, limits)).map(one).collect();
+    // A limit on the time takes none off the memory: the figures of memory are chosen by a limit on one of them alone.
+    let all = limits.are_general() || !now.iter().any(|figure| is_default(figure) && limits.name(&figure.name));
+    let is_judged = |figure: &&Figure| limits.name(&figure.name) || (all && is_default(figure));
+    judged.figures = now.iter().filter(is_judged).map(one).collect();
     let unmeasured = unmeasured(now, limits);
     let outcomes = judged.figures.iter().map(|figure| figure.outcome);
     let missing = (!unmeasured.is_empty()).then_some(Outcome::Inconclusive);
@@ -74,12 +77,6 @@ pub(super) fn judge_figure(
     judged.outcome = comparison.outcome;
     judged.comparison = Some(comparison);
     judged
-}
-
-/// Whether a figure is judged: where a limit names it; where none does, and limits are general, the memory of what was
-/// run, over all phases.
-fn is_judged(figure: &Figure, limits: &Limits) -> bool {
-    limits.name(&figure.name) || limits.are_general() && is_default(figure)
 }
 
 /// Whether a figure is judged and shown where nothing says which are: the memory of what was run, over all phases.

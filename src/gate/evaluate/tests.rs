@@ -101,7 +101,7 @@ fn growth_beyond_the_limit_fails_and_equals_pass() {
 }
 
 #[test]
-fn limits_that_name_figures_are_for_those_alone() {
+fn a_limit_on_memory_chooses_among_its_figures_and_another_adds_to_them() {
     let figures = |limits: &[&str]| {
         let report = judged(&runs(&LEVELS), runs(&LEVELS), limits);
         names(&report).into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -109,7 +109,12 @@ fn limits_that_name_figures_are_for_those_alone() {
     assert_eq!(figures(&["peak_rss=5% | 64 MiB"]), ["peak_rss"]);
     assert_eq!(figures(&["peak_*=5%", "wall=10%"]), ["peak_rss", "peak_anon", "peak_pss", "wall"]);
     assert_eq!(figures(&["1%", "wall=10%"]), ["peak_rss", "peak_anon", "peak_pss", "wall"]);
-    assert_eq!(figures(&["available_floor=5%"]), ["available_floor"]);
+    for added in ["available_floor", "wall"] {
+        let limit = format!("{added}=500%");
+        let mut judged = figures(&[&limit]);
+        judged.retain(|name| name != added);
+        assert_eq!(judged, ["peak_rss", "peak_anon", "peak_pss"]);
+    }
 }
 
 #[test]
@@ -239,6 +244,7 @@ fn pairs_tell_what_a_drift_hides_from_runs_one_after_the_other() {
 fn pairs_of_which_no_figure_is_limited_do_not_pass() {
     let mut pair = repeated(&[200; 10]);
     pair.verdicts.clear();
+    pair.runs.iter_mut().for_each(|run| run.phases.clear());
     let report = evaluate_pairs("A: x", &pair, &pair, &rules(&["timing.*=5%"]));
     assert_eq!(report.exit_code(), 3);
     let note = report.subjects[0].note.as_deref();

@@ -48,6 +48,15 @@ impl Commit {
     }
 }
 
+/// The most commits that [`commits_between`] lists.
+const MOST_LISTED: usize = 20;
+
+/// The commits after `before` up to `commit`, the latest first, each in short with its title: those that may have made
+/// what is new at `commit`. At most 20; `None` if git knows no such commits here.
+pub fn commits_between(before: &str, commit: &str) -> Option<Vec<String>> {
+    git::between(before, commit, MOST_LISTED).ok().filter(|commits| !commits.is_empty())
+}
+
 /// The first ten characters: enough of a digest, and the day of a time.
 pub(super) fn ten(text: &str) -> &str {
     text.char_indices().nth(10).map_or(text, |(end, _)| &text[..end])

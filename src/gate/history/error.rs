@@ -55,21 +55,60 @@ pub enum HistoryError {
     Record(#[from] RecordError),
 }
 
-/// What SQLite said, once, and what to do where that is known.
+/// Why SQLite refuses and what to do about it. Its own words are kept for what this program does not expect.
 fn said(error: &rusqlite::Error) -> String {
-    let rusqlite::Error::SqliteFailure(code, message) = error else { return error.to_string() };
-    // Its words and those of its code are mostly the same.
-    let message = message.clone().unwrap_or_else(|| code.to_string());
-    let remedy = match code.code {
+    let rusqlite::Error::SqliteFailure(code, message) = error else {
+        return format!("{error}; take a copy of it from before, or name another file with --history");
+    };
+    match code.code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            "another program has held it for 30 s: try again when it is done"
+            "another program has held it for 30 s; try again when it is done".to_owned()
         }
         ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
-            "make it and its folder writable, or name another file with --history"
+            "it or its folder cannot be written; make both writable, or name another file with --history".to_owned()
         }
-        ErrorCode::DatabaseCorrupt => "take a copy of it from before, or name another file with --history",
-        ErrorCode::DiskFull => "make room on its disk",
-        _ => return message,
-    };
-    format!("{message}; {remedy}")
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            "it is damaged; take a copy of it from before, or name another file with --history".to_owned()
+        }
+        ErrorCode::DiskFull => "its disk is full; free some space there".to_owned(),
+        ErrorCode::SystemIoFailure => "its disk failed; check the disk, then `plimsoll history show`".to_owned(),
+        ErrorCode::FileLockingProtocolFailed => {
+            "its file system has no locks; keep it on a local disk, or name another file with --history".to_owned()
+        }
+        ErrorCode::OperationInterrupted | ErrorCode::TooBig | ErrorCode::OutOfMemory => {
+            "reading it takes more than any history does; take a copy of it from before, or name another file with \
+             --history"
+                .to_owned()
+        }
+        _ => {
+            let message = message.clone().unwrap_or_else(|| code.to_string());
+            format!("SQLite said {message:?}; take a copy of it from before, or name another file with --history")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn what_sqlite_refuses_is_said_in_words_that_say_what_to_do() {
+        for code in [
+            ffi::SQLITE_BUSY,
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR,
+            ffi::SQLITE_INTERRUPT,
+            ffi::SQLITE_TOOBIG,
+        ] {
+            let told = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+            assert!(!told.contains("SQLite") && !told.contains("Error code") && told.contains("; "), "{code}: {told}");
+        }
+        let other = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISMATCH), None));
+        assert!(other.contains("take a copy of it from before"), "{other}");
+    }
 }

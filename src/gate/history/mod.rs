@@ -4,6 +4,7 @@
 //! every commit is read from the records, so that a figure that a later version of Plimsoll names is there from the first
 //! commit. [`steps`] finds the commits at which a level changed for good.
 
+mod accepted;
 mod commit;
 mod defence;
 mod error;
@@ -11,10 +12,10 @@ mod report;
 mod steps;
 mod store;
 
-pub use commit::Commit;
+pub use commit::{Commit, commits_between};
 pub use error::HistoryError;
 #[cfg(test)]
 pub(crate) use report::tests::sample;
 pub use report::{HistoryReport, Point, Series, schema, series};
-pub use steps::{Step, steps};
+pub use steps::{Accepted, Step, steps};
 pub use store::{Added, DEFAULT_FILE, Entry, History};

@@ -36,7 +36,7 @@ pub struct Series {
     pub direction: Direction,
     /// One point a commit, the oldest first.
     pub points: Vec<Point>,
-    /// Where the level changed: the medians of the commits, tested by permutation.
+    /// Where the level changed, by the medians of the commits.
     pub steps: Vec<Step>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) mod tests {
     fn a_step_is_at_the_commit_that_made_it() {
         let report = self::sample();
         let [series] = &report.series[..] else { panic!("{report:?}") };
-        let [step] = series.steps[..] else { panic!("{:?}", series.steps) };
+        let [step] = &series.steps[..] else { panic!("{:?}", series.steps) };
         assert_eq!(series.points[step.at].title, "Change number 14 of the reader");
         assert_eq!(series.points[0].committed, "2026-01-01T00:00:00.000Z");
     }

@@ -8,8 +8,9 @@ use rusqlite::{Connection, OpenFlags, params};
 use super::commit::Commit;
 use super::defence::{self, MAX_PACKED, MAX_TEXT, WINDOW_LOG};
 use super::error::HistoryError;
+use super::steps::Accepted;
 use crate::gate::{Subject, distilled};
-use crate::record::{Record, RecordError};
+use crate::record::{Record, RecordError, not_a_file};
 
 /// The file where none is named.
 pub use crate::defaults::HISTORY as DEFAULT_FILE;
@@ -18,9 +19,10 @@ pub use crate::defaults::HISTORY as DEFAULT_FILE;
 const APPLICATION: i64 = 0x706c_696d;
 
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
-const TABLES: &str = "
+/// The tables of version 1.
+const RUNS: &str = "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         commit_id TEXT NOT NULL,
@@ -36,6 +38,18 @@ const TABLES: &str = "
         UNIQUE (commit_id, branch, subject, digest, started)
     ) STRICT;
     CREATE INDEX runs_in_order ON runs (branch, subject, committed, id);
+";
+
+/// What version 2 has besides: the steps that somebody has accepted.
+const ACCEPTED: &str = "
+    CREATE TABLE accepted (
+        commit_id TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        figure TEXT NOT NULL,
+        why TEXT NOT NULL,
+        PRIMARY KEY (commit_id, branch, subject, figure)
+    ) STRICT;
 ";
 
 /// A record of the history.
@@ -90,8 +104,8 @@ impl History {
     fn with(path: &Path, flags: OpenFlags) -> Result<Self, HistoryError> {
         let failed = |what| move |source| HistoryError::Sqlite { what, path: path.to_owned(), source };
         // A named pipe would be waited for, for ever.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(HistoryError::Foreign { path: path.to_owned(), found: "it is no regular file".to_owned() });
+        if let Some(found) = path.metadata().ok().and_then(|found| not_a_file(found.file_type())) {
+            return Err(HistoryError::Foreign { path: path.to_owned(), found: format!("it is {found}") });
         }
         let connection =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed("open"))?;
@@ -119,21 +133,25 @@ impl History {
         let version = pragma(&transaction, "user_version").map_err(&failed)?;
         let tables: i64 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(&failed)?;
-        if (application, version) == (APPLICATION, VERSION) {
-            return match defence::is_schema(&transaction, TABLES).map_err(&failed)? {
-                true => Ok(()),
-                false => Err(HistoryError::Foreign {
-                    path: self.path.clone(),
-                    found: "its tables are others, or it has views or triggers".to_owned(),
-                }),
-            };
+        if application == APPLICATION && (1..=VERSION).contains(&version) {
+            let tables = if version == 1 { RUNS.to_owned() } else { [RUNS, ACCEPTED].concat() };
+            if !defence::is_schema(&transaction, &tables).map_err(&failed)? {
+                let found = "its tables are others, or it has views or triggers".to_owned();
+                return Err(HistoryError::Foreign { path: self.path.clone(), found });
+            }
+            if version == VERSION {
+                return Ok(());
+            }
+            transaction.execute_batch(ACCEPTED).map_err(&failed)?;
+            transaction.pragma_update(None, "user_version", VERSION).map_err(&failed)?;
+            return transaction.commit().map_err(&failed);
         }
         if application != 0 || tables != 0 {
             let found =
                 if application == APPLICATION { format!("version {version}") } else { "another program's".to_owned() };
             return Err(HistoryError::Foreign { path: self.path.clone(), found });
         }
-        transaction.execute_batch(TABLES).map_err(&failed)?;
+        transaction.execute_batch(&[RUNS, ACCEPTED].concat()).map_err(&failed)?;
         transaction.pragma_update(None, "application_id", APPLICATION).map_err(&failed)?;
         transaction.pragma_update(None, "user_version", VERSION).map_err(&failed)?;
         transaction.commit().map_err(&failed)
@@ -178,6 +196,31 @@ impl History {
         }
         transaction.commit().map_err(failed)?;
         Ok(added)
+    }
+
+    /// Keeps that a step was accepted, and why; in place of an earlier reason.
+    ///
+    /// # Errors
+    /// [`HistoryError::Sqlite`].
+    pub fn accept(&mut self, subject: &Subject, branch: &str, accepted: &Accepted) -> Result<(), HistoryError> {
+        let values = params![accepted.commit, branch, key(subject), accepted.figure, accepted.why];
+        let words =
+            "INSERT OR REPLACE INTO accepted (commit_id, branch, subject, figure, why) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.connection.execute(words, values).map_err(self.failed("add to"))?;
+        Ok(())
+    }
+
+    /// The steps of `subject` on `branch` that were accepted.
+    ///
+    /// # Errors
+    /// [`HistoryError::Sqlite`].
+    pub fn accepted(&self, subject: &Subject, branch: &str) -> Result<Vec<Accepted>, HistoryError> {
+        let failed = self.failed("read");
+        let words = "SELECT commit_id, figure, why FROM accepted WHERE subject = ?1 AND branch = ?2";
+        let mut statement = self.connection.prepare(words).map_err(&failed)?;
+        let row = |row: &rusqlite::Row<'_>| Ok(Accepted { commit: row.get(0)?, figure: row.get(1)?, why: row.get(2)? });
+        let rows = statement.query_map([&key(subject), branch], row).map_err(&failed)?;
+        rows.collect::<Result<_, _>>().map_err(&failed)
     }
 
     /// Removes the records of a commit; how many there were.

@@ -1,19 +1,20 @@
 //! A block that is being measured: its meter, its heap, and the phases that it is told of.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::counted::counter_of;
 use super::limits::Limits;
-use super::others::Others;
+use super::others::{Others, list};
 use super::phase::{Installed, Sink, install_on_thread};
 use super::turn::Turn;
 use crate::alloc::{HeapReadings, HeapScope, Scope};
 use crate::bytes::ByteSize;
-use crate::meter::{Meter, MeterOptions, Metric, PhaseReadings, Reading, Source, SwapScope};
+use crate::meter::{Meter, MeterOptions, Metric, PhaseReadings, ProcessPeak, Reading, Source, SwapScope};
 
 /// The phase that a block is in before it names another.
-const FIRST_PHASE: &str = "begin";
+pub(super) const FIRST_PHASE: &str = "begin";
 
 thread_local! {
     /// The blocks that this thread is in and that have a meter, oldest first.
@@ -116,6 +117,9 @@ impl Block {
             notes.push("a block within this one reset the high-water mark of the process".to_owned());
         }
         notes.extend(self.others.take().and_then(Others::finish));
+        if let Some(Ok(phases)) = &metered {
+            notes.extend(children(phases));
+        }
         let mut phases = match metered {
             Some(Ok(phases)) => phases,
             Some(Err(reason)) => vec![unread(FIRST_PHASE, &reason)],
@@ -195,8 +199,24 @@ impl Sink for Watched {
     }
 }
 
+/// Which processes below this one are in the figures, in a sentence; `None` if there is none.
+fn children(phases: &[PhaseReadings]) -> Option<String> {
+    let mut largest: BTreeMap<u32, &ProcessPeak> = BTreeMap::new();
+    for process in phases.iter().flat_map(|phase| &phase.processes).filter(|process| process.pid != std::process::id())
+    {
+        let known = largest.entry(process.pid).or_insert(process);
+        if process.peak_rss.bytes > known.peak_rss.bytes {
+            *known = process;
+        }
+    }
+    let mut children: Vec<&ProcessPeak> = largest.into_values().collect();
+    children.sort_by_key(|process| std::cmp::Reverse(process.peak_rss.bytes));
+    let named = list(children.iter().map(|child| format!("{} ({}) {}", child.name, child.pid, child.peak_rss.bytes)))?;
+    Some(format!("child processes are in the figures of the process: {named}"))
+}
+
 /// A phase of which nothing was read.
-fn unread(name: &str, reason: &str) -> PhaseReadings {
+pub(super) fn unread(name: &str, reason: &str) -> PhaseReadings {
     PhaseReadings {
         phase: name.to_owned(),
         unavailable: Metric::ALL.map(|metric| (metric, reason.to_owned())).into(),

@@ -1,21 +1,22 @@
 //! [`MemoryGuard`]: measures from its beginning to its end, and judges.
 
-use std::fmt;
 use std::panic::Location;
+use std::rc::Rc;
 
-use super::block::{Block, Read};
-use super::counted::{HeapVerdict, judge_heap};
-use super::failure::{Failure, failure};
+use super::alone::{self, Elsewhere, Place};
+use super::block::Block;
 use super::limits::{Limit, LimitError, Limits};
-use crate::alloc::{HeapReadings, HeapScope, uncounted};
-use crate::ceiling::{CeilingStatus, CeilingVerdict, judge};
-use crate::meter::PhaseReadings;
+use super::measured::Measured;
+use crate::alloc::{HeapScope, uncounted};
 
 /// Measures this process from its beginning to its end, and holds limits against what was read: what
 /// [`assert_memory!`](crate::assert_memory) does around a block, for code that is no block.
 ///
 /// It belongs to the thread that began it. As long as it measures more than the heap, every other such block of the
 /// process waits, unless it is within this one on the same thread.
+///
+/// Among other tests of its process it is measured as [`assert_memory!`](crate::assert_memory) says: in a process of its
+/// own that runs the test alone.
 ///
 /// Where it is dropped without having been asked, it judges as [`MemoryGuard::judge`] does; a thread that panics already
 /// is left to it.
@@ -33,26 +34,17 @@ use crate::meter::PhaseReadings;
 #[must_use = "a guard that is dropped at once measures nothing"]
 pub struct MemoryGuard {
     /// Absent once it was judged.
-    block: Option<Block>,
+    begun: Option<Begun>,
     limits: Limits,
     at: &'static Location<'static>,
 }
 
-/// What a guard has measured, and the verdicts on it.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// Where the block stands, as failures name it.
-    pub name: String,
-    /// The verdict on each ceiling.
-    pub verdicts: Vec<CeilingVerdict>,
-    /// The verdict on each other limit of the heap.
-    pub heap_verdicts: Vec<HeapVerdict>,
-    /// What was read in each phase.
-    pub phases: Vec<PhaseReadings>,
-    /// What the allocator counted, where one counts.
-    pub heap: Option<HeapReadings>,
-    /// What else one should know to trust the figures.
-    pub notes: Vec<String>,
+/// A guard that has begun.
+enum Begun {
+    Here(Block),
+    Elsewhere(Rc<Elsewhere>),
+    /// It is not measurable, for this reason.
+    Nowhere(String),
 }
 
 impl MemoryGuard {
@@ -60,9 +52,16 @@ impl MemoryGuard {
     /// sample, each as far as the limits need it.
     #[track_caller]
     pub fn begin(limits: impl Into<Limits>) -> Self {
-        let (limits, at) = (limits.into(), Location::caller());
-        let block = uncounted(|| Block::begin(&limits));
-        Self { block: Some(block), limits, at }
+        Self::begin_at(limits.into(), false, Location::caller())
+    }
+
+    fn begin_at(limits: Limits, of_test: bool, at: &'static Location<'static>) -> Self {
+        let begun = uncounted(|| match limits.need_process().then(|| alone::place(of_test)) {
+            None | Some(Place::Here) => Begun::Here(Block::begin(&limits)),
+            Some(Place::Elsewhere(elsewhere)) => Begun::Elsewhere(elsewhere),
+            Some(Place::Nowhere(reason)) => Begun::Nowhere(reason),
+        });
+        Self { begun: Some(begun), limits, at }
     }
 
     /// What [`assert_memory!`](crate::assert_memory) begins with.
@@ -71,13 +70,17 @@ impl MemoryGuard {
     /// Where a limit is no amount, or given twice.
     #[doc(hidden)]
     #[track_caller]
-    pub fn begin_block<const N: usize>(limits: [Result<Limit, LimitError>; N], heap_scope: HeapScope) -> Self {
+    pub fn begin_block<const N: usize>(
+        limits: [Result<Limit, LimitError>; N],
+        heap_scope: HeapScope,
+        of_test: bool,
+    ) -> Self {
         let limits = uncounted(|| {
             let mut all = Limits { heap_scope, ..Limits::new() };
             limits.into_iter().try_for_each(|limit| all.add(limit?)).map(|()| all)
         });
         match limits {
-            Ok(limits) => Self::begin(limits),
+            Ok(limits) => Self::begin_at(limits, of_test, Location::caller()),
             Err(error) => panic!("assert_memory!: {error}"),
         }
     }
@@ -90,7 +93,7 @@ impl MemoryGuard {
     /// Ends the measurement.
     ///
     /// # Panics
-    /// With the whole [message](failure), where a limit is broken or not measurable.
+    /// With the whole [message](fn@super::failure), where a limit is broken or not measurable.
     #[track_caller]
     pub fn judge(self) {
         self.judge_saying(|| None);
@@ -113,27 +116,32 @@ impl MemoryGuard {
 
     fn end(&mut self) -> Measured {
         uncounted(|| {
-            let Read { phases, heap, notes } = match self.block.take() {
-                Some(block) => block.finish(),
-                None => Read { phases: Vec::new(), heap: None, notes: Vec::new() },
-            };
             let limits = std::mem::take(&mut self.limits);
-            let verdicts = judge(&phases, &limits.ceilings);
-            let counted = heap.as_ref().map(|heap| heap.as_ref().map_err(String::as_str));
-            let heap_verdicts = judge_heap(counted.unwrap_or(Err("nothing was counted")), &limits.heap);
             let name = format!("the block at {}", self.at);
-            Measured { name, verdicts, heap_verdicts, phases, heap: heap.and_then(Result::ok), notes }
+            match self.begun.take() {
+                Some(Begun::Here(block)) => {
+                    let mut measured = Measured::of(name, block.finish(), &limits);
+                    alone::tell(&mut measured);
+                    measured
+                }
+                Some(Begun::Elsewhere(elsewhere)) => match elsewhere.next(&name) {
+                    Ok(measured) => measured,
+                    Err(reason) => Measured::nowhere(name, &reason, &limits),
+                },
+                Some(Begun::Nowhere(reason)) => Measured::nowhere(name, &reason, &limits),
+                None => Measured::nowhere(name, "it has ended already", &limits),
+            }
         })
     }
 }
 
 impl Drop for MemoryGuard {
     fn drop(&mut self) {
-        if self.block.is_none() {
+        if self.begun.is_none() {
             return;
         }
         if std::thread::panicking() {
-            uncounted(|| drop(self.block.take()));
+            uncounted(|| drop(self.begun.take()));
             return;
         }
         let measured = self.end();
@@ -141,34 +149,5 @@ impl Drop for MemoryGuard {
             panic!("{}", measured.failure(None));
         }
         uncounted(|| drop(measured));
-    }
-}
-
-impl Measured {
-    /// Whether every limit holds.
-    pub fn passed(&self) -> bool {
-        let memory = self.verdicts.iter().map(|verdict| verdict.status);
-        memory
-            .chain(self.heap_verdicts.iter().map(|verdict| verdict.status))
-            .all(|status| status == CeilingStatus::Holds)
-    }
-
-    /// The message of [`failure`](fn@failure), with `message` at its head.
-    pub fn failure(&self, message: Option<&str>) -> String {
-        failure(&Failure {
-            name: &self.name,
-            message,
-            verdicts: &self.verdicts,
-            heap_verdicts: &self.heap_verdicts,
-            phases: &self.phases,
-            heap: self.heap.as_ref(),
-            notes: &self.notes,
-        })
-    }
-}
-
-impl fmt::Display for Measured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.failure(None))
     }
 }

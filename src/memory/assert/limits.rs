@@ -94,6 +94,11 @@ impl Limits {
         !self.heap.is_empty() || self.ceilings.iter().any(|ceiling| ceiling.metric.is_of_heap())
     }
 
+    /// Whether anything is limited that the neighbours of a test have a part in.
+    pub(crate) fn need_process(&self) -> bool {
+        self.need_meter() || (self.heap_scope == HeapScope::Process && self.need_heap())
+    }
+
     /// Whether anything is limited that only the meter tells.
     pub fn need_meter(&self) -> bool {
         self.ceilings.iter().any(|ceiling| !ceiling.metric.is_of_heap())

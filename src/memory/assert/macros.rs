@@ -39,6 +39,12 @@
 /// [`alloc::Tracking`](crate::alloc::Tracking) is the program's allocator, of this thread alone, so that other tests in the
 /// process change nothing; `all_threads,` before the limits counts every thread.
 ///
+/// **Neighbours.** Where libtest runs several tests at a time, a block with a limit on more than the thread's own heap has
+/// the enclosing test run once more, alone in a process of its own, and is measured there; here the test then goes on
+/// unmeasured, and the block ends with the verdict from there. Under nextest, with `--test-threads=1` and in a program that
+/// is no test it is measured where it stands. A block on a thread without a test's name is not measurable among others, and
+/// says what to do.
+///
 /// **Other blocks.** A block that needs more than the heap waits until no other thread of the process is in one. Within
 /// such a block of the same thread it does not wait; the outer one then calls its peak a lower bound, for the inner one
 /// has reset the mark. A thread for which a block waits must not enter a block itself: it waits for its turn until the
@@ -118,7 +124,11 @@ macro_rules! __measured_block {
         #[allow(non_camel_case_types, dead_code)]
         enum LimitedOnce { $($name),+ }
         let guard = if $when {
-            Some($crate::assert::MemoryGuard::begin_block([$($limit),+], $crate::alloc::HeapScope::$scope))
+            Some($crate::assert::MemoryGuard::begin_block(
+                [$($limit),+],
+                $crate::alloc::HeapScope::$scope,
+                cfg!(test),
+            ))
         } else {
             None
         };

@@ -8,6 +8,7 @@
 //! What a block is judged by is exact where the kernel or the allocator counts, and else says so. A limit on what could
 //! not be read is broken, never passed over.
 
+mod alone;
 mod block;
 mod counted;
 mod failure;
@@ -15,15 +16,18 @@ mod guard;
 pub mod isolated;
 mod limits;
 mod macros;
+mod measured;
 pub mod metrics;
 mod others;
 mod phase;
+mod runner;
 mod test_run;
 mod turn;
 
 pub use counted::{HeapCounter, HeapLimit, HeapVerdict, ParseHeapCounterError, judge_heap};
 pub use failure::{Failure, failure};
-pub use guard::{Measured, MemoryGuard};
+pub use guard::MemoryGuard;
 pub use limits::{Amount, Limit, LimitError, Limits};
+pub use measured::Measured;
 pub use phase::{Installed, Sink, install, install_on_thread, phase};
 pub use test_run::{Keeper, RECORD_DIR, TestRun};

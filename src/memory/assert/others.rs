@@ -71,7 +71,7 @@ fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String
 }
 
 /// The first of them, and how many more there are; `None` where there is none.
-fn list(mut items: impl Iterator<Item = String>) -> Option<String> {
+pub(super) fn list(mut items: impl Iterator<Item = String>) -> Option<String> {
     let named: Vec<String> = items.by_ref().take(NAMED).collect();
     let more = items.count();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -188,10 +188,10 @@ mod tests {
             ("1MiB|5 %", "5% | 1 MiB"),
             (" 0.5% ", "0.5%"),
             ("64 MiB", "64 MiB"),
-            ("1.5GiB", "1536 MiB"),
+            ("1.5GiB", "1.5 GiB"),
             ("0%", "0%"),
             ("10us | 3%", "3% | 10us"),
-            ("1000", "1000 B"),
+            ("1000 B", "1000 B"),
         ] {
             assert_eq!(text.parse::<Allowance>().unwrap().to_string(), printed, "{text}");
         }

@@ -65,6 +65,10 @@ impl CeilingVerdict {
 
 /// Why no more is known of a phase than a bound.
 const SHORT: &str = "over before it could be read again";
+/// The same of a tree.
+const SHORT_PROCESSES: &str = "the mark of its control group says so, and processes were too short for samples";
+/// The same of a figure that is read seldom.
+const SELDOM: &str = "it is read seldom, and resident memory was more between two readings";
 
 /// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
 /// the last phase alone.
@@ -112,7 +116,9 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
                 return verdict(CeilingStatus::NotMeasurable, Some(phase), None, message);
             }
             let message = match most(phase, metric) {
-                Some(most) => format!("{ceiling} holds: at most {most} in phase `{}`, which was {SHORT}", phase.phase),
+                Some(most) => {
+                    format!("{ceiling} holds: at most {most} in phase `{}`; {}", phase.phase, why(phase, metric))
+                }
                 None => format!("{ceiling} holds: {} in phase `{}`, {}", reading.bytes, phase.phase, trust(reading)),
             };
             verdict(CeilingStatus::Holds, Some(phase), Some(reading), message)
@@ -136,10 +142,14 @@ fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
     most(phase, ceiling.metric).filter(|most| *most > ceiling.limit)
 }
 
-/// What a metric of all resident memory was no more than, where its reading is less than exact and that is known.
+/// What a metric was at most, where its reading is less than exact and that is known.
 fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
-    // What grew is no more than what there was.
-    phase.peak_rss_at_most.filter(|_| matches!(metric, Metric::PeakRss | Metric::PeakRssGrowth))
+    match metric {
+        // What grew is no more than what there was.
+        Metric::PeakRss | Metric::PeakRssGrowth => phase.peak_rss_at_most,
+        Metric::PeakPss => phase.peak_pss_at_most,
+        _ => None,
+    }
 }
 
 /// What a metric cannot be more than: a part of the resident memory, which was never sampled, as its process was gone
@@ -152,12 +162,22 @@ fn whole(phase: &PhaseReadings, metric: Metric) -> Option<&Reading> {
     whole.filter(|_| is_part && phase.timeline.is_empty())
 }
 
+/// Why a metric of a phase is known by bounds alone.
+fn why(phase: &PhaseReadings, metric: Metric) -> &'static str {
+    match metric {
+        Metric::PeakPss => SELDOM,
+        _ if phase.processes.len() > 1 => SHORT_PROCESSES,
+        _ => SHORT,
+    }
+}
+
 /// Names the phase and what the metric was at least and at most there.
 fn between(ceiling: Ceiling, phase: &PhaseReadings, most: ByteSize) -> String {
     let least = phase.readings.get(&ceiling.metric).map_or(ByteSize::ZERO, |reading| reading.bytes);
     format!(
-        "{ceiling} is not measurable: in phase `{}` it was {least} at least and {most} at most, and {SHORT}",
-        phase.phase
+        "{ceiling} is not measurable: in phase `{}` it was {least} at least and {most} at most; {}",
+        phase.phase,
+        why(phase, ceiling.metric)
     )
 }
 
@@ -171,6 +191,15 @@ fn broken(ceiling: Ceiling, phase: &PhaseReadings, reading: &Reading) -> String 
         reading.bytes,
         trust(reading)
     );
+    if let Some(shared) = phase
+        .shared
+        .filter(|shared| matches!(ceiling.metric, Metric::PeakRss | Metric::PeakRssGrowth) && shared.pss < shared.rss)
+    {
+        message += &format!(
+            "; pages that processes share count in each: divided among them (PSS), {} of {} are left",
+            shared.pss, shared.rss
+        );
+    }
     if let Some(process) = largest(phase, ceiling.metric) {
         let (kind, peak) = match &process.peak_anon {
             Some(anon) if is_anonymous(ceiling.metric) => ("anonymous", anon),
@@ -351,14 +380,14 @@ mod tests {
         assert_eq!((unsure.status, &unsure.reading), (CeilingStatus::NotMeasurable, &None));
         assert_eq!(
             unsure.message,
-            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most, and over \
+            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most; over \
              before it could be read again"
         );
         let holds = one(&[short(1)], "peak_rss = 3 MiB");
         assert_eq!(holds.status, CeilingStatus::Holds);
         assert_eq!(
             holds.message,
-            "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`, which was over before it could be read again"
+            "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`; over before it could be read again"
         );
         // What was read is enough to break it.
         assert_eq!(one(&[short(1)], "peak_rss = 1023 KiB").status, CeilingStatus::Broken);

@@ -21,7 +21,8 @@ pub enum Enforcement {
     Cgroup {
         /// Which interface.
         version: CgroupVersion,
-        /// The limit of the group: above the ceiling by what a group counts beside resident memory.
+        /// The limit of the group: a ceiling on `peak_cgroup` itself; above one on `peak_rss` by what a group counts beside
+        /// resident memory.
         limit: ByteSize,
         /// Nanoseconds between two samples of the watchdog.
         interval_ns: u64,
@@ -78,7 +79,7 @@ impl Guard {
     pub(super) fn new(ceilings: &Ceilings, interval: Duration) -> Self {
         let interval_ns = nanoseconds(interval);
         let Some((ceiling, limit)) = group_limit(ceilings) else {
-            let no_cgroup = Some("no ceiling on peak_rss, which its limit could stand for".to_owned());
+            let no_cgroup = Some("no ceiling on peak_rss or peak_cgroup, which its limit could stand for".to_owned());
             return Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None };
         };
         match make_limited_group(limit) {
@@ -119,10 +120,14 @@ fn make_limited_group(limit: ByteSize) -> Result<Cgroup, MeterError> {
 /// A group counts page tables, stacks of the kernel and files in memory beside what is resident, so that its limit lies
 /// above the ceiling, by a sixteenth and at least 16 MiB: it does not stop what is within the ceiling, and stops what is
 /// far past it, however fast that comes. Page cache is taken back before anything is killed.
+///
+/// A ceiling on `peak_cgroup` is one on what a group counts, and so is the limit itself.
 fn group_limit(ceilings: &Ceilings) -> Option<(Ceiling, ByteSize)> {
-    let limit = ceilings.get(Metric::PeakRss)?;
-    let room = ByteSize::new((limit.bytes() / 16).max(16 * MIB));
-    Some((Ceiling { metric: Metric::PeakRss, limit }, limit + room))
+    let ceiling = |metric| ceilings.get(metric).map(|limit| Ceiling { metric, limit });
+    let room = |limit: ByteSize| ByteSize::new((limit.bytes() / 16).max(16 * MIB));
+    let resident = ceiling(Metric::PeakRss).map(|ceiling| (ceiling, ceiling.limit + room(ceiling.limit)));
+    let group = ceiling(Metric::PeakCgroup).map(|ceiling| (ceiling, ceiling.limit));
+    resident.into_iter().chain(group).min_by_key(|(_, limit)| *limit)
 }
 
 #[cfg(test)]
@@ -134,6 +139,10 @@ mod tests {
         let limit = |ceilings: &str| group_limit(&ceilings.parse().unwrap()).map(|(_, limit)| limit);
         assert_eq!(limit("peak_rss = 64 MiB"), Some(ByteSize::mib(80)));
         assert_eq!(limit("peak_anon = 1 MiB, peak_rss = 16 GiB"), Some(ByteSize::gib(17)));
+        // What a group counts is limited as it is.
+        assert_eq!(limit("peak_cgroup = 100 MiB"), Some(ByteSize::mib(100)));
+        assert_eq!(limit("peak_cgroup = 100 MiB, peak_rss = 64 MiB"), Some(ByteSize::mib(80)));
+        assert_eq!(limit("peak_cgroup = 70 MiB, peak_rss = 64 MiB"), Some(ByteSize::mib(70)));
         // Files in memory, which a group counts, are within a ceiling on anonymous memory.
         assert_eq!(limit("peak_anon = 64 MiB"), None);
     }

@@ -11,7 +11,7 @@ use super::oom::OomWatch;
 use super::running::{Inherited, Running};
 use super::start_latch::{self, Birth};
 use crate::ceiling::Ceilings;
-use crate::meter::{Meter, MeterOptions, ProcessMemory, SwapScope};
+use crate::meter::{Meter, MeterOptions, Metric, ProcessMemory, SwapScope};
 
 /// A command whose process tree is to run under the meter.
 ///
@@ -38,6 +38,7 @@ pub struct Metered {
     timeout: Option<Duration>,
     options: MeterOptions,
     own_cgroup: bool,
+    bounded: bool,
     dies_with_thread: bool,
 }
 
@@ -55,6 +56,7 @@ impl Metered {
             timeout: None,
             options,
             own_cgroup: false,
+            bounded: false,
             dies_with_thread: false,
         }
     }
@@ -114,6 +116,13 @@ impl Metered {
         self
     }
 
+    /// Whether a control group is made for the run, where one can be, so that short processes cannot hide: a ceiling on
+    /// `peak_rss` that the samples keep, but not what the group held, is not measurable.
+    pub fn bounded_by_cgroup(mut self, bounded: bool) -> Self {
+        self.bounded = bounded;
+        self
+    }
+
     /// One part in so many of a processor's time may go into samples: the larger the tree, the seldomer they are.
     pub fn cost(mut self, parts: u32) -> Self {
         self.options.parts = Some(parts);
@@ -167,7 +176,18 @@ impl Metered {
     /// [`CommandError::Start`] where the program cannot be executed, the others where it cannot be metered; nothing of
     /// it has run then.
     pub fn spawn(self) -> Result<Running, CommandError> {
-        let Self { command, name, phase, ceilings, enforce, timeout, mut options, own_cgroup, dies_with_thread } = self;
+        let Self {
+            command,
+            name,
+            phase,
+            ceilings,
+            enforce,
+            timeout,
+            mut options,
+            own_cgroup,
+            bounded,
+            dies_with_thread,
+        } = self;
         let program = command.get_program().to_string_lossy().into_owned();
         let system = |what, source: rustix::io::Errno| CommandError::System {
             program: program.clone(),
@@ -180,12 +200,15 @@ impl Metered {
         }
         if enforce {
             options.watches = ceilings.watches();
+        } else {
+            options.pss_beyond = ceilings.get(Metric::PeakRss);
         }
         let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval));
         let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
-        if own_cgroup && group.is_none() {
+        if group.is_none() && (own_cgroup || (bounded && ceilings.get(Metric::PeakRss).is_some())) {
             match make_group() {
                 Ok(made) => group = Some(made),
+                Err(_) if !own_cgroup => {}
                 Err(error) => options.no_cgroup = Some(format!("no control group can be made for it: {error}")),
             }
         }

@@ -119,6 +119,11 @@ impl Running {
         self.meter.phase(name);
     }
 
+    /// Kills the whole tree once it has run for so long from now, in place of the timeout that it was started with.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.deadline = Some((timeout, Instant::now() + timeout));
+    }
+
     /// Kills the whole tree, for the run is given up.
     pub fn cancel(&mut self) {
         self.kill(Killed::Cancelled);

@@ -8,9 +8,10 @@ use super::cgroup::CgroupReader;
 use super::metric::Metric;
 use super::pass::{DEVICES, NO_START, counter};
 use super::phase::{Beginning, Phase, source};
-use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, Source};
+use super::pss::Proportional;
+use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, SharedPages, Source};
 use super::smaps::growth;
-use crate::bytes::ByteSize;
+use crate::bytes::{ByteSize, MIB};
 
 /// Why there is no reading of a metric that no pass has told.
 const NOBODY: &str = "no process was seen in this phase";
@@ -71,6 +72,19 @@ impl Phase {
         }
         let is_exact = readings.get(&Metric::PeakRss).is_none_or(|peak| peak.source == Source::Exact);
         let peak_rss_at_most = self.bound.filter(|_| alone && !is_exact);
+        let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup)) {
+            // One process alone has its own mark, and what is exact needs no bound.
+            Some(most) if !alone && !is_exact => {
+                Some(most).filter(|most| readings.get(&Metric::PeakRss).is_none_or(|peak| *most > peak.bytes))
+            }
+            _ => peak_rss_at_most,
+        };
+        let peak_pss_at_most = readings.get(&Metric::PeakPss).and_then(|pss| {
+            let seen = self.at_peak.map_or(ByteSize::ZERO, |peak| peak.rss);
+            let unseen = readings.get(&Metric::PeakRss).map_or(ByteSize::ZERO, |peak| peak.bytes.saturating_sub(seen));
+            Some(self.pss_bound.at_most(unseen)).filter(|most| *most > pss.bytes)
+        });
+        let peak_rss = readings.get(&Metric::PeakRss).map_or(ByteSize::ZERO, |peak| peak.bytes);
         let process_count = Some(process_count(&self.beginning, &ending, alone));
         PhaseReadings {
             wall_ns: self.nanoseconds_to(ending.at),
@@ -85,8 +99,12 @@ impl Phase {
                 .beginning
                 .mappings
                 .zip(self.mappings_at_peak)
+                // Of a peak that was over before they were read they would name what had no part in it.
+                .filter(|(_, (rss, _))| self.at_peak.is_none_or(|peak| is_near(*rss, peak.rss.max(peak_rss))))
                 .map_or_else(Vec::new, |(before, (_, after))| growth(&before, &after)),
             peak_rss_at_most,
+            peak_pss_at_most,
+            shared: self.shared.map(|Proportional { rss, pss }| SharedPages { rss, pss }),
             process_count,
             processes,
             timeline: self.timeline.into_points(),
@@ -152,6 +170,11 @@ impl Phase {
         let (before, after) = part(before).zip(part(after)).ok_or("`/proc/PID/status` has no RssAnon")?;
         Ok(after.saturating_sub(before))
     }
+}
+
+/// Whether so much resident memory is about what there was at the peak: within a quarter, or a MiB.
+fn is_near(read: ByteSize, peak: ByteSize) -> bool {
+    peak.saturating_sub(read).bytes() <= (peak.bytes() / 4).max(MIB)
 }
 
 fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> ProcessCount {
@@ -235,6 +258,7 @@ mod tests {
                 file: Some(ByteSize::ZERO),
                 shmem: Some(ByteSize::ZERO),
                 swap: Some(ByteSize::ZERO),
+                hugetlb: None,
             };
             for &(pid, rss) in *processes {
                 let id = ProcessId { pid, start_ticks: 1 };

@@ -22,7 +22,7 @@ use super::phase::{Beginning, Phase};
 use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
 use super::reading::{EndMark, MemorySplit, PhaseReadings, Source};
-use super::smaps::{SmapsPass, SmapsReader};
+use super::smaps::{SharedReader, SmapsPass, SmapsReader};
 use super::swap::SwapScope;
 use super::throttle::{Throttle, thread_time};
 use super::tree::{Node, Tree};
@@ -61,6 +61,7 @@ pub(crate) struct Gatherer {
     text: Vec<u8>,
     /// Absent where it was not asked for.
     smaps: Option<SmapsReader>,
+    shared: Option<SharedReader>,
     /// Or why there is none to read.
     cgroup: Result<CgroupReader, Arc<str>>,
     /// Or why there is none to read.
@@ -102,6 +103,7 @@ impl Gatherer {
             system: SystemMemoryFile::open()?,
             text: Vec::new(),
             smaps: (options.pss || options.mappings).then(|| SmapsReader::new(options.root, options.mappings)),
+            shared: options.pss_beyond.map(SharedReader::new),
             cgroup: match &options.no_cgroup {
                 Some(reason) => Err(Arc::from(reason.as_str())),
                 None => CgroupReader::new(options.cgroup.as_ref(), options.root),
@@ -158,7 +160,7 @@ impl Gatherer {
             ended_before: self.tree.adopted() - self.tree.living(),
             ended_exactly: self.births.as_ref().and_then(Births::counts).map(|(_, ended)| ended),
             reset: self.reset_mark(),
-            cgroup: self.cgroup.as_ref().map_or(CgroupMark::Absent, CgroupReader::begin),
+            cgroup: self.cgroup.as_mut().map_or(CgroupMark::Absent, CgroupReader::begin),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));
@@ -322,6 +324,11 @@ impl Gatherer {
                 }
             }
             phase.record(&pass);
+            if let Some((shared, totals)) = self.shared.as_mut().zip(pass.totals)
+                && let Some(read) = shared.read(now, totals.rss, self.tree.nodes())
+            {
+                phase.record_shared(read);
+            }
         }
         if self.names.len() > self.tree.nodes().len() {
             self.names.retain(|id, _| !id.is_gone());

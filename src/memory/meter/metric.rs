@@ -75,6 +75,12 @@ macro_rules! with_metrics {
                 source: "sum of Pss over the tree",
                 of: Processes, when: Peak, part: Pss, flag: true, judged: true,
             }
+            /// The largest memory of the tree in huge pages of hugetlbfs, which no other figure of processes counts.
+            PeakHugetlb peak_hugetlb Most {
+                help: "Huge pages of hugetlbfs at one instant, which no other figure counts",
+                source: "sum of HugetlbPages over the tree",
+                of: Processes, when: Peak, part: Hugetlb, flag: true, judged: true,
+            }
             /// The largest swap use of the tree's own processes.
             PeakSwap peak_swap Most {
                 help: "Swap of the processes at one instant",
@@ -165,6 +171,8 @@ pub enum Part {
     Shmem,
     /// All that is resident, shared pages divided among their users.
     Pss,
+    /// Huge pages of hugetlbfs, which are no part of what is resident.
+    Hugetlb,
     /// What was swapped out.
     Swap,
     /// No part: the figure is not a sum over processes.

@@ -49,6 +49,7 @@ mod phase;
 mod population;
 mod pressure;
 mod process;
+mod pss;
 mod reading;
 mod release;
 mod sampler;
@@ -79,10 +80,11 @@ pub use options::{DEFAULT_SAMPLE_INTERVAL, MeterOptions};
 pub use own::OwnProcess;
 pub use pass::NOT_ASKED_FOR;
 pub use pressure::MemoryPressure;
+pub(crate) use process::processor_ticks_of;
 pub use process::{ProcessId, ProcessMemory};
 pub use reading::{
-    EndMark, MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, Source, TimelinePoint,
-    worst_reading,
+    EndMark, MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, ProcessRss, Reading, SharedPages, Source,
+    TimelinePoint, worst_reading,
 };
 pub use release::{Release, ReleaseProof};
 pub use sampler::Meter;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::cgroup::Cgroup;
 use super::swap::SwapScope;
 use super::watch::Watch;
+use crate::bytes::ByteSize;
 
 /// The time between two samples if nothing else is asked for.
 pub const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
@@ -19,6 +20,9 @@ pub struct MeterOptions {
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
     /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, where it takes less than 20 ms.
     pub pss: bool,
+    /// The resident memory beyond which the proportional set is read as well, to say how much of it are pages that
+    /// processes share.
+    pub pss_beyond: Option<ByteSize>,
     /// Whether what each mapping holds is read with it, so that [`PhaseReadings::mappings`](super::PhaseReadings) tells
     /// what grew: some 10 us a mapping more, within the same bounds.
     pub mappings: bool,
@@ -55,6 +59,7 @@ impl Default for MeterOptions {
             root: std::process::id(),
             sample_interval: DEFAULT_SAMPLE_INTERVAL,
             pss: true,
+            pss_beyond: None,
             mappings: false,
             swap: SwapScope::System,
             gpu: false,

@@ -45,7 +45,8 @@ impl Start {
     /// The same before any process of the tree took anything.
     pub(crate) fn with_nothing(self) -> Self {
         let none = Some(ByteSize::ZERO);
-        let nothing = MemorySplit { rss: ByteSize::ZERO, anon: none, file: none, shmem: none, swap: none };
+        let nothing =
+            MemorySplit { rss: ByteSize::ZERO, anon: none, file: none, shmem: none, swap: none, hugetlb: none };
         Self { totals: self.totals.or(Some(nothing)), ..self }
     }
 }
@@ -83,6 +84,7 @@ impl Pass {
             Metric::PeakAnon => self.part(|totals| totals.anon, "`/proc/PID/status` has no RssAnon"),
             Metric::PeakFile => self.part(|totals| totals.file, "`/proc/PID/status` has no RssFile"),
             Metric::PeakShmem => self.part(|totals| totals.shmem, "`/proc/PID/status` has no RssShmem"),
+            Metric::PeakHugetlb => self.part(|totals| totals.hugetlb, NO_HUGETLB),
             Metric::PeakSwap => self.part(|totals| totals.swap, NO_SWAP),
             Metric::PeakRssGrowth => self.growth(Metric::PeakRss, first.map(|first| first.rss), baseline),
             Metric::PeakAnonGrowth => self.growth(Metric::PeakAnon, first.and_then(|first| first.anon), baseline),
@@ -172,6 +174,7 @@ pub(crate) const NO_START: &str = "no process of the tree ran when the count beg
 const NO_MEMORY_OF_ITS_OWN: &str =
     "the GPU has no memory of its own and tells none of processes (N/A): unified_peak counts host and device together";
 const NOT_UNIFIED: &str = "the GPU has memory of its own, which gpu_peak counts";
+const NO_HUGETLB: &str = "`/proc/PID/status` has no HugetlbPages, as in a kernel without hugetlbfs";
 const NO_SWAP: &str = "`/proc/PID/status` has no VmSwap";
 const NO_ALLOCATOR: &str = "only an allocator that counts tells it: set `plimsoll::alloc::Tracking` as the global \
                             allocator of what is measured";

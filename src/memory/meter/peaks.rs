@@ -98,7 +98,7 @@ mod tests {
     fn memory(mark: u64, rss: u64) -> ProcessMemory {
         let anon = Some(ByteSize::mib(rss / 2));
         let peak_rss = Some(ByteSize::mib(mark));
-        ProcessMemory { peak_rss, rss: ByteSize::mib(rss), anon, file: None, shmem: None, swap: None }
+        ProcessMemory { peak_rss, rss: ByteSize::mib(rss), anon, file: None, shmem: None, swap: None, hugetlb: None }
     }
 
     fn peak(within: bool, ended: bool, observed: bool, samples: &[(u64, u64)]) -> (u64, Source) {

@@ -11,6 +11,7 @@ use super::metric::Metric;
 use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
 use super::process::ProcessId;
+use super::pss::{Proportional, PssBound};
 use super::reading::{MemorySplit, ProcessRss, Source, TimelinePoint};
 use super::smaps::{MappingTable, SmapsPass};
 use super::swap::SwapScope;
@@ -60,6 +61,9 @@ pub(crate) struct Phase {
     pub(super) peaks: BTreeMap<Metric, ByteSize>,
     pub(super) missing: BTreeMap<Metric, String>,
     pub(super) pss_late: Duration,
+    pub(super) pss_bound: PssBound,
+    /// The largest resident set at which the proportional set was read because processes share pages.
+    pub(super) shared: Option<Proportional>,
     pub(super) swap_configured: bool,
     pub(super) at_peak: Option<MemorySplit>,
     /// In the latest pass.
@@ -92,6 +96,8 @@ impl Phase {
             peaks: BTreeMap::new(),
             missing: BTreeMap::new(),
             pss_late: Duration::ZERO,
+            pss_bound: PssBound::default(),
+            shared: None,
             swap_configured: false,
             at_peak: None,
             at_end: None,
@@ -155,6 +161,13 @@ impl Phase {
         self.ended = Some((id, name.to_owned(), mark));
     }
 
+    /// Notes what the proportional set was while so much was resident.
+    pub(crate) fn record_shared(&mut self, read: Proportional) {
+        if self.shared.is_none_or(|shared| read.rss > shared.rss) {
+            self.shared = Some(read);
+        }
+    }
+
     /// Notes that no process of the root's line has had more than `most`.
     pub(crate) fn record_bound(&mut self, most: ByteSize) {
         self.bound = Some(most);
@@ -179,6 +192,7 @@ impl Phase {
         self.at_end = pass.totals;
         let largest = std::mem::take(&mut self.largest);
         if let Some(totals) = pass.totals {
+            self.pss_bound.record(totals.rss, &pass.smaps);
             if self.at_peak.is_none_or(|peak| totals.rss > peak.rss) {
                 self.at_peak = Some(totals);
             }

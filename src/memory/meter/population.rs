@@ -71,8 +71,15 @@ impl Population {
 
     /// Notes that a process was alone, has ended, and has had `mark` at most.
     pub(crate) fn record_end(&mut self, id: ProcessId, name: &str, mark: ByteSize) {
-        let nothing =
-            ProcessMemory { peak_rss: None, rss: ByteSize::ZERO, anon: None, file: None, shmem: None, swap: None };
+        let nothing = ProcessMemory {
+            peak_rss: None,
+            rss: ByteSize::ZERO,
+            anon: None,
+            file: None,
+            shmem: None,
+            swap: None,
+            hugetlb: None,
+        };
         self.processes.entry(id).or_insert_with(|| ProcessPeaks::new(name, true, &nothing)).record_end(mark);
     }
 

@@ -55,6 +55,8 @@ pub struct ProcessMemory {
     pub shmem: Option<ByteSize>,
     /// What lies in swap of its anonymous memory (`VmSwap`).
     pub swap: Option<ByteSize>,
+    /// Its huge pages of hugetlbfs, which are no part of its resident set (`HugetlbPages`).
+    pub hugetlb: Option<ByteSize>,
 }
 
 impl ProcessMemory {
@@ -86,7 +88,8 @@ impl<'a> Status<'a> {
     /// `None` where the text has no `PPid`, so that it is no status.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let (mut name, mut parent, mut threads) = (&b""[..], None, 1);
-        let (mut peak_rss, mut rss, mut anon, mut file, mut shmem, mut swap) = (None, None, None, None, None, None);
+        let (mut peak_rss, mut rss, mut anon, mut file) = (None, None, None, None);
+        let (mut shmem, mut swap, mut hugetlb) = (None, None, None);
         for (key, value) in key_values(text) {
             match key {
                 b"Name" => name = value,
@@ -97,6 +100,7 @@ impl<'a> Status<'a> {
                 b"RssFile" => file = kilobytes(value),
                 b"RssShmem" => shmem = kilobytes(value),
                 b"VmSwap" => swap = kilobytes(value),
+                b"HugetlbPages" => hugetlb = kilobytes(value),
                 b"Threads" => {
                     threads = number(value).unwrap_or(1);
                     // Nothing below this line is used.
@@ -105,7 +109,7 @@ impl<'a> Status<'a> {
                 _ => {}
             }
         }
-        let memory = rss.map(|rss| ProcessMemory { peak_rss, rss, anon, file, shmem, swap });
+        let memory = rss.map(|rss| ProcessMemory { peak_rss, rss, anon, file, shmem, swap, hugetlb });
         Some(Self { name, parent: u32::try_from(parent?).ok()?, threads, memory })
     }
 }
@@ -152,6 +156,12 @@ impl Stat {
     }
 }
 
+/// The processor time of these processes, and of the children that they have reaped, in ticks.
+pub(crate) fn processor_ticks_of(processes: &[ProcessId]) -> u64 {
+    let usages = processes.iter().filter_map(|process| Stat::read(process.pid).ok()).map(|stat| stat.usage);
+    usages.map(|usage| usage.user_ticks.saturating_add(usage.system_ticks)).sum()
+}
+
 /// The proportional set (`Pss` of smaps_rollup): exact, and slow, some 9 ms a GiB of small pages.
 pub(crate) fn parse_pss(text: &[u8]) -> Option<ByteSize> {
     key_values(text).find(|(key, _)| *key == b"Pss").and_then(|(_, value)| kilobytes(value))
@@ -177,7 +187,7 @@ mod tests {
     const STATUS: &str = "Name:\tcat\nUmask:\t0022\nState:\tR (running)\nTgid:\t9511\nNgid:\t0\nPid:\t9511\n\
         PPid:\t9509\nTracerPid:\t0\nUid:\t0\t0\t0\t0\nKthread:\t0\nVmPeak:\t    3060 kB\nVmSize:\t    3060 kB\n\
         VmLck:\t       0 kB\nVmHWM:\t    1708 kB\nVmRSS:\t    1700 kB\nRssAnon:\t     112 kB\nRssFile:\t    1596 kB\n\
-        RssShmem:\t       4 kB\nVmData:\t     360 kB\nVmSwap:\t       8 kB\nTHP_enabled:\t1\nThreads:\t3\n\
+        RssShmem:\t       4 kB\nVmData:\t     360 kB\nVmSwap:\t       8 kB\nHugetlbPages:\t    2048 kB\nTHP_enabled:\t1\nThreads:\t3\n\
         SigQ:\t0/96365\n";
 
     #[test]
@@ -192,6 +202,7 @@ mod tests {
             file: kib(1596),
             shmem: kib(4),
             swap: kib(8),
+            hugetlb: kib(2048),
         };
         assert_eq!(status.memory, Some(memory));
     }

@@ -73,6 +73,16 @@ pub struct ProcessPeak {
     pub peak_anon: Option<Reading>,
 }
 
+/// Resident memory of processes that share pages: as it counts in each, and divided among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SharedPages {
+    /// The sum of their resident sets, shared pages in each.
+    pub rss: ByteSize,
+    /// The sum of their proportional sets, shared pages divided among them.
+    pub pss: ByteSize,
+}
+
 /// How many processes there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -139,6 +149,9 @@ pub struct MemorySplit {
     /// What lies in swap of anonymous memory (`VmSwap`); not a part of the resident set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<ByteSize>,
+    /// Huge pages of hugetlbfs (`HugetlbPages`); not a part of the resident set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hugetlb: Option<ByteSize>,
 }
 
 impl MemorySplit {
@@ -150,7 +163,8 @@ impl MemorySplit {
             anon: sum(processes.clone().map(|memory| memory.anon)),
             file: sum(processes.clone().map(|memory| memory.file)),
             shmem: sum(processes.clone().map(|memory| memory.shmem)),
-            swap: sum(processes.map(|memory| memory.swap)),
+            swap: sum(processes.clone().map(|memory| memory.swap)),
+            hugetlb: sum(processes.map(|memory| memory.hugetlb)),
         })
     }
 }
@@ -187,10 +201,18 @@ pub struct PhaseReadings {
     /// The mappings that grew most, what grew most first: at most 16, and only where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<MappingGrowth>,
-    /// What `peak_rss` cannot have been more than, where it is less than exact and this is known: of one process alone that
-    /// was over before it was read again, and that is smaller than what it was forked from.
+    /// What `peak_rss` was at most, where it is less than exact and this is known: of one process alone that was over before
+    /// it was read again, and that is smaller than what it was forked from; of several, by the mark of their control
+    /// group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_at_most: Option<ByteSize>,
+    /// What `peak_pss` may have been, where that is more than was read: it is read seldom, and resident memory between two
+    /// readings was more than at either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_pss_at_most: Option<ByteSize>,
+    /// What the processes held together while `peak_rss` was above its ceiling, if that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedPages>,
     /// How many processes of the tree lived in the phase; absent where that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_count: Option<ProcessCount>,

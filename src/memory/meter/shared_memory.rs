@@ -73,6 +73,7 @@ mod tests {
             file: None,
             shmem: None,
             swap: None,
+            hugetlb: None,
         };
         let looks_borrowed = |mib, seconds| {
             let age = Duration::from_secs(seconds);
@@ -91,6 +92,7 @@ mod tests {
             file: None,
             shmem: None,
             swap: None,
+            hugetlb: None,
         };
         let has_grown = |parent, own| {
             let (memory, parent_memory) = (memory(own), memory(parent));

@@ -146,6 +146,7 @@ fn measure(metric: Metric) -> Measure {
         Part::Anon => |memory| memory.anon,
         Part::File => |memory| memory.file,
         Part::Shmem => |memory| memory.shmem,
+        Part::Hugetlb => |memory| memory.hugetlb,
         Part::Swap => |memory| memory.swap,
         Part::Rss | Part::Pss | Part::Whole => |memory| Some(memory.rss),
     }

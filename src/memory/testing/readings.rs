@@ -54,7 +54,7 @@ pub fn phase(name: &str, mib: u64) -> PhaseReadings {
     let split = |mib| {
         let part = |part| Some(ByteSize::mib(part));
         let (anon, file, swap) = (part(mib / 4), part(mib - mib / 4), part(0));
-        Some(MemorySplit { rss: ByteSize::mib(mib), anon, file, shmem: part(0), swap })
+        Some(MemorySplit { rss: ByteSize::mib(mib), anon, file, shmem: part(0), swap, hugetlb: None })
     };
     PhaseReadings {
         phase: name.to_owned(),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::lines::{ceilings, class};
 use super::{Body, axis, escaped, table};
 use crate::record::{Record, VerdictStatus};
+use crate::report::outcome::findings;
 use crate::report::page::{Level, mark};
 use crate::report::summary::source_words;
 use plimsoll_memory::ceiling::CeilingVerdict;
@@ -86,13 +87,14 @@ fn plain(out: &mut Body, record: &Record, metric: Metric, note: &str) {
 
 /// Every verdict, as it was judged.
 pub(super) fn verdicts(out: &mut Body, record: &Record) {
-    if record.verdicts.is_empty() {
+    let findings = findings(record);
+    if findings.is_empty() {
         return;
     }
     out.push_str("<h2>Verdicts</h2>\n");
-    let rows = record.verdicts.iter().map(|verdict| {
-        let (class, word) = word(verdict.status);
-        vec![table::badge(class, word), table::nowrap(&escaped(&verdict.subject)), escaped(&verdict.message)]
+    let rows = findings.iter().map(|finding| {
+        let (class, word) = word(finding.status);
+        vec![table::badge(class, word), table::nowrap(&escaped(&finding.subject)), escaped(&finding.message)]
     });
     table::stack(out, &[table::words("Verdict"), table::words("Subject"), table::words("Why")], rows);
 }

@@ -135,7 +135,11 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
     let grid = path::grid(ticks.iter().map(|&bytes| share(bytes) * HEIGHT));
     let _ = write!(out, "<path class=\"grid\" d=\"{grid}\"/>");
     for layer in layers {
-        layer_of(out, course, layer, lines, &|bytes| share(bytes) * HEIGHT);
+        layer_of(out, course, layer, &|bytes| share(bytes) * HEIGHT);
+    }
+    // Above every layer: what is past a line is so whatever kind of memory lies there.
+    for layer in layers {
+        past_lines(out, course, layer, lines, &|bytes| share(bytes) * HEIGHT);
     }
     if tall {
         high_water(out, course, &|bytes| share(bytes) * HEIGHT);
@@ -153,26 +157,40 @@ fn plot(out: &mut Body, course: &Course<'_>, layers: &[Layer], lines: &[LoadLine
     out.push_str("<div class=\"cursor\" hidden></div></div>\n</div>\n");
 }
 
-/// A layer, and the part of it that is past a ceiling of its own.
-fn layer_of(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
-    let x = |at: usize| course.share(course.moments[at].at_ns) * WIDTH;
+/// A layer: an area, or the line of what lies beside the others.
+fn layer_of(out: &mut Body, course: &Course<'_>, layer: &Layer, y: &dyn Fn(u64) -> f64) {
     if layer.line {
+        let x = |at: usize| course.share(course.moments[at].at_ns) * WIDTH;
         let levels = layer.tops.iter().enumerate().filter_map(|(at, top)| Some((x(at), y((*top)?))));
         let _ = write!(out, "<path class=\"{}\" d=\"{}\"/>", layer.class, path::outline(levels, WIDTH));
         return;
     }
-    let area = |keep: &dyn Fn(u64) -> bool, bottom: u64| {
-        let levels = layer.tops.iter().enumerate().map(|(at, top)| (x(at), top.filter(|&bytes| keep(bytes)).map(y)));
-        path::area(levels, WIDTH, y(bottom))
-    };
-    let _ = write!(out, "<path class=\"{}\" d=\"{}\"/>", layer.class, area(&|_| true, 0));
-    for line in lines.iter().filter(|line| layer.limited_by.contains(&line.verdict.metric)) {
+    let area = area_of(course, layer, y, &|_| true, 0);
+    let _ = write!(out, "<path class=\"{}\" d=\"{area}\"/>", layer.class);
+}
+
+/// The parts of a layer that are past the ceilings on it.
+fn past_lines(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadLine<'_>], y: &dyn Fn(u64) -> f64) {
+    for line in lines.iter().filter(|line| !layer.line && layer.limited_by.contains(&line.verdict.metric)) {
         let (limit, floor) = (line.at, line.verdict.metric.is_floor());
-        let past = area(&|bytes| if floor { bytes < limit } else { bytes > limit }, limit);
+        let past = area_of(course, layer, y, &|bytes| if floor { bytes < limit } else { bytes > limit }, limit);
         if !past.is_empty() {
             let _ = write!(out, "<path class=\"over\" d=\"{past}\"/>");
         }
     }
+}
+
+/// The path between `bottom` and the upper edge of a layer, where that is to be kept.
+fn area_of(
+    course: &Course<'_>,
+    layer: &Layer,
+    y: &dyn Fn(u64) -> f64,
+    keep: &dyn Fn(u64) -> bool,
+    bottom: u64,
+) -> String {
+    let x = |at: usize| course.share(course.moments[at].at_ns) * WIDTH;
+    let levels = layer.tops.iter().enumerate().map(|(at, top)| (x(at), top.filter(|&bytes| keep(bytes)).map(y)));
+    path::area(levels, WIDTH, y(bottom))
 }
 
 /// The peak of each phase, which may be above every sample of it: the kernel's own mark misses nothing.

@@ -6,7 +6,7 @@ use super::ceilings::word;
 use super::record::class;
 use super::{Body, absent, escaped, table};
 use crate::gate::{Comparison, Direction, FigureVerdict, GateReport, Outcome, SubjectVerdict};
-use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
+use crate::report::figures::{self, amount, change, condition_words, methods, range};
 use crate::report::outcome::gate_word;
 use crate::report::summary::{source_mark, source_words};
 use crate::report::terminal::counted;
@@ -63,8 +63,10 @@ fn subject(out: &mut Body, judged: &SubjectVerdict) {
         let outcome = if change.allowed { Outcome::Pass } else { Outcome::NotComparable };
         remark(outcome, "conditions", &condition_words(change));
     }
-    for figure in judged.figures.iter().filter(|figure| figure.outcome != Outcome::Pass) {
-        remark(figure.outcome, &figure.name, &figure_words(figure));
+    for (outcome, names, words) in
+        figures::remarks(judged.figures.iter().filter(|figure| figure.outcome != Outcome::Pass))
+    {
+        remark(outcome, &names.join(", "), &words);
     }
     judged.failure.iter().for_each(|why| remark(Outcome::Fail, "runs", why));
     judged.note.iter().for_each(|why| remark(Outcome::Inconclusive, "gate", why));

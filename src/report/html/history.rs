@@ -8,8 +8,8 @@ use super::scale::Scale;
 use super::{Body, escaped, page_of, path, table, ticks};
 use crate::gate::Summary;
 use crate::gate::history::{HistoryReport, Point, Series, Step};
-use crate::record::Direction;
-use crate::report::figures::amount;
+use crate::record::{Direction, Unit};
+use crate::report::figures::{amount, chance};
 use crate::report::terminal::{counted, percent};
 
 /// So many commits have a tick, where there are more.
@@ -43,12 +43,20 @@ fn subject(out: &mut Body, report: &HistoryReport) {
     };
     let _ =
         writeln!(out, "<p class=\"soft\">over the commits of <b>{}</b>{}</p>", escaped(&report.branch), escaped(&span));
-    let (same, moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
+    let (same, mut moving): (Vec<&Series>, Vec<&Series>) = report.series.iter().partition(|series| is_constant(series));
+    // Time stands beside the first figure, which is memory, if there is room.
+    if let Some(time) = moving.iter().position(|series| series.unit == Unit::Nanoseconds).filter(|at| *at > 1) {
+        moving[1..=time].rotate_right(1);
+    }
+    out.push_str("<div class=\"beside\">\n");
     for series in moving {
+        out.push_str("<div>\n");
         plot(out, series);
         steps(out, series);
         commits(out, series);
+        out.push_str("</div>\n");
     }
+    out.push_str("</div>\n");
     constant(out, &same);
     out.push_str("</article>\n");
 }
@@ -248,12 +256,15 @@ fn steps(out: &mut Body, series: &Series) {
             table::badge(class(series, step), escaped(&percent(step.before, step.after))),
             name(point),
             table::nowrap(&format!("{} → {}", amount(step.before, series.unit), amount(step.after, series.unit))),
-            table::nowrap(&format!("p {:.3}", step.p)),
-            escaped(&point.title),
+            table::nowrap(&escaped(&chance(step.p))),
+            match &step.accepted {
+                Some(why) => escaped(&format!("{} (accepted: {why})", point.title)),
+                None => escaped(&point.title),
+            },
         ]
     });
     table::stack(out, &columns, rows);
-    out.push_str("<p class=\"hint\">A step is where the level changed; p: how often chance alone gives as much, by permutation.</p>\n");
+    out.push_str("<p class=\"hint\">A step is where the level changed; chance: how often noise gives such a step anywhere in the history.</p>\n");
 }
 
 /// Every commit, folded.

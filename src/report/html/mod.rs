@@ -42,25 +42,26 @@ pub fn html(records: &[Record]) -> String {
         [record] => format!("{}: {}", record.semantics.subject(), super::outcome::Outcome::of(record).word),
         _ => format!("{} records", records.len()),
     };
-    page(&title, Body::default(), records)
+    page(&title, Body::default(), records, false)
 }
 
 /// The judgement of the gate as a page of its own, with the records that were judged below it.
 pub fn gate(gate: &GateReport, records: &[Record]) -> String {
     let mut body = Body::default();
     gate::gate(&mut body, gate);
-    page(&format!("Memory gate: {}", super::outcome::gate_word(gate.outcome).0), body, records)
+    page(&format!("Memory gate: {}", super::outcome::gate_word(gate.outcome).0), body, records, true)
 }
 
-fn page(title: &str, mut body: Body, records: &[Record]) -> String {
+/// `gated` says that the gate's judgement stands above: what a record says by itself is not a second one.
+fn page(title: &str, mut body: Body, records: &[Record], gated: bool) -> String {
     if records.len() > 1 {
-        overview::overview(&mut body, records);
+        overview::overview(&mut body, records, gated);
     }
     if let [before, after] = records {
         comparison::comparison(&mut body, before, after);
     }
     for (at, record) in records.iter().enumerate() {
-        record::record(&mut body, record, at, records.len());
+        record::record(&mut body, record, at, records.len(), gated);
     }
     if records.is_empty() {
         body.push_str("<h1>No record</h1>\n");

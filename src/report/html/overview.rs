@@ -13,10 +13,11 @@ use plimsoll_memory::meter::{Metric, worst_reading};
 const FIGURES: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::SwapGrowth, Metric::AvailableFloor];
 
 /// A row a record.
-pub(super) fn overview(out: &mut Body, records: &[Record]) {
+pub(super) fn overview(out: &mut Body, records: &[Record], gated: bool) {
     let _ = writeln!(out, "<h1>{} records</h1>", records.len());
+    let outcome = if gated { "by itself" } else { "outcome" };
     let mut columns =
-        vec![table::words("record"), table::words("outcome"), table::words("started"), table::figures("took")];
+        vec![table::words("record"), table::words(outcome), table::words("started"), table::figures("took")];
     columns.extend(FIGURES.iter().map(|metric| table::figures(metric.name())));
     let rows = records.iter().enumerate().map(|(at, record)| {
         let outcome = Outcome::of(record);
@@ -25,7 +26,7 @@ pub(super) fn overview(out: &mut Body, records: &[Record]) {
         });
         [
             format!("<a href=\"#record-{}\">{} {}</a>", at + 1, at + 1, escaped(record.semantics.subject())),
-            table::badge(class(outcome.tone), outcome.word),
+            table::badge(if gated { "soft" } else { class(outcome.tone) }, outcome.word),
             escaped(&record.started),
             duration(record.wall_ns as f64),
         ]

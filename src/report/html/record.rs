@@ -11,9 +11,9 @@ use crate::report::terminal::{duration, machine, words};
 use plimsoll_memory::text::Tone;
 
 /// Everything about `record`, the one at `at` of `count`.
-pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize) {
+pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize, gated: bool) {
     let _ = writeln!(out, "<article class=\"record\" id=\"record-{}\">", at + 1);
-    head(out, record, at, count);
+    head(out, record, at, count, gated);
     ceilings::cards(out, record);
     strips::runs(out, record);
     let course = Course::of(&record.phases);
@@ -45,7 +45,7 @@ pub(super) fn class(tone: Tone) -> &'static str {
     }
 }
 
-fn head(out: &mut Body, record: &Record, at: usize, count: usize) {
+fn head(out: &mut Body, record: &Record, at: usize, count: usize, gated: bool) {
     let outcome = Outcome::of(record);
     let number =
         if count > 1 { format!("<span class=\"soft\">{} of {count} · </span>", at + 1) } else { String::new() };
@@ -64,6 +64,11 @@ fn head(out: &mut Body, record: &Record, at: usize, count: usize) {
         duration(record.wall_ns as f64),
         escaped(&machine(&record.environment))
     );
+    if gated {
+        let (meaning, state) = (escaped(&outcome.meaning), state_words(record.state));
+        let _ = writeln!(out, "<p class=\"soft\">By itself: {meaning} (exit {}{state})</p></div>", record.exit_code);
+        return;
+    }
     let _ = writeln!(
         out,
         "<p class=\"outcome {}\"><b>{}</b><span>{} (exit {}{})</span></p></div>",

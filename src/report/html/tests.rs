@@ -8,6 +8,22 @@ fn a_test_that_held_its_ceilings() {
 }
 
 #[test]
+fn a_page_of_the_gate_has_one_judgement() {
+    let page = gate(&crate::gate::sample_gate(), &[sample::test(), sample::command()]);
+    assert_eq!(page.matches("class=\"outcome").count(), 1);
+    assert!(page.contains("By itself: every verdict passed"), "{page}");
+}
+
+#[test]
+fn what_is_past_a_line_is_drawn_above_every_kind_of_memory() {
+    let page = html(&[sample::failing()]);
+    let plot = page.split_once("<svg viewBox").unwrap().1.split_once("</svg>").unwrap().0;
+    if let Some(over) = plot.find("class=\"over\"") {
+        assert!(plot.rfind("class=\"anon\"").is_none_or(|anon| anon < over), "{plot}");
+    }
+}
+
+#[test]
 fn a_check_with_every_failure() {
     let page = html(&[sample::failing()]);
     assert_snapshot("html_failing", body(&page));

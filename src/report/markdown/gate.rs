@@ -7,7 +7,7 @@ use super::tables::{MARKS, ROWS, mark, more, row, titles};
 use super::{RECORDS, sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
 use crate::record::VerdictStatus;
-use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
+use crate::report::figures::{self, amount, change, condition_words, methods, range};
 use crate::report::outcome::gate_word;
 use crate::report::summary::source_mark;
 use crate::report::terminal::counted;
@@ -76,10 +76,12 @@ fn subject(out: &mut String, judged: &SubjectVerdict) {
     }));
     // Of the others the table says all.
     let untold = |figure: &&FigureVerdict| figure.outcome.status() == VerdictStatus::Inconclusive;
-    let told = judged.figures.iter().filter(untold);
-    remarks.extend(told.map(|figure| {
-        format!("{} {}: {}", mark(figure.outcome.status()), code(&figure.name), text(&figure_words(figure)))
-    }));
+    remarks.extend(figures::remarks(judged.figures.iter().filter(untold)).into_iter().map(
+        |(outcome, names, words)| {
+            let names: Vec<String> = names.into_iter().map(code).collect();
+            format!("{} {}: {}", mark(outcome.status()), names.join(", "), text(&words))
+        },
+    ));
     remarks
         .extend(judged.verdicts.iter().map(|verdict| format!("{} {}", mark(verdict.status), text(&verdict.message))));
     remarks.extend(judged.failure.iter().map(|why| format!("{} {}", mark(VerdictStatus::Fail), text(why))));

@@ -6,7 +6,10 @@ use std::fmt::Write;
 use super::entries::EntryTable;
 use super::problems::problems;
 use super::versus::versus;
-use crate::record::{Batching, CapturePolicy, CaptureSemantics, Record, Release, ReleaseReason, Results, SourceKind};
+use crate::record::{
+    Batching, CapturePolicy, CaptureSemantics, EntryResult, ProfileStatus, Record, Release, ReleaseReason, Results,
+    SourceKind, Validation,
+};
 use crate::report::kernels::{kernel, place};
 use crate::report::summary::times_words;
 use plimsoll_capture::Digest;
@@ -14,7 +17,7 @@ use plimsoll_capture::batch::OverCap;
 use plimsoll_capture::timing::{MOST_LAUNCHES, Protocol, Stop};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
-use plimsoll_memory::text::{LABEL, counted, duration, labelled};
+use plimsoll_memory::text::{LABEL, counted, cut, duration, labelled, styled};
 
 /// The lines of the header: the capture, the kernel, how outputs were compared and launches timed.
 pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy>, screen: &Screen) -> String {
@@ -50,17 +53,45 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
     text
 }
 
+/// So many entries have a row: of more those that are worst.
+const ROWS: usize = 500;
+
 /// A row an entry, their times as one, and the failures once more with their causes.
 pub(super) fn results(semantics: &CaptureSemantics, record: &Record, screen: &Screen) -> String {
     let table = EntryTable::new(semantics, screen);
     let mut text = format!("\n{}", table.header());
-    for result in &record.results.entries {
+    let results = &record.results.entries;
+    for result in worst(results) {
         text.push_str(&table.row(semantics, result));
+    }
+    if let Some(more) = results.len().checked_sub(ROWS).filter(|more| *more > 0) {
+        let line = format!("… and {more} more that passed sooner; the record has them all");
+        text.push_str(&format!(" {}\n", styled(&cut(&line, screen.width() - 1), screen.palette.dim)));
     }
     text.push_str(&timing(record, screen));
     text.push_str(&problems(&record.results.entries, screen));
     text.push_str(&versus(semantics, record, screen));
     text
+}
+
+/// The entries that have a row, in the order of the capture: those that did not pass, and then the slowest.
+fn worst(results: &[EntryResult]) -> Vec<&EntryResult> {
+    let mut worst: Vec<&EntryResult> = results.iter().collect();
+    if worst.len() > ROWS {
+        let passed = |result: &EntryResult| {
+            let validated = result.validation.as_ref().is_none_or(Validation::passed);
+            validated && result.profile.as_ref().is_none_or(|profile| profile.status == ProfileStatus::Timed)
+        };
+        let time = |result: &EntryResult| {
+            let mean =
+                result.profile.as_ref().and_then(|profile| profile.statistics).map(|statistics| statistics.mean_ns);
+            mean.unwrap_or_default()
+        };
+        worst.sort_by(|a, b| passed(a).cmp(&passed(b)).then(time(b).total_cmp(&time(a))));
+        worst.truncate(ROWS);
+        worst.sort_by_key(|result| result.index);
+    }
+    worst
 }
 
 fn protocol_words(protocol: Protocol) -> String {
@@ -155,6 +186,7 @@ fn release_words(release: &Release) -> String {
         ReleaseReason::BeforeProfiling => "ended before profiling",
         ReleaseReason::NextPair => "ended with its pair",
         ReleaseReason::Failure => "replaced after a failure",
+        ReleaseReason::Killed => "killed by others between two launches",
         ReleaseReason::Finished => "ended with the run",
         ReleaseReason::Interrupted => "ended by the interruption",
     };
@@ -190,4 +222,27 @@ fn batching_words(batching: &Batching) -> String {
         let _ = write!(words, "; {} over the cap, alone", counted(over, "entry", "entries"));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Profile, sample};
+    use plimsoll_capture::timing::{Samples, Statistics};
+
+    #[test]
+    fn of_many_entries_those_that_failed_and_the_slowest_have_a_row() {
+        let passed = sample::record().results.entries[0].clone();
+        let result = |index: usize| {
+            let times = [index as f64, index as f64];
+            let profile = Profile::timed(Statistics::of(&times).unwrap(), Samples::each(times.to_vec()), 0);
+            EntryResult { index, profile: Some(profile), ..passed.clone() }
+        };
+        let mut results: Vec<_> = (0..ROWS + 100).map(result).collect();
+        results[3].validation = Some(Validation::not_run("interrupted"));
+        let shown: Vec<usize> = worst(&results).into_iter().map(|result| result.index).collect();
+        let expected: Vec<usize> = [3].into_iter().chain(101..ROWS + 100).collect();
+        assert_eq!(shown, expected);
+        assert_eq!(worst(&results[..ROWS]).len(), ROWS);
+    }
 }

@@ -1,6 +1,6 @@
 //! The entries of a record: a row each.
 
-use crate::record::{CaptureSemantics, EntryResult, Failure, Profile, ProfileStatus, Validation, ValidationStatus};
+use crate::record::{CaptureSemantics, EntryResult, Profile, ProfileStatus, Validation, ValidationStatus};
 use plimsoll_capture::compare::{Elements, LeafOutcome};
 use plimsoll_capture::timing::Protocol;
 use plimsoll_memory::text::{Align, Cell, Column, Table};
@@ -137,7 +137,7 @@ impl EntryTable {
 /// Why the row has no figures.
 fn note(validation: &Validation) -> Option<String> {
     let wrong = || validation.leaves.iter().find_map(|leaf| leaf.problem.clone());
-    let failed = || validation.error.as_ref().map(|error: &Failure| error.message.clone());
+    let failed = || validation.error.as_ref().map(|error| error.message.clone());
     failed().or_else(|| validation.not_run.clone()).or_else(wrong)
 }
 

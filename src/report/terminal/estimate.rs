@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use plimsoll_diagnose::estimate::{
-    Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage,
+    CONTEXT_LEAST, Count, Estimate, Fit, Group, Phase, Places, Report, Row, Tuning, Verdict, ZeroStage,
 };
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::Screen;
@@ -54,7 +54,7 @@ fn title(estimate: &Estimate) -> String {
     let setup = &estimate.setup;
     let mut words = vec![
         format!("{} parameters", Count(estimate.model.parameters)),
-        setup.optimizer.to_string(),
+        if setup.inference { "inference".to_owned() } else { setup.optimizer.to_string() },
         setup.precision.to_string(),
     ];
     match setup.tuning {
@@ -76,7 +76,7 @@ fn answer(report: &Report, screen: &Screen) -> String {
     let estimate = &report.estimate;
     let Some(fit) = &report.fit else {
         let peak = estimate.peak.device;
-        let when = estimate.peak_phase.title();
+        let when = named(estimate.peak_phase, estimate);
         let needs =
             format!("{peak} on each GPU at the peak ({when}){}; --vram 80GiB tells whether it fits", host(estimate));
         return labelled("needs", palette.heading, &needs, LABEL, screen);
@@ -112,7 +112,7 @@ fn answer(report: &Report, screen: &Screen) -> String {
 fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style, String) {
     let palette = &screen.palette;
     let estimate = &report.estimate;
-    let (peak, when) = (estimate.peak, estimate.peak_phase.title());
+    let (peak, when) = (estimate.peak, named(estimate.peak_phase, estimate));
     let (vram, ram) = (report.limits.vram.unwrap_or_default(), report.limits.ram.unwrap_or_default());
     let left = |left: Option<ByteSize>, what: &str| left.map(|left| format!("{left} left on each {what}"));
     let left = [left(fit.device_left, "GPU"), left(fit.host_left, "node")].into_iter().flatten();
@@ -121,6 +121,16 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
         Verdict::Fits => {
             let words = format!("{} on each GPU at the peak ({when}){}: {left}", peak.device, host(estimate));
             ("✓ fits", palette.good, words)
+        }
+        Verdict::Tight => {
+            let least = fit.device_left.unwrap_or_default() + CONTEXT_LEAST;
+            let words = format!(
+                "{} on each GPU at the peak ({when}){}: {least} left of {vram}, of which the CUDA context and NCCL take \
+                 0.5 to 2 GiB",
+                peak.device,
+                host(estimate)
+            );
+            ("~ tight", palette.warn, words)
         }
         Verdict::FixedStateFits => {
             let words = format!(
@@ -132,8 +142,11 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
         }
         Verdict::ExceedsDevice => {
             let over = fit.device_over.unwrap_or_default();
-            let words =
-                format!("{} on each GPU at the peak ({when}), {over} more than {vram}{}", peak.device, host(estimate));
+            let words = format!(
+                "{} on each GPU at the peak ({when}){}, {over} more than {vram} has beside a CUDA context of 0.5 GiB",
+                peak.device,
+                host(estimate)
+            );
             ("✗ too large", palette.bad, words)
         }
         Verdict::ExceedsHost => {
@@ -148,8 +161,12 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
 /// `, 12.00 GiB on the host (init)`, where there is any.
 fn host(estimate: &Estimate) -> String {
     let mut text = String::new();
-    let when =
-        estimate.phases.iter().rev().max_by_key(|phase| phase.total.host).map_or("", |phase| phase.phase.title());
+    let when = estimate
+        .phases
+        .iter()
+        .rev()
+        .max_by_key(|phase| phase.total.host)
+        .map_or("", |phase| named(phase.phase, estimate));
     if estimate.peak.host > ByteSize::ZERO {
         let _ = write!(text, ", {} on the host ({when})", estimate.peak.host);
     }
@@ -197,7 +214,6 @@ fn memory(estimate: &Estimate, screen: &Screen) -> String {
     columns.push(Column::new("B/param", Align::Right, 2));
     columns.push(Column::new("there from", Align::Left, 1));
     let mut rows = Vec::new();
-    let parameters = estimate.trained_parameters.max(1) as f64;
     let groups = [
         (Group::Fixed, "fixed state", Some(estimate.fixed)),
         (Group::Activations, "activations", estimate.activations),
@@ -224,10 +240,12 @@ fn memory(estimate: &Estimate, screen: &Screen) -> String {
             let all = part.peak.device + part.peak.host + part.peak.nvme;
             let mut row = vec![Cell::plain(format!("  {}", part.item.title()))];
             row.extend(shown.cells(part.peak, Style::new()));
-            let rate = format!("{:.2}", all.bytes() as f64 / parameters);
-            let rate = rate.trim_end_matches('0').trim_end_matches('.').to_owned();
-            row.push(Cell::new(if group == Group::Fixed { rate } else { String::new() }, palette.dim));
-            row.push(Cell::new(since(part), palette.dim));
+            let rate = part.parameters.filter(|_| group == Group::Fixed).map_or_else(String::new, |parameters| {
+                let rate = format!("{:.3}", all.bytes() as f64 / parameters.max(1) as f64);
+                rate.trim_end_matches('0').trim_end_matches('.').to_owned()
+            });
+            row.push(Cell::new(rate, palette.dim));
+            row.push(Cell::new(since(part, estimate), palette.dim));
             rows.push(row);
         }
     }
@@ -235,18 +253,24 @@ fn memory(estimate: &Estimate, screen: &Screen) -> String {
 }
 
 /// The first phase in which a row holds anything.
-fn since(row: &Row) -> &'static str {
+fn since(row: &Row, estimate: &Estimate) -> &'static str {
     let first = Phase::ALL.into_iter().zip(&row.phases).find(|(_, places)| **places != Places::NONE);
-    first.map_or("", |(phase, _)| phase.title())
+    first.map_or("", |(phase, _)| named(phase, estimate))
+}
+
+/// A phase in the words of training or of generation.
+fn named(phase: Phase, estimate: &Estimate) -> &'static str {
+    phase.generating().filter(|_| estimate.setup.inference).unwrap_or(phase.title())
 }
 
 fn phases(estimate: &Estimate, screen: &Screen) -> String {
     let palette = &screen.palette;
     let shown = Shown::of(estimate.peak);
-    let rows = estimate.phases.iter().map(|phase| {
+    let there = |phase: Phase| !estimate.setup.inference || phase.generating().is_some();
+    let rows = estimate.phases.iter().filter(|phase| there(phase.phase)).map(|phase| {
         let peak = phase.phase == estimate.peak_phase;
         let style = if peak { palette.heading } else { Style::new() };
-        let mut row = vec![Cell::new(phase.phase.title(), style)];
+        let mut row = vec![Cell::new(named(phase.phase, estimate), style)];
         row.extend(shown.cells(phase.total, style));
         row.push(Cell::new(if peak { "the peak" } else { "" }, palette.dim));
         row
@@ -294,6 +318,9 @@ fn ladder(report: &Report, screen: &Screen) -> String {
 }
 
 fn conventions(report: &Report, screen: &Screen) -> String {
+    if report.estimate.setup.inference {
+        return String::new();
+    }
     let parts = report.conventions.iter().map(|figure| {
         let (name, rate) = (figure.convention, figure.bytes_per_parameter);
         let device = figure.device.map_or_else(|| "no formula here".to_owned(), |device| device.to_string());
@@ -341,7 +368,7 @@ mod tests {
 
     fn model() -> Model {
         let shape = Shape { heads: Some(24), vocabulary: Some(32_000), ..Shape::new(32, 3072) };
-        Model { parameters: 4_000_000_000, shape: Some(shape), largest_layer: None }
+        Model { shape: Some(shape), ..Model::new(4_000_000_000) }
     }
 
     fn shown(model: &Model, setup: Setup, limits: Limits, explain: bool, width: usize) -> String {

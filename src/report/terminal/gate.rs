@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::judged::{columns, outcome_mark, outcome_word, verdict_mark};
 use super::memory::{marks, source_sign};
 use crate::gate::{FigureVerdict, GateReport, Outcome, SubjectVerdict};
-use crate::report::figures::{amount, change, condition_words, figure_words, methods, range};
+use crate::report::figures::{amount, change, condition_words, methods, range, remarks};
 use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width};
@@ -62,8 +62,11 @@ fn of_subject(subject: &SubjectVerdict, screen: &Screen) -> String {
         let (mark, style) = verdict_mark(verdict.status, palette);
         text.push_str(&labelled(mark, style, &verdict.message, 2, screen));
     }
-    for figure in &subject.figures {
-        text.push_str(&remark(figure, screen));
+    for (outcome, names, words) in remarks(subject.figures.iter().filter(|figure| figure.outcome != Outcome::Pass)) {
+        let (_, style) = outcome_mark(outcome, palette);
+        let names = clean(&names.join(", "));
+        let _ = writeln!(text, " {}", styled(&cut(&names, screen.width() - 1), style));
+        text.push_str(&labelled("  ", palette.dim, &words, 3, screen));
     }
     let notes = [(&subject.failure, Outcome::Fail), (&subject.note, Outcome::Inconclusive)];
     for (note, outcome) in notes {
@@ -94,18 +97,6 @@ fn row(judged: &FigureVerdict, palette: &Palette) -> Vec<Cell> {
         Cell::new(comparison.allowance.to_string(), palette.dim),
         verdict,
     ]
-}
-
-/// What there is to say of a figure that did not simply pass.
-fn remark(judged: &FigureVerdict, screen: &Screen) -> String {
-    if judged.outcome == Outcome::Pass {
-        return String::new();
-    }
-    let (_, style) = outcome_mark(judged.outcome, &screen.palette);
-    let mut text = String::new();
-    let _ = writeln!(text, " {}", styled(&cut(&clean(&judged.name), screen.width() - 1), style));
-    text.push_str(&labelled("  ", screen.palette.dim, &figure_words(judged), 3, screen));
-    text
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! What figures were over the commits as a terminal document.
 
+use std::fmt::Write as _;
+
 use crate::gate::Subject;
 use crate::gate::history::{HistoryReport, Series, Step};
-use crate::report::figures::amount;
+use crate::report::figures::{amount, chance};
 use plimsoll_memory::text::{Align, Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, counted, labelled, percent};
@@ -17,6 +19,34 @@ pub fn history_subjects(subjects: &[(Subject, u64)], screen: &Screen) -> String 
         vec![Cell::plain(clean(&subject.to_string())), Cell::plain(count.to_string())]
     };
     fitted(columns, &subjects.iter().map(row).collect::<Vec<_>>(), screen)
+}
+
+/// The steps for the worse of `reports` that nobody has accepted, each with the commits that may have made it, which
+/// `between` lists after one commit up to another.
+pub fn history_check(
+    reports: &[HistoryReport],
+    between: &dyn Fn(&str, &str) -> Option<Vec<String>>,
+    screen: &Screen,
+) -> String {
+    let palette = &screen.palette;
+    let mut text = String::new();
+    for (report, series, step) in
+        reports.iter().flat_map(|report| report.regressions().map(move |(a, b)| (report, a, b)))
+    {
+        let point = &series.points[step.at];
+        let words = format!("{} of {}, {}", series.figure, report.subject, step_words(series, step));
+        text.push_str(&labelled("✗ worse", palette.bad, &words, 12, screen));
+        let before = &series.points[step.at - 1];
+        let commits = between(&before.commit, &point.commit);
+        let listed = commits.unwrap_or_else(|| vec![format!("{} {}", point.short(), point.title)]);
+        for (number, commit) in listed.iter().enumerate() {
+            let label = if number == 0 { "  made by" } else { "  or by" };
+            text.push_str(&labelled(label, palette.dim, commit, 12, screen));
+        }
+        let words = format!("plimsoll history accept {} --why TEXT", point.short());
+        text.push_str(&labelled("  accept", palette.dim, &words, 12, screen));
+    }
+    text
 }
 
 /// The figures of `report` over the commits: a row a commit with a plot, and the steps.
@@ -90,19 +120,27 @@ fn steps(series: &Series, screen: &Screen) -> String {
     }
     let mut text = String::new();
     for step in &series.steps {
-        let point = &series.points[step.at];
-        let words = format!(
-            "{} at {} ({}): from {} to {}, p {:.3} by permutation",
-            percent(step.before, step.after),
-            point.short(),
-            point.title,
-            amount(step.before, series.unit),
-            amount(step.after, series.unit),
-            step.p
-        );
+        let mut words = step_words(series, step);
+        if let Some(why) = &step.accepted {
+            let _ = write!(words, "; accepted: {why}");
+        }
         text.push_str(&labelled("◆ step", step_style(series, step, palette), &words, 12, screen));
     }
     text
+}
+
+/// How far a step went, where and with what certainty.
+fn step_words(series: &Series, step: &Step) -> String {
+    let point = &series.points[step.at];
+    format!(
+        "{} at {} ({}): from {} to {}, {}",
+        percent(step.before, step.after),
+        point.short(),
+        point.title,
+        amount(step.before, series.unit),
+        amount(step.after, series.unit),
+        chance(step.p)
+    )
 }
 
 #[cfg(test)]
@@ -110,6 +148,15 @@ mod tests {
     use super::*;
     use crate::gate::history::sample;
     use crate::record::sample::assert_snapshot;
+
+    #[test]
+    fn a_new_step_with_the_commits_that_may_have_made_it() {
+        let between = |_: &str, _: &str| Some(vec!["abc Keep the table".to_owned(), "def Read ahead".to_owned()]);
+        let screen = Screen::new(120, Palette::plain());
+        assert_snapshot("terminal_history_check", &history_check(&[sample()], &between, &screen));
+        let alone = history_check(&[sample()], &|_, _| None, &screen);
+        assert!(alone.contains("made by") && alone.contains("Change number 14 of the reader"), "{alone}");
+    }
 
     #[test]
     fn commits_with_a_step() {

@@ -1,14 +1,15 @@
 //! An inspection as a terminal document.
 
 use std::cmp::Reverse;
+use std::convert::Infallible;
 use std::fmt::Write;
 use std::path::Path;
 
 use anstyle::Style;
 
 use plimsoll_capture::inspect::{
-    EntryInspection, Inspection, Number, Repeat, Scalar, StorageInspection, TensorInspection, ValueInspection,
-    ValueKind,
+    EntryInspection, ErrorReport, Inspection, Number, Options, Repeat, SCHEMA, Scalar, StorageInspection, Summary,
+    TensorInspection, ValueInspection, ValueKind, inspect_each,
 };
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::text::{Align, Cell, Column, apart};
@@ -26,6 +27,50 @@ const LABEL: usize = 12;
 
 /// What stands where there is nothing to tell.
 const ABSENT: &str = "-";
+
+/// An inspection, of which as much is kept as a terminal is shown: of a folder of many files little of each.
+#[derive(Debug)]
+pub struct Inspected(Inspection);
+
+impl Inspected {
+    /// Inspects `path`; `each` is shown each entry whole.
+    pub fn read(path: &Path, options: Options, each: &mut dyn FnMut(&EntryInspection)) -> Self {
+        let name = path.to_string_lossy().into_owned();
+        let mut entries: Vec<EntryInspection> = Vec::new();
+        let Ok(Summary { repeats, totals, error }) = inspect_each(path, options, &mut |mut entry| {
+            each(&entry);
+            if entry.file != name {
+                entry.values = Vec::new();
+            }
+            // Such an entry has no row, and its storages are told of only where something is unusual about them.
+            if entries.len() >= ROWS {
+                entry.tensors = Vec::new();
+                entry.error = None;
+                entry.storages.retain(|storage| !storage.shared_by.is_empty() || storage.reached_bytes < storage.bytes);
+                entry.storages.shrink_to_fit();
+            }
+            entries.push(entry);
+            Ok::<(), Infallible>(())
+        });
+        let schema = SCHEMA.to_owned();
+        Self(Inspection { schema, path: name, digest: options.digest, entries, repeats, totals, error })
+    }
+
+    /// Whether a file could be opened.
+    pub fn is_readable(&self) -> bool {
+        self.0.entries.iter().any(|entry| entry.bytes.is_some())
+    }
+
+    /// The document for a terminal.
+    pub fn document(&self, screen: &Screen) -> String {
+        inspection(&self.0, screen)
+    }
+
+    /// The first error.
+    pub fn into_error(self) -> Option<ErrorReport> {
+        self.0.error
+    }
+}
 
 /// The document of `inspection`: the tensors and values of a single file, or a row a file of a folder; then storages that
 /// are shared, dragged along or repeated, and totals.

@@ -34,7 +34,8 @@ pub fn ledger(ledger: &Ledger, screen: &Screen) -> String {
 
 fn answer(ledger: &Ledger, screen: &Screen) -> String {
     let palette = &screen.palette;
-    let beyond: f64 = ledger.excesses.iter().map(|excess| excess.rate).sum();
+    let beyond = ledger.beyond;
+    let size = |parameters: u64| ByteSize::new((beyond.max(0.0) * parameters as f64).round() as u64);
     let sums = format!("{} B/param measured, {} expected", rate(ledger.measured), rate(ledger.expected));
     match (ledger.exceeds, ledger.movements.is_empty()) {
         (_, true) => labelled(
@@ -45,10 +46,10 @@ fn answer(ledger: &Ledger, screen: &Screen) -> String {
             screen,
         ),
         (true, _) => {
-            let bytes: ByteSize = ledger.excesses.iter().map(|excess| excess.bytes).sum();
+            let bytes = size(ledger.model.parameters);
             let mut words = format!("{sums}: {} B/param too many, {bytes}", rate(beyond));
             if let Some(at) = ledger.at {
-                let all: ByteSize = ledger.excesses.iter().filter_map(|excess| excess.projected).sum();
+                let all = size(at);
                 words.push_str(&format!("; {} at {} parameters", decimal(all), Count(at)));
             }
             let mut text = labelled("✗ excess", palette.bad, &words, LABEL, screen);

@@ -200,7 +200,14 @@ mod tests {
 
     fn split(mib: u64) -> MemorySplit {
         let part = |mib| Some(ByteSize::mib(mib));
-        MemorySplit { rss: ByteSize::mib(mib), anon: part(mib / 2), file: part(mib / 2), shmem: part(0), swap: None }
+        MemorySplit {
+            rss: ByteSize::mib(mib),
+            anon: part(mib / 2),
+            file: part(mib / 2),
+            shmem: part(0),
+            swap: None,
+            hugetlb: None,
+        }
     }
 
     fn glance(seconds: u64, mib: u64) -> Glance {

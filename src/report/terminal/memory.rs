@@ -101,8 +101,11 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     let mut text = String::new();
     text.extend(marks(&sources).map(|notes| labelled("", palette.dim, &notes, 0, screen)));
     for (phase, most) in phases.iter().filter_map(|phase| Some((phase, phase.peak_rss_at_most?))) {
-        let words =
-            format!("peak RSS in {} was at most {most}: it was over before it could be read again", phase.phase);
+        let why = match phase.processes.len() {
+            0 | 1 => "it was over before it could be read again",
+            _ => "the mark of its control group says so, and processes were too short for samples",
+        };
+        let words = format!("peak RSS in {} was at most {most}: {why}", phase.phase);
         text.push_str(&labelled("", palette.dim, &words, 0, screen));
     }
     for (metric, title, _) in shown(phases) {

@@ -43,14 +43,15 @@ pub use estimate::estimate;
 pub use findings::findings;
 pub use gate::gate;
 #[cfg(feature = "history")]
-pub use history::{history, history_subjects};
-pub use inspect::inspection;
+pub use history::{history, history_check, history_subjects};
+pub use inspect::{Inspected, inspection};
 pub use ledger::ledger;
 pub use live::LiveView;
 pub use matrix::matrix;
 pub use plimsoll_memory::ceiling::proposal_table as proposal;
+pub use plimsoll_memory::text::counted;
 pub use plimsoll_memory::text::{Palette, Screen, clean, document, duration};
-pub(crate) use plimsoll_memory::text::{counted, interval, number, percent, short};
+pub(crate) use plimsoll_memory::text::{interval, number, percent, short};
 pub(crate) use problems::mismatch;
 pub use ratchet::ratchet;
 pub use record::record;

@@ -9,7 +9,7 @@ use super::judged::verdict_mark;
 use super::memory::memory;
 use super::runs::runs;
 use crate::record::{Environment, Record, Semantics};
-use crate::report::outcome::{Outcome, state_words};
+use crate::report::outcome::{Outcome, findings, state_words};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
 
@@ -36,14 +36,14 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     }
     text.push_str(&capture::policy(record, screen));
     text.push('\n');
-    for verdict in &record.verdicts {
-        let (mark, style) = verdict_mark(verdict.status, &screen.palette);
+    for finding in findings(record) {
+        let (mark, style) = verdict_mark(finding.status, &screen.palette);
         // On a narrow screen the message has more room than the subject.
         let columns = 24.min(screen.width() * 2 / 5);
         text.push_str(&labelled(
-            &format!("{mark} {}", clean(&verdict.subject)),
+            &format!("{mark} {}", clean(&finding.subject)),
             style,
-            &verdict.message,
+            &finding.message,
             columns,
             screen,
         ));

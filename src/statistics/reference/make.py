@@ -73,6 +73,8 @@ def normal():
         case("normal_quantile", [p], [stats.norm.ppf(p)])
     for z in np.concatenate([np.linspace(-8, 8, 33), random.normal(0, 3, 10)]):
         case("normal_upper_tail", [z], [stats.norm.sf(z)])
+    for z in [1, 1.5, 2, 3, 5, 8, 20, 40, 100, 1e4]:
+        case("normal_ln_upper_tail", [z], [stats.norm.logsf(z)])
 
 
 def effective_size(x):
@@ -242,54 +244,6 @@ class SplitMix64:
         return z ^ (z >> 31)
 
 
-def best(ranks):
-    """The place at which ranks are best divided, over every end that the right side may have, and its score."""
-    place, most = 0, 0.0
-    sums = np.concatenate([[0.0], np.cumsum(ranks)])
-    for end in range(6, len(ranks) + 1):
-        left = np.arange(3, end - 2)
-        right = end - left
-        apart = np.abs(sums[left] / left - (sums[end] - sums[left]) / right)
-        scores = apart * np.sqrt(left * right / end)
-        at = int(np.argmax(scores > scores.max() * (1 - 1e-12)))
-        if scores[at] > most * (1 + 1e-12):
-            place, most = int(left[at]), float(scores[at])
-    return place, most
-
-
-def divided(series, start, found):
-    if len(series) < 6:
-        return
-    ranks = stats.rankdata(series)
-    at, most = best(ranks)
-    if most == 0:
-        return
-    random, as_large = SplitMix64(len(series)), 1
-    for _ in range(999):
-        for last in range(len(ranks) - 1, 0, -1):
-            other = random.word() % (last + 1)
-            ranks[last], ranks[other] = ranks[other], ranks[last]
-        as_large += best(ranks)[1] >= most * (1 - 1e-12)
-    if as_large / 1000 <= 0.01:
-        divided(series[:at], start, found)
-        found.append((start + at, as_large / 1000))
-        divided(series[at:], start + at, found)
-
-
-def change_points():
-    plans = [[(0, 12)], [(0, 8), (4, 8)], [(0, 12), (3, 10), (0, 9)], [(0, 20), (1, 20)]]
-    plans.append([(0, 9), (2, 9), (4, 9), (9, 9)])
-    for plan in plans * 2:
-        levels = np.concatenate([np.full(count, float(level)) for level, count in plan])
-        series = np.round(100 + levels + random.normal(0, 0.7, len(levels)), 4)
-        found = []
-        divided(series, 0, found)
-        bounds = [0, *(at for at, _ in found), len(series)]
-        medians = [np.median(series[a:b]) for a, b in zip(bounds, bounds[1:])]
-        steps = [[at, medians[number], medians[number + 1], p] for number, (at, p) in enumerate(found)]
-        case("steps", [series], steps or [[]])
-
-
 def words():
     for seed in [0, 1, 1234567, 2**63 + 5]:
         generator = SplitMix64(seed)
@@ -298,7 +252,7 @@ def words():
         case("words", [[seed >> 32, seed & 0xFFFFFFFF]], [halves])
 
 
-for part in [descriptions, normal, effective, critical, shifts, permutations, trends, change_points, words]:
+for part in [descriptions, normal, effective, critical, shifts, permutations, trends, words]:
     part()
 table = Path(__file__).with_name("scipy.txt")
 versions = f"# Written by make.py with SciPy {scipy.__version__} and NumPy {np.__version__}.\n"

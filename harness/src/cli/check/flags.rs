@@ -42,6 +42,9 @@ pub struct Check {
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
     pub mutates: Vec<String>,
 
+    #[command(flatten)]
+    pub audit: AuditFlags,
+
     /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it
     #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = default("check.python"))]
     pub python: PathBuf,
@@ -135,6 +138,26 @@ pub struct ComparisonFlags {
     /// NaN matches NaN
     #[arg(long, env = "PLIMSOLL_EQUAL_NAN")]
     pub equal_nan: bool,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Audit")]
+pub struct AuditFlags {
+    /// Time the kernel on values that it cannot know, judge outputs of timed launches, and hold times to another clock
+    #[arg(long, env = "PLIMSOLL_AUDIT")]
+    pub audit: bool,
+
+    /// Run the kernel without the rights of its user; audits it as well
+    #[arg(long, env = "PLIMSOLL_UNTRUSTED")]
+    pub untrusted: bool,
+
+    /// With --audit: an argument that never changes, such as weights that the kernel keeps in another form
+    #[arg(long, value_name = "ARG", env = "PLIMSOLL_CONSTANT", value_delimiter = ',')]
+    pub constant: Vec<String>,
+
+    /// With --audit: an entry that may pass although its comparison cannot tell a wrong output
+    #[arg(long, value_name = "ENTRY", env = "PLIMSOLL_ALLOW_BLIND", value_delimiter = ',')]
+    pub allow_blind: Vec<String>,
 }
 
 #[derive(Args)]

@@ -13,7 +13,7 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
 use plimsoll::record::{Record, RecordFile, RunState};
 use plimsoll::report::terminal;
-use plimsoll::run::{self, Options};
+use plimsoll::run::{self, AuditOptions, Options};
 use plimsoll::timing::{Protocol, nanoseconds};
 
 use super::{Failed, output};
@@ -51,14 +51,26 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     check.documents.check()?;
 
     let reference = check.reference.kernel(capture.function_name());
-    if reference.is_some() && (parts != Parts::Validate || check.versus.vs.is_some()) {
-        return Err("--reference is validate's: what is timed is judged against what was captured".into());
+    let audit = audit(parts, &check)?;
+    if reference.is_some() && audit.is_none() && (parts != Parts::Validate || check.versus.vs.is_some()) {
+        return Err(
+            "--reference is for validate, and for --audit: what is timed otherwise is judged against what was captured"
+                .into(),
+        );
     }
+    let workers = if audit.is_some() { workers.audited() } else { workers };
+    let hidden = || [Some(check.capture.clone()), record_path(&check)].into_iter().flatten();
+    let workers = if check.audit.untrusted { workers.untrusted(hidden())? } else { workers };
     let mut job = run::Check::of(&capture)
         .options(options(parts, &check, &capture))
         .ceilings(check.memory.ceilings.ceilings())
         .sample_interval(check.memory.sample_interval)
         .kernel(workers.isolated(check.kernel.clone()));
+    for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
+        if let Some(audit) = audit.clone() {
+            job = job.audit(audit, workers.isolated(kernel.clone()));
+        }
+    }
     if let Some(other) = &check.versus.vs {
         job = job.versus(workers.isolated(other.clone()));
     }
@@ -78,6 +90,32 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         (RunState::Interrupted, Some(signal)) => 128 + signal,
         _ => record.exit_code,
     })
+}
+
+/// How timed launches are audited, if they are.
+fn audit(parts: Parts, check: &Check) -> Result<Option<AuditOptions>, Failed> {
+    let flags = &check.audit;
+    if !flags.audit && !flags.untrusted {
+        if !flags.constant.is_empty() || !flags.allow_blind.is_empty() {
+            return Err("--constant and --allow-blind are for an audit: add --audit".into());
+        }
+        return Ok(None);
+    }
+    if parts == Parts::Validate {
+        // Nothing is timed.
+        return Ok(None);
+    }
+    if let Place::Cuda(_) = check.device {
+        return Err("--audit is for kernels on the CPU: leave out --device".into());
+    }
+    if matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until) {
+        return Err("--audit times by --protocol kernelforge or samples".into());
+    }
+    Ok(Some(AuditOptions {
+        constant: flags.constant.clone(),
+        untrusted: flags.untrusted,
+        allow_blind: flags.allow_blind.clone(),
+    }))
 }
 
 /// The workers that kernels run in.
@@ -145,6 +183,7 @@ fn options(parts: Parts, check: &Check, capture: &Capture) -> Options {
             VerifyMode::Once => VerifyObjects::Once,
             VerifyMode::Never => VerifyObjects::Never,
         },
+        audit: None,
         command: std::env::args().collect(),
     }
 }

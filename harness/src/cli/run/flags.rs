@@ -81,6 +81,10 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
 
+    /// Print no report if every ceiling holds and the command succeeds, and no progress
+    #[arg(long, short, env = "PLIMSOLL_QUIET")]
+    pub quiet: bool,
+
     /// Show the processes while they run in the lowest rows of the terminal; nothing where standard error is none
     #[arg(long, env = "PLIMSOLL_LIVE")]
     pub live: bool,
@@ -89,7 +93,7 @@ pub struct Run {
     pub documents: ReportFlags,
 
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 

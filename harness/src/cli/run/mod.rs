@@ -21,7 +21,7 @@ use super::{Failed, output};
 pub(super) use document::verdict;
 pub use document::{label, record};
 pub use made::Made;
-pub use repeat::once;
+pub use repeat::{once, progress};
 
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
@@ -47,7 +47,9 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     let kept = keeper.kept().and_then(|(path, problem)| Some((path.display().to_string(), problem?.to_string())));
     keeper.remove();
     arguments.documents.write(std::slice::from_ref(&record))?;
-    show(&record, arguments.record.as_deref(), arguments.json)?;
+    if !arguments.quiet || record.exit_code != 0 {
+        show(&record, arguments.record.as_deref(), arguments.json)?;
+    }
     if let Some((path, problem)) = kept {
         output::note(&format_args!("note: what was known while it ran could not be kept in {path}: {problem}"));
     }

@@ -42,6 +42,7 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     for number in 0..total {
         let offset = began.elapsed();
         let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
+        progress("run", number, arguments);
         let running = start(arguments, ceilings, total > 1, Stdio::inherit())?;
         // Gone before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
@@ -62,6 +63,18 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
     }
     made.wall = began.elapsed();
     Ok(made)
+}
+
+/// Says on a terminal which of several runs begins, the `number` of them before it.
+pub fn progress(what: &str, number: u32, arguments: &Run) {
+    let (warmup, repeat) = (arguments.warmup, arguments.repeat.get());
+    if arguments.quiet || arguments.live || warmup + repeat < 2 || !std::io::stderr().is_terminal() {
+        return;
+    }
+    match number.checked_sub(warmup) {
+        Some(number) => output::note(&format_args!("{what} {} of {repeat}", number + 1)),
+        None => output::note(&format_args!("warm-up {} of {warmup}", number + 1)),
+    }
 }
 
 /// One run of which nothing is kept before its end, whose standard output goes to `output`.
@@ -94,6 +107,7 @@ fn start(
         .pss(arguments.pss || asked(Metric::PeakPss))
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
+        .bounded_by_cgroup(true)
         .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);

@@ -38,7 +38,7 @@ impl WorkerLauncher<'_> {
                     match outputs::collect(running.process.memory(), again) {
                         Ok(again) => {
                             let state = sampler.map(StateSampler::take);
-                            each(*index, Ok(Timed { samples, again, state }));
+                            each(*index, Ok(Timed { samples, again, state, audit: None }));
                         }
                         Err(what) => return (done, Some(self.lost(Cause::Protocol(what)))),
                     }

@@ -26,7 +26,7 @@ pub fn filled(
     outputs: &mut Outputs,
 ) -> Result<Vec<Output>, CallError> {
     copy(ring, &room.memory, room.at, outputs.of_call(placement.bytes)?)?;
-    Ok(placement.clone().into_outputs())
+    Ok(placement.clone().outputs_from(0))
 }
 
 /// Copies what an operator has allocated itself; `arguments` are where those lie.

@@ -16,9 +16,21 @@ const BUCKET: u64 = 500_000_000;
 pub(super) fn settings(fields: &Fields<'_>) -> Result<Settings, EstimateError> {
     let zero = fields.object("zero_optimization");
     let stage = stage(zero)?;
+    let named = fields.object("optimizer").text("type");
+    let optimizer = named.and_then(Optimizer::named);
+    let file = fields.path.display();
+    let unknown = named.filter(|_| optimizer.is_none());
+    let mut unread: Vec<String> = unknown
+        .map(|name| format!("`optimizer.type` of {file} = {name}: its state is not known; give --optimizer"))
+        .into_iter()
+        .collect();
+    if zero.value.get("zero_hpz_partition_size").and_then(Value::as_u64).is_some_and(|size| size > 1) {
+        unread.push(format!("`zero_hpz_partition_size` of {file}: each node keeps a second copy of the weights"));
+    }
     Ok(Settings {
         convention: Some(Convention::Deepspeed),
-        optimizer: optimizer(fields.object("optimizer").text("type")),
+        optimizer,
+        unread,
         precision: precision(fields),
         zero: stage,
         offload: place(zero.object("offload_optimizer"))?,
@@ -50,21 +62,6 @@ fn place(offload: Fields<'_>) -> Result<Option<Offload>, EstimateError> {
         offload.wrong("zero_optimization.offload_*.device", &Value::String(device.to_owned()), expected)
     };
     device.parse().map(Some).map_err(wrong)
-}
-
-fn optimizer(name: Option<&str>) -> Option<Optimizer> {
-    let name = name?.to_ascii_lowercase();
-    if name.contains("8bit") {
-        Some(Optimizer::Adam8bit)
-    } else if name.contains("adafactor") {
-        Some(Optimizer::Adafactor)
-    } else if name.contains("adam") || name == "lamb" {
-        Some(Optimizer::Adam)
-    } else if name.contains("sgd") {
-        Some(Optimizer::Sgd)
-    } else {
-        None
-    }
 }
 
 /// fp32 where both are told to be off.

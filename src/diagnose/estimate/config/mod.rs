@@ -1,16 +1,20 @@
 //! Configurations: what is known of a model and its training before anything is run.
 //!
-//! [`Settings`] hold what one source tells: the command line, a Hugging Face `config.json`, a DeepSpeed JSON. Files are
+//! [`Settings`] hold what one source tells: the command line, a Hugging Face `config.json`, a DeepSpeed JSON, a
+//! training's configuration (TrainingArguments, Accelerate, FSDP, Axolotl; JSON, YAML or printed). Files are
 //! recognised by their content; the first source that tells a thing wins. What no source tells stays absent until
 //! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
 
 mod deepspeed;
+mod families;
 mod fields;
 mod file;
 mod huggingface;
+mod loose;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod training;
 
 pub use file::read;
-pub use settings::Settings;
+pub use settings::{Settings, Unknown};

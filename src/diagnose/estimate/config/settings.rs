@@ -1,10 +1,22 @@
 //! [`Settings`]: what one source tells, and how sources are put together.
 
+use std::path::PathBuf;
+
+use crate::estimate::cache::Cache;
 use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
 use crate::estimate::convention::Convention;
 use crate::estimate::error::EstimateError;
 use crate::estimate::model::{Model, Shape};
 use crate::estimate::setup::{Buckets, Setup};
+
+/// A model of a family that is not counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The file.
+    pub path: PathBuf,
+    /// Its `model_type`.
+    pub family: String,
+}
 
 /// What one source tells of a model and its training; every field as in [`Shape`], [`Model`] and [`Setup`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +24,10 @@ use crate::estimate::setup::{Buckets, Setup};
 pub struct Settings {
     pub parameters: Option<u64>,
     pub largest_layer: Option<u64>,
+    pub adapter_sides: Option<u64>,
+    pub cache: Option<Cache>,
+    /// A configuration of a family that is not counted, which matters if nothing else gives the parameters.
+    pub unknown: Option<Unknown>,
     pub layers: Option<u64>,
     pub hidden: Option<u64>,
     pub heads: Option<u64>,
@@ -38,17 +54,23 @@ pub struct Settings {
     pub effective_batch: Option<u64>,
     pub attention: Option<Attention>,
     pub checkpointing: Option<bool>,
+    pub inference: Option<bool>,
     pub tensor_parallel: Option<u64>,
     pub pipeline_parallel: Option<u64>,
     pub virtual_stages: Option<u64>,
     pub sequence_parallel: Option<bool>,
     pub buckets: Option<Buckets>,
+    /// Fields that matter and are not understood, each with its file and what to do.
+    pub unread: Vec<String>,
 }
 
 /// `self.field.or(other.field)` for each field.
 macro_rules! merge {
     ($self:ident, $other:ident, $($field:ident)+) => {
-        Self { $($field: $self.$field.or($other.$field),)+ }
+        Self {
+            unread: $self.unread.into_iter().chain($other.unread).collect(),
+            $($field: $self.$field.or($other.$field),)+
+        }
     };
 }
 
@@ -56,9 +78,9 @@ impl Settings {
     /// What `self` tells, and what `other` tells beyond it.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        merge!(self, other, parameters largest_layer layers hidden heads key_value query ffn gated vocabulary untied
+        merge!(self, other, parameters largest_layer adapter_sides cache unknown layers hidden heads key_value query ffn gated vocabulary untied
             convention optimizer precision zero gpus nodes offload offload_parameters zero_init tuning batch sequence
-            accumulation effective_batch attention checkpointing tensor_parallel pipeline_parallel virtual_stages
+            accumulation effective_batch attention checkpointing inference tensor_parallel pipeline_parallel virtual_stages
             sequence_parallel buckets)
     }
 
@@ -68,10 +90,14 @@ impl Settings {
     /// Where nothing tells the number of parameters.
     pub fn finish(self) -> Result<(Model, Setup), EstimateError> {
         let shape = self.shape();
+        if let (None, Some(Unknown { path, family })) = (self.parameters, &self.unknown) {
+            return Err(EstimateError::UnknownFamily { path: path.clone(), family: family.clone() });
+        }
         // Without a vocabulary the shape gives the layers alone, which is no model.
         let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
         let parameters = self.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
-        let model = Model { parameters, shape, largest_layer: self.largest_layer };
+        let Self { largest_layer, adapter_sides, cache, .. } = self;
+        let model = Model { parameters, shape, largest_layer, adapter_sides, cache };
         let defaults = Setup::default();
         let mut setup = Setup {
             convention: self.convention.unwrap_or(defaults.convention),
@@ -89,6 +115,7 @@ impl Settings {
             accumulation: self.accumulation.unwrap_or(defaults.accumulation),
             attention: self.attention.unwrap_or(defaults.attention),
             checkpointing: self.checkpointing.unwrap_or(defaults.checkpointing),
+            inference: self.inference.unwrap_or(defaults.inference),
             tensor_parallel: self.tensor_parallel.unwrap_or(defaults.tensor_parallel),
             pipeline_parallel: self.pipeline_parallel.unwrap_or(defaults.pipeline_parallel),
             virtual_stages: self.virtual_stages,

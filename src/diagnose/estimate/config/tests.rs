@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::file::parse;
 use super::*;
-use crate::estimate::{Convention, EstimateError, Offload, Optimizer, Precision, ZeroStage};
+use crate::estimate::{Attention, Convention, EstimateError, Offload, Optimizer, Precision, Tuning, ZeroStage};
 
 fn settings(value: &serde_json::Value) -> Settings {
     parse(Path::new("config.json"), value.to_string().as_bytes()).unwrap()
@@ -49,13 +49,99 @@ fn parameters_of_public_models_are_counted_exactly() {
 }
 
 #[test]
-fn a_part_of_a_larger_model_is_found_and_unknown_experts_are_not_counted() {
+fn a_part_of_a_larger_model_is_found_in_a_family_that_is_not_known() {
     let inner = json!({"text_config": {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
         "vocab_size": 16, "rms_norm_eps": 1e-6}});
-    assert_eq!(settings(&inner).layers, Some(2));
-    let experts = json!({"model_type": "qwen3_moe", "hidden_size": 8, "num_hidden_layers": 2, "num_experts": 4,
-        "num_attention_heads": 2, "vocab_size": 16});
-    assert_eq!(settings(&experts).parameters, None);
+    let told = settings(&inner);
+    assert_eq!((told.layers, told.parameters, told.gated), (Some(2), None, Some(true)));
+    assert!(told.unknown.is_some());
+}
+
+fn training(text: &str) -> Settings {
+    parse(Path::new("train"), text.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_dump_of_training_arguments_is_read_and_not_taken_for_deepspeeds() {
+    let told = settings(
+        &json!({"output_dir": "out", "per_device_train_batch_size": 4, "gradient_accumulation_steps": 8,
+        "gradient_checkpointing": true, "fp16": false, "bf16": true, "optim": "paged_adamw_8bit", "world_size": 8,
+        "fsdp": ["full_shard", "offload", "auto_wrap"], "deepspeed": null, "use_liger_kernel": true, "torch_compile": false}),
+    );
+    assert_eq!((told.batch, told.accumulation, told.checkpointing), (Some(4), Some(8), Some(true)));
+    assert_eq!((told.optimizer, told.precision), (Some(Optimizer::Adam8bit), Some(Precision::Bf16Mixed)));
+    assert_eq!((told.zero, told.offload, told.gpus), (Some(ZeroStage::Three), Some(Offload::Cpu), Some(8)));
+    assert_eq!(told.convention, None);
+    assert!(
+        told.unread.len() == 1 && told.unread[0].contains("`use_liger_kernel` of config.json"),
+        "{:?}",
+        told.unread
+    );
+    let printed = training(
+        "TrainingArguments(\n_n_gpu=1,\nbf16=False,\nfp16=True,\noptim=OptimizerNames.ADAMW_TORCH,\nper_device_train_batch_size=2,\nmax_length=1024,\n)",
+    );
+    assert_eq!((printed.batch, printed.sequence), (Some(2), Some(1024)));
+    assert_eq!((printed.precision, printed.optimizer), (Some(Precision::Fp16Mixed), Some(Optimizer::Adam)));
+}
+
+#[test]
+fn accelerate_fsdp_and_axolotl_are_read() {
+    let accelerate = training(
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n  fsdp_offload_params: true\nmixed_precision: 'no'\nnum_machines: 2\nnum_processes: 16\n",
+    );
+    assert_eq!((accelerate.zero, accelerate.offload), (Some(ZeroStage::Two), Some(Offload::Cpu)));
+    assert_eq!((accelerate.gpus, accelerate.nodes, accelerate.precision), (Some(8), Some(2), Some(Precision::Fp32)));
+    let two = training("fsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n");
+    assert_eq!(two.zero, Some(ZeroStage::Two));
+    let nested = training(
+        "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n  offload_param_device: none\nmixed_precision: bf16\n",
+    );
+    assert_eq!(
+        (nested.zero, nested.offload, nested.precision),
+        (Some(ZeroStage::Three), Some(Offload::Cpu), Some(Precision::Bf16Mixed))
+    );
+    let axolotl = training(
+        "base_model: meta/llama  # the base\nadapter: qlora\nlora_r: 32\nload_in_4bit: true\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_checkpointing: unsloth\noptimizer: adamw_bnb_8bit\nlora_target_modules:\n  - q_proj\n  - v_proj\nflash_attention: true\n",
+    );
+    assert_eq!(axolotl.tuning, Some(Tuning::Qlora { rank: 32 }));
+    assert_eq!((axolotl.batch, axolotl.sequence, axolotl.checkpointing), (Some(2), Some(4096), Some(true)));
+    assert_eq!((axolotl.optimizer, axolotl.attention), (Some(Optimizer::Adam8bit), Some(Attention::Sdpa)));
+    assert!(
+        axolotl.unread[0].contains("`base_model`") && axolotl.unread[0].contains("--params"),
+        "{:?}",
+        axolotl.unread
+    );
+    let strange = training("output_dir: x\noptim: galore_adamw\n");
+    assert!(strange.optimizer.is_none() && strange.unread[0].contains("galore_adamw"), "{:?}", strange.unread);
+}
+
+#[test]
+fn optimizers_and_stages_have_the_names_that_people_use() {
+    for (name, optimizer) in [
+        ("adamw_torch_fused", Optimizer::Adam),
+        ("paged_adamw_32bit", Optimizer::Adam),
+        ("DeepSpeedCPUAdam", Optimizer::Adam),
+        ("torch.optim.AdamW", Optimizer::Adam),
+        ("paged_adamw_8bit", Optimizer::Adam8bit),
+        ("bnb.optim.PagedAdamW8bit", Optimizer::Adam8bit),
+        ("adamw-8bit", Optimizer::Adam8bit),
+        ("adamw_torch_4bit", Optimizer::Adam4bit),
+        ("paged_lion_8bit", Optimizer::Lion8bit),
+        ("lion_32bit", Optimizer::Lion),
+        ("Adafactor", Optimizer::Adafactor),
+        ("sgd", Optimizer::Sgd),
+    ] {
+        assert_eq!(Optimizer::named(name), Some(optimizer), "{name}");
+    }
+    for name in ["muon", "galore_adamw_8bit", "schedule_free_adamw_stable", "magic"] {
+        assert_eq!(Optimizer::named(name), None, "{name}");
+    }
+    for (name, stage) in
+        [("FULL_SHARD", 3), ("shard_grad_op", 2), ("ShardingStrategy.NO_SHARD", 0), ("ddp", 0), ("2", 2)]
+    {
+        assert_eq!(name.parse::<ZeroStage>().map(u8::from), Ok(stage), "{name}");
+    }
+    assert!("HYBRID_SHARD".parse::<ZeroStage>().is_err());
 }
 
 #[test]
@@ -114,8 +200,14 @@ proptest! {
     }
 
     #[test]
+    fn any_lines_are_read_or_refused(lines in prop::collection::vec("[ ]{0,6}(-? ?[a-z_]{1,12}[:=]? ?[a-z0-9\\[\\]'\",]{0,9})", 0..12)) {
+        let _ = parse(Path::new("x"), lines.join("\n").as_bytes());
+        let _ = parse(Path::new("x"), format!("TrainingArguments(\n{}", lines.join("\n")).as_bytes());
+    }
+
+    #[test]
     fn any_numbers_are_counted_or_refused(numbers in prop::collection::vec(prop_oneof![any::<i64>(), 1i64..100_000], 8), moe: bool) {
-        let mut config = json!({"hidden_size": numbers[0], "num_hidden_layers": numbers[1], "head_dim": numbers[2],
+        let mut config = json!({"model_type": if moe { "mixtral" } else { "qwen3" }, "hidden_size": numbers[0], "num_hidden_layers": numbers[1], "head_dim": numbers[2],
             "num_attention_heads": numbers[3], "num_key_value_heads": numbers[4], "intermediate_size": numbers[5],
             "vocab_size": numbers[6], "rms_norm_eps": 1e-6});
         if moe {

@@ -56,6 +56,13 @@ fn a_record_is_added_once_and_whole_but_for_its_timelines() {
 fn what_is_no_history_is_left_as_it_is() {
     let (dir, path) = scene();
     assert!(History::open(&path).unwrap_err().to_string().contains("`plimsoll history add RECORD` makes one"));
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    for (path, found) in [(&*pipe, "it is a pipe"), (dir.path(), "it is a folder")] {
+        for error in [History::open(path), History::create(path)].map(|opened| opened.unwrap_err().to_string()) {
+            assert!(error.contains(found) && error.contains("name another file with --history"), "{error}");
+        }
+    }
     let text = dir.path().join("text");
     std::fs::write(&text, "this is no database, but a text that is long enough to be looked into by it").unwrap();
     let error = History::open(&text).unwrap_err().to_string();
@@ -157,4 +164,24 @@ fn a_damaged_record_is_named() {
     history.connection.execute("UPDATE runs SET record = x'00'", []).unwrap();
     let error = history.baseline("main").unwrap_err().to_string();
     assert!(error.contains("damaged record of train at a") && error.contains("history remove --commit a"), "{error}");
+}
+
+#[test]
+fn a_history_of_the_first_version_takes_accepted_steps() {
+    let (dir, path) = scene();
+    std::fs::create_dir(dir.path().join("a")).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(RUNS).unwrap();
+    connection.pragma_update(None, "application_id", APPLICATION).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    drop(connection);
+    let subject = Subject::of(&sample::command());
+    let accepted = |why: &str| Accepted { commit: "a".to_owned(), figure: "peak_rss".to_owned(), why: why.to_owned() };
+    let mut history = History::open(&path).unwrap();
+    for why in ["it caches", "it caches more"] {
+        history.accept(&subject, "main", &accepted(why)).unwrap();
+    }
+    let history = History::open(&path).unwrap();
+    assert_eq!(history.accepted(&subject, "main").unwrap(), [accepted("it caches more")]);
+    assert_eq!(history.accepted(&subject, "other").unwrap(), []);
 }

@@ -16,7 +16,7 @@ const SAMPLED: Source = Source::Sampled { interval_ns: 10 * MS };
 fn split(anon: u64, file: u64) -> Option<MemorySplit> {
     let [anon, file] = [anon, file].map(ByteSize::mib);
     let zero = Some(ByteSize::ZERO);
-    Some(MemorySplit { rss: anon + file, anon: Some(anon), file: Some(file), shmem: zero, swap: zero })
+    Some(MemorySplit { rss: anon + file, anon: Some(anon), file: Some(file), shmem: zero, swap: zero, hugetlb: None })
 }
 
 fn readings(figures: &[(Metric, u64, Source, &str)]) -> BTreeMap<Metric, Reading> {
@@ -73,6 +73,8 @@ fn phases() -> Vec<PhaseReadings> {
                 mapping("/usr/lib/libc.so.6", MappingKind::File, 2, 2),
             ],
             peak_rss_at_most: None,
+            peak_pss_at_most: None,
+            shared: None,
             process_count: None,
             processes: vec![process(anon_peak + 12)],
             timeline: rss

@@ -42,6 +42,8 @@ use crate::ceiling::{Ceiling, Ceilings};
 use crate::meter::{DEFAULT_SAMPLE_INTERVAL, Metric};
 use child::Child;
 
+pub(super) use output::{Output, To};
+
 pub use argument::ArgumentError;
 pub use verdict::Judgement;
 
@@ -119,7 +121,7 @@ impl Isolated {
         self
     }
 
-    /// Kills the processes once they have run for so long.
+    /// Kills the processes once the body has run for so long; what starts them is not counted.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self

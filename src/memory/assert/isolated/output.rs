@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Where a stream is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum To {
+pub(in crate::assert) enum To {
     Stdout,
     Stderr,
 }
 
 /// One stream of the process.
-pub(super) struct Output {
+pub(in crate::assert) struct Output {
     /// Absent once it has ended.
     pipe: Option<OwnedFd>,
     to: To,
@@ -22,7 +22,7 @@ pub(super) struct Output {
 impl Output {
     /// # Errors
     /// The system's, where the pipe cannot be read without waiting.
-    pub(super) fn new(pipe: Option<impl Into<OwnedFd>>, to: To) -> io::Result<Self> {
+    pub(in crate::assert) fn new(pipe: Option<impl Into<OwnedFd>>, to: To) -> io::Result<Self> {
         let pipe = pipe.map(Into::into);
         if let Some(pipe) = &pipe {
             rustix::io::ioctl_fionbio(pipe, true)?;
@@ -31,12 +31,12 @@ impl Output {
     }
 
     /// What to wait for.
-    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub(in crate::assert) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
     /// Takes what has come, as text; what is no UTF-8 is replaced.
-    pub(super) fn take(&mut self) -> String {
+    pub(in crate::assert) fn take(&mut self) -> String {
         let mut text = String::new();
         let mut buffer = [0; 8 << 10];
         while let Some(pipe) = &self.pipe {
@@ -75,7 +75,7 @@ impl Output {
     }
 
     /// Prints what has come.
-    pub(super) fn forward(&mut self) {
+    pub(in crate::assert) fn forward(&mut self) {
         let text = self.take();
         match self.to {
             _ if text.is_empty() => {}

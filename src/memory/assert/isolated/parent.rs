@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -16,6 +17,9 @@ use crate::meter::{Metric, SwapScope};
 
 /// The phase of a test until it names one.
 const FIRST_PHASE: &str = "test";
+
+/// Before the body begins, a process that has a timeout may take so long, or as long as the timeout, if that is longer.
+const LONGEST_START: Duration = Duration::from_secs(60);
 
 /// No message is longer: a panic's text, escaped.
 const LONGEST_MESSAGE: usize = 8 * LONGEST_PANIC;
@@ -74,7 +78,7 @@ pub(super) fn supervise_command(
         .subreaper(test.alone)
         .dies_with_thread(true);
     if let Some(timeout) = test.timeout {
-        metered = metered.timeout(timeout);
+        metered = metered.timeout(timeout.max(LONGEST_START));
     }
     let mut running = metered.spawn()?;
     let outputs = [
@@ -83,6 +87,7 @@ pub(super) fn supervise_command(
     ];
     let mut supervision = Supervision {
         running,
+        timeout: test.timeout,
         channel: Some(ours),
         inbox: Vec::new(),
         outputs,
@@ -96,6 +101,7 @@ pub(super) fn supervise_command(
 
 struct Supervision {
     running: Running,
+    timeout: Option<Duration>,
     /// Absent once its other side is closed.
     channel: Option<UnixStream>,
     inbox: Vec<u8>,
@@ -167,6 +173,10 @@ impl Supervision {
         match message {
             Message::Ready => {
                 self.begun = true;
+                // What the runner took to start is none of the test's.
+                if let Some(timeout) = self.timeout {
+                    self.running.set_timeout(timeout);
+                }
                 self.running.phase(FIRST_PHASE);
             }
             Message::Phase { name } => self.running.phase(&name),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::counters::names;
+use super::counters::{CgroupStat, names};
 use super::group::{Cgroup, OwnPeak};
 use super::hierarchy::CgroupVersion;
 use crate::bytes::ByteSize;
@@ -37,6 +37,8 @@ pub(crate) struct CgroupReader {
     given: bool,
     /// What was read last, and when.
     latest: Option<(ByteSize, Instant)>,
+    /// What was read of a group of the tree's own since the phase began.
+    seen: Seen,
     text: Vec<u8>,
 }
 
@@ -48,7 +50,14 @@ impl CgroupReader {
         let path = group.file(names(group.version()).current);
         let current = TextFile::open(&path.to_string_lossy())
             .map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
-        Ok(Self { peak: group.with_own_peak(), current, given: given.is_some(), latest: None, text: Vec::new() })
+        Ok(Self {
+            peak: group.with_own_peak(),
+            current,
+            given: given.is_some(),
+            latest: None,
+            seen: Seen::default(),
+            text: Vec::new(),
+        })
     }
 
     /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
@@ -64,11 +73,17 @@ impl CgroupReader {
         let bytes = number(text.trim_ascii()).map(ByteSize::new);
         let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is no number"))?;
         self.latest = Some((bytes, now));
+        if self.peak.group.is_own()
+            && let Ok(stat) = self.peak.group.stat()
+        {
+            self.seen.record(bytes, &stat);
+        }
         Ok(bytes)
     }
 
     /// Resets the mark for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
-    pub(crate) fn begin(&self) -> CgroupMark {
+    pub(crate) fn begin(&mut self) -> CgroupMark {
+        self.seen = Seen::default();
         let group = &self.peak.group;
         if (group.version() == CgroupVersion::V2 || group.is_own()) && self.peak.reset() {
             return CgroupMark::Reset;
@@ -91,6 +106,19 @@ impl CgroupReader {
             }
             _ => Reading { bytes: sampled, source: self.sampled(source), counter: of(names.current, "") },
         }
+    }
+
+    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the mark of
+    /// a group of the tree's own is above the largest sample, less what page cache may have grown by between two. `None` if
+    /// it cannot be told.
+    pub(crate) fn unseen(&self, mark: CgroupMark) -> Option<ByteSize> {
+        let peak = self.peak.group.is_own().then(|| self.peak.read()).flatten()?;
+        let is_of_phase = match mark {
+            CgroupMark::Reset => true,
+            CgroupMark::Stood(before) => peak > before,
+            CgroupMark::Absent => false,
+        };
+        is_of_phase.then(|| self.seen.at_most(peak))
     }
 
     fn sampled(&self, source: Source) -> Source {
@@ -119,12 +147,51 @@ impl CgroupReader {
     }
 }
 
+/// The largest of what the samples of a group have shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    current: ByteSize,
+    anon: ByteSize,
+    /// Page cache in the latest sample, and by how much it grew at most from one to the next.
+    cache: Option<ByteSize>,
+    cache_step: ByteSize,
+}
+
+impl Seen {
+    fn record(&mut self, current: ByteSize, stat: &CgroupStat) {
+        self.current = self.current.max(current);
+        self.anon = self.anon.max(stat.anon.unwrap_or(ByteSize::ZERO));
+        if let Some((now, before)) = stat.file.zip(self.cache) {
+            self.cache_step = self.cache_step.max(now.saturating_sub(before));
+        }
+        self.cache = stat.file;
+    }
+
+    fn at_most(&self, peak: ByteSize) -> ByteSize {
+        self.anon + peak.saturating_sub(self.current).saturating_sub(self.cache_step)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::meter::cgroup::hierarchy::Group;
 
     const SAMPLED: Source = Source::Sampled { interval_ns: 10 };
+
+    #[test]
+    fn what_no_sample_has_seen_is_in_the_mark() {
+        let mut seen = Seen::default();
+        let stat = |anon, file| CgroupStat {
+            anon: Some(ByteSize::mib(anon)),
+            file: Some(ByteSize::mib(file)),
+            ..CgroupStat::default()
+        };
+        seen.record(ByteSize::mib(50), &stat(48, 1));
+        seen.record(ByteSize::mib(90), &stat(40, 49));
+        assert_eq!(seen.at_most(ByteSize::mib(200)), ByteSize::mib(48 + 200 - 90 - 48));
+        assert_eq!(seen.at_most(ByteSize::mib(100)), ByteSize::mib(48), "page cache may be all of it");
+    }
 
     #[test]
     fn a_mark_counts_where_it_is_of_the_phase() {

@@ -9,8 +9,10 @@ mod classify;
 mod growth;
 mod parse;
 mod reader;
+mod shared;
 mod stacks;
 
 pub use growth::{MappingGrowth, MappingKind};
 pub(crate) use growth::{MappingTable, growth};
 pub(crate) use reader::{SmapsPass, SmapsReader};
+pub(crate) use shared::SharedReader;

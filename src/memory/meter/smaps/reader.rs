@@ -156,7 +156,7 @@ fn read_smaps(
     if empty { Err(io::ErrorKind::NotFound.into()) } else { Ok(pss) }
 }
 
-fn is_gone(error: &io::Error) -> bool {
+pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 

@@ -1,0 +1,100 @@
+//! Confined programs: a worker of a kernel that is not trusted has fewer rights than its user.
+//!
+//! The supervisor starts `plimsoll confined`, which gives up rights and becomes the worker. Whatever the worker starts has no
+//! more. Each layer is used if this machine has it; [`layers`] says which are.
+
+mod calls;
+mod files;
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll::record::Layer;
+use serde::{Deserialize, Serialize};
+
+pub use files::without;
+
+/// Names the [`Rights`] in the environment of `plimsoll confined`.
+pub const RIGHTS: &str = "PLIMSOLL_RIGHTS";
+
+/// What a confined program may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    /// Files and folders that it may read and run.
+    pub read: Vec<PathBuf>,
+    /// Those that it may change.
+    pub write: Vec<PathBuf>,
+    /// The process that it may neither signal nor limit.
+    pub supervisor: u32,
+}
+
+/// Why a program could not be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// It was not started by a supervisor.
+    #[error("`plimsoll confined` is started by `plimsoll check --untrusted`, not by hand: {0}")]
+    NoSupervisor(&'static str),
+    /// The system refused a layer that it has.
+    #[error("the rights of the worker cannot be given up ({layer}): {reason}")]
+    Refused {
+        /// The layer.
+        layer: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+    /// The program could not be started.
+    #[error("{program} could not be started: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The layers that this machine gives.
+pub fn layers() -> Vec<Layer> {
+    let landlock = landlock_version();
+    let has = |layer: &Layer| match layer {
+        Layer::Landlock => landlock >= 1,
+        Layer::LandlockSignals => landlock >= 6,
+        Layer::Seccomp => Path::new("/proc/sys/kernel/seccomp/actions_avail").exists(),
+        Layer::NoNewPrivs | Layer::NotDumpable | Layer::CopiedInputs | Layer::PrivateFolder => true,
+    };
+    Layer::ALL.into_iter().filter(has).collect()
+}
+
+/// The version of Landlock that the kernel speaks; negative if it has none.
+fn landlock_version() -> i64 {
+    const VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the call reads no attributes, makes nothing, and gives a number.
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) }
+}
+
+/// Gives up rights, and becomes `program`.
+///
+/// # Errors
+/// [`ConfineError`]; where it succeeds, this does not return.
+pub fn become_confined(program: &[OsString]) -> Result<std::convert::Infallible, ConfineError> {
+    let text = env::var(RIGHTS).map_err(|_| ConfineError::NoSupervisor("PLIMSOLL_RIGHTS is not set"))?;
+    let rights: Rights =
+        serde_json::from_str(&text).map_err(|_| ConfineError::NoSupervisor("PLIMSOLL_RIGHTS is not what it sets"))?;
+    let (first, rest) = program.split_first().ok_or(ConfineError::NoSupervisor("no program is named"))?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(|error| ConfineError::Refused { layer: "no_new_privs", reason: error.to_string() })?;
+    let layers = layers();
+    if layers.contains(&Layer::Landlock) {
+        files::restrict(&rights)
+            .map_err(|error| ConfineError::Refused { layer: "landlock", reason: error.to_string() })?;
+    }
+    if layers.contains(&Layer::Seccomp) {
+        calls::restrict(rights.supervisor)
+            .map_err(|error| ConfineError::Refused { layer: "seccomp", reason: error.to_string() })?;
+    }
+    let source = Command::new(first).args(rest).env_remove(RIGHTS).exec();
+    Err(ConfineError::Start { program: first.to_string_lossy().into_owned(), source })
+}

@@ -1,0 +1,168 @@
+//! [`Untrusted`]: the workers of a kernel that is not trusted, and what they are given instead of paths.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plimsoll::kernel::KernelSpec;
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::param::page_size;
+use tempfile::TempDir;
+
+use crate::confine::{RIGHTS, Rights, without};
+
+/// Where programs, libraries and what describes the machine lie.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/snap",
+    "/sys",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/uptime",
+    "/proc/loadavg",
+    "/proc/version",
+    "/proc/filesystems",
+    "/proc/sys",
+    "/proc/driver",
+];
+/// Devices that any program may use. Semaphores of processes lie in the last.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"];
+/// Where a Python has its own files, and looks for modules.
+const FOLDERS_OF_PYTHON: &str = "import site, sys; print('\\n'.join([sys.prefix, sys.base_prefix, sys.exec_prefix, \
+    site.getuserbase(), *sys.path]))";
+/// Variables that name folders with programs and libraries.
+const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
+
+/// What the workers of one launcher share: a folder of their own, and what they may read beside it.
+pub struct Untrusted {
+    program: PathBuf,
+    rights: Rights,
+    folder: TempDir,
+    user_base: Option<PathBuf>,
+}
+
+impl Untrusted {
+    /// For workers of `kernel`; `hidden` is out of their reach wherever it lies.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn new(kernel: &KernelSpec, program: &Path, python: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("plimsoll-kernel-").tempdir()?;
+        let hidden: Vec<PathBuf> = hidden.iter().map(|path| resolved(path)).collect();
+        let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+        read.push(program.to_owned());
+        let mut user_base = None;
+        match kernel {
+            KernelSpec::Python { file, .. } => {
+                read.extend(file.parent().map(Path::to_owned));
+                let folders = folders_of(python);
+                user_base = folders.get(3).cloned();
+                read.extend(folders);
+            }
+            KernelSpec::Library { file, .. } => read.extend(file.parent().map(Path::to_owned)),
+            KernelSpec::Builtin(_) | KernelSpec::Torch(_) => {}
+        }
+        for variable in SEARCHED {
+            let folders = std::env::var_os(variable).unwrap_or_default();
+            read.extend(std::env::split_paths(&folders).filter(|folder| folder.is_absolute()));
+        }
+        let mut allowed: Vec<PathBuf> = read.iter().flat_map(|path| without(&resolved(path), &hidden)).collect();
+        allowed.sort();
+        allowed.dedup();
+        let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
+        write.push(folder.path().to_owned());
+        let rights = Rights { read: allowed, write, supervisor: std::process::id() };
+        Ok(Self { program: program.to_owned(), rights, folder, user_base })
+    }
+
+    /// The command that gives up rights, and becomes `worker`.
+    pub fn command(&self, worker: &Command) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("confined").arg(worker.get_program()).args(worker.get_args());
+        for (name, value) in worker.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let rights = serde_json::to_string(&self.rights).expect("rights are plain data");
+        command.env(RIGHTS, rights).current_dir(self.folder.path());
+        for name in ["TMPDIR", "HOME", "XDG_CACHE_HOME"] {
+            command.env(name, self.folder.path());
+        }
+        if let Some(base) = &self.user_base {
+            command.env("PYTHONUSERBASE", base);
+        }
+        command
+    }
+}
+
+/// The path without links, as rules see it.
+fn resolved(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The folders that a Python needs; none if it does not start, which its worker will say.
+fn folders_of(python: &Path) -> Vec<PathBuf> {
+    let mut command = Command::new(python);
+    command.args(["-I", "-c", FOLDERS_OF_PYTHON]).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&output).lines().filter(|line| line.starts_with('/')).map(PathBuf::from).collect()
+}
+
+/// Memory that holds copies of arguments, for workers that no path leads to the capture.
+pub struct Copies {
+    file: File,
+    used: u64,
+}
+
+impl Copies {
+    /// # Errors
+    /// The system has no memory or no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let memory = rustix::fs::memfd_create("plimsoll-arguments", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
+        Ok(Self { file: OwnedFd::into(memory), used: 0 })
+    }
+
+    /// What a worker is given of it.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Begins again: the calls before are over.
+    pub fn begin(&mut self) {
+        if std::mem::take(&mut self.used) > 0 {
+            let length = self.file.metadata().map_or(0, |memory| memory.len());
+            // What cannot be given back now is when the run ends.
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let _ = rustix::fs::fallocate(&self.file, hole, 0, length);
+        }
+    }
+
+    /// Adds a copy of `bytes`; where it lies.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let at = self.used;
+        self.file.write_all_at(bytes, at)?;
+        self.used = (at + bytes.len() as u64).next_multiple_of(page_size() as u64);
+        if self.file.metadata()?.len() < self.used {
+            self.file.set_len(self.used)?;
+        }
+        Ok(at)
+    }
+}

@@ -1,0 +1,246 @@
+//! [`Audited`]: regions of launches, each on values that the supervisor drew, its output copied when it returned.
+//!
+//! The clock stands around the launch alone. What is put in before it and copied after it lies between two launches, as in a
+//! program that has other work there, and keeps the arguments and the output as near to the processor as the plain protocols do.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::time::Instant;
+
+use memmap2::Mmap;
+use plimsoll::capture::{Dtype, TensorSpec};
+use plimsoll::kernel::{Call, Elements, Kernel, KernelError, Operator, OutputBuffer};
+use plimsoll::run::{OUTPUT_ALIGNMENT, Output, OutputValue, Placed, Placement};
+use plimsoll::timing::nanoseconds;
+
+use super::error::CallError;
+use super::forked::in_parent;
+use super::inputs::{Inputs, touching};
+use super::launch::Loaded;
+use super::outputs::Outputs;
+use crate::protocol::{CallMessage, Place, Reply};
+
+/// The shared memory that values lie in.
+pub struct Values {
+    file: Option<File>,
+    map: Option<Mmap>,
+}
+
+impl Values {
+    /// Over the descriptor that the supervisor passed in.
+    pub fn new(file: Option<File>) -> Self {
+        Self { file, map: None }
+    }
+
+    /// Its first `bytes` bytes.
+    fn first(&mut self, bytes: usize) -> Result<&[u8], CallError> {
+        let failed = |source| CallError::Outputs { bytes, source };
+        if self.map.as_ref().is_none_or(|map| map.len() < bytes) && bytes > 0 {
+            let file = self.file.as_ref().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+            // SAFETY: the supervisor writes it only between two regions, and seals it against shrinking.
+            self.map = Some(unsafe { Mmap::map(file) }.map_err(failed)?);
+        }
+        let map = self.map.as_deref().unwrap_or_default();
+        map.get(..bytes).ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))
+    }
+}
+
+/// A region as the supervisor asks for it.
+pub struct Asked<'a> {
+    pub launches: &'a [Vec<Place>],
+    pub keep: &'a [usize],
+    pub fill: u8,
+}
+
+/// A call that is resident, to be launched in regions.
+pub struct Audited {
+    call: CallMessage,
+    inputs: Inputs,
+    /// The output of a kernel that is handed its memory: the same for every launch.
+    memory: Vec<u8>,
+    touched: BTreeSet<Place>,
+    /// Storages that did not hold what was put in when the launches after it were over.
+    changed: Vec<bool>,
+}
+
+/// The times of launches, and the outputs that were kept.
+type Given = (Vec<u64>, Vec<Vec<Output>>);
+
+impl Audited {
+    /// # Errors
+    /// A file cannot be mapped.
+    pub fn of(call: CallMessage) -> Result<Self, CallError> {
+        let inputs = Inputs::private(&call, None)?;
+        let changed = vec![false; call.storages.len()];
+        Ok(Self { call, inputs, memory: Vec::new(), touched: BTreeSet::new(), changed })
+    }
+
+    /// Launches as often as is asked.
+    ///
+    /// # Errors
+    /// What a launch gave, or there is no memory for outputs.
+    pub fn region(
+        &mut self,
+        kernel: &Loaded,
+        asked: &Asked<'_>,
+        values: &mut Values,
+        outputs: &mut Outputs,
+    ) -> Result<Given, CallError> {
+        let bytes: u64 = asked.launches.iter().flatten().map(|(_, _, bytes)| bytes).sum();
+        let mut rest = values.first(bytes as usize)?;
+        self.touched.extend(asked.launches.iter().flatten());
+        let Self { call, inputs, memory, changed, .. } = self;
+        let mut put = |places: &[Place]| {
+            for (storage, at, bytes) in places {
+                let (now, after) = rest.split_at(*bytes as usize);
+                if let Some(range) = call.storages.get(*storage) {
+                    inputs.put(range, *at, now);
+                }
+                rest = after;
+            }
+        };
+        let given = inputs.with(call, |bound| match kernel {
+            Loaded::Own(kernel) | Loaded::Foreign(kernel) => {
+                filled(kernel.as_ref(), bound, asked, memory, &mut put, outputs)
+            }
+            Loaded::Operator(operator) => given(operator.as_ref(), bound, asked, &mut put, outputs),
+        })?;
+        // A kernel that writes to its arguments leaves the last values other than they were put in.
+        let last = asked.launches.last().map_or(&[][..], Vec::as_slice);
+        let values = values.first(bytes as usize)?;
+        let mut at = values.len() - last.iter().map(|(_, _, bytes)| *bytes as usize).sum::<usize>();
+        for (storage, from, bytes) in last {
+            let put = &values[at..at + *bytes as usize];
+            let holds = call.storages.get(*storage).is_none_or(|range| inputs.holds(range, *from, put));
+            if let Some(changed) = changed.get_mut(*storage) {
+                *changed |= !holds;
+            }
+            at += *bytes as usize;
+        }
+        Ok(given)
+    }
+
+    /// Puts back what was captured, and gives the names of the arguments whose bytes the kernel has changed.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the kernel has written beside its arguments.
+    pub fn settle(&mut self) -> Result<Vec<String>, CallError> {
+        for (storage, at, bytes) in std::mem::take(&mut self.touched) {
+            if let Some(range) = self.call.storages.get(storage) {
+                self.inputs.put_back(range, at..at.saturating_add(bytes))?;
+            }
+        }
+        let mut mutated = self.inputs.mutated(&self.call)?;
+        mutated.extend(touching(&self.call.params, &self.call.args, &self.changed));
+        mutated.sort_unstable();
+        mutated.dedup();
+        Ok(mutated)
+    }
+}
+
+/// Launches of a kernel that fills the memory that it is handed.
+fn filled(
+    kernel: &dyn Kernel,
+    bound: &Call<'_>,
+    asked: &Asked<'_>,
+    memory: &mut Vec<u8>,
+    put: &mut dyn FnMut(&[Place]),
+    outputs: &mut Outputs,
+) -> Result<Given, CallError> {
+    let placement = Placement::of(&kernel.outputs(bound)?, bound.outputs)?;
+    memory.resize(placement.bytes, 0);
+    let room = placement.bytes.next_multiple_of(OUTPUT_ALIGNMENT);
+    let kept = outputs.of_call(room * asked.keep.len())?;
+    // The first write to a page of shared memory takes longer than a launch may.
+    kept.fill(asked.fill);
+    let mut rooms = kept.chunks_exact_mut(room.max(1));
+    let (mut durations, mut leaves) = (Vec::with_capacity(asked.launches.len()), Vec::new());
+    for (index, places) in asked.launches.iter().enumerate() {
+        put(places);
+        memory.fill(asked.fill);
+        let mut buffers: Vec<OutputBuffer<'_>> = placement.buffers(memory)?;
+        let mut launch = kernel.bind(bound, &mut buffers)?;
+        let start = Instant::now();
+        let done = in_parent(&mut launch);
+        durations.push(nanoseconds(start.elapsed()));
+        done?;
+        drop(launch);
+        drop(buffers);
+        if asked.keep.binary_search(&index).is_ok() {
+            let at = leaves.len() * room;
+            if let Some(place) = rooms.next() {
+                place[..placement.bytes].copy_from_slice(memory);
+            }
+            leaves.push(placement.outputs_from(at));
+        }
+    }
+    Ok((durations, leaves))
+}
+
+/// Launches of an operator, which allocates what it gives.
+fn given(
+    operator: &dyn Operator,
+    bound: &Call<'_>,
+    asked: &Asked<'_>,
+    put: &mut dyn FnMut(&[Place]),
+    outputs: &mut Outputs,
+) -> Result<Given, CallError> {
+    let (mut durations, mut kept, mut end) = (Vec::with_capacity(asked.launches.len()), Vec::new(), 0usize);
+    for (index, places) in asked.launches.iter().enumerate() {
+        put(places);
+        let mut evaluation = operator.bind(bound)?;
+        let start = Instant::now();
+        let done = in_parent(|| evaluation.launch());
+        durations.push(nanoseconds(start.elapsed()));
+        done?;
+        if asked.keep.binary_search(&index).is_ok() {
+            let (leaves, bytes) =
+                outputs.keep_from(end, evaluation.given()?, &mut |elements, place| match elements {
+                    Elements::Host(bytes) => {
+                        place.copy_from_slice(bytes);
+                        Ok(())
+                    }
+                    Elements::Device(_) => {
+                        let message = "it gave a tensor on a device".to_owned();
+                        Err(KernelError::Exception { message }.into())
+                    }
+                })?;
+            end = (end + bytes).next_multiple_of(OUTPUT_ALIGNMENT);
+            kept.push(leaves);
+        }
+    }
+    Ok((durations, kept))
+}
+
+/// A region of launches that do nothing, timed before any kernel is loaded: what it takes is the worker's own.
+pub fn idle(id: u64, launches: &[Vec<Place>], outputs: &mut Outputs) -> Reply {
+    let mut done = || -> Result<Given, CallError> {
+        let bytes = launches.iter().flatten().map(|(_, at, bytes)| (at + bytes) as usize).max().unwrap_or(0);
+        let room = bytes.next_multiple_of(OUTPUT_ALIGNMENT);
+        let (from, mut argument, mut memory) = (vec![1; bytes], vec![0; bytes], vec![0; bytes]);
+        let kept = outputs.of_call(room * launches.len())?;
+        kept.fill(0xff);
+        let (mut durations, mut leaves) = (Vec::new(), Vec::new());
+        for (index, places) in launches.iter().enumerate() {
+            for (_, at, bytes) in places {
+                let range = *at as usize..(at + bytes) as usize;
+                std::hint::black_box(&mut argument)[range.clone()].copy_from_slice(&from[range]);
+            }
+            std::hint::black_box(&mut memory).fill(0xff);
+            let start = Instant::now();
+            in_parent(|| ());
+            durations.push(nanoseconds(start.elapsed()));
+            kept[index * room..index * room + bytes].copy_from_slice(std::hint::black_box(&memory));
+            let spec = TensorSpec { dtype: Dtype::U8, shape: vec![bytes as u64] };
+            let value = OutputValue::Tensor(Placed { spec, offset: index * room, bytes, crc32: None });
+            leaves.push(vec![Output { path: String::new(), value }]);
+        }
+        Ok((durations, leaves))
+    };
+    let given = done();
+    given.map_or_else(
+        |error| error.reply(id, None),
+        |(durations_ns, outputs)| Reply::Region { id, durations_ns, outputs },
+    )
+}

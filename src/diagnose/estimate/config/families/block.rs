@@ -1,0 +1,73 @@
+//! [`Block`]: the parameters of a part of a model.
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+/// The parameters of a part: in all, and what adapters and ZeRO-3 ask of its matrices. Arithmetic saturates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Block {
+    /// All parameters.
+    pub(super) all: u128,
+    /// Inputs and outputs of the linear layers, in all: an adapter of rank 1 has so many parameters.
+    pub(super) sides: u128,
+    /// The largest single weight.
+    pub(super) largest: u128,
+}
+
+/// A part without parameters.
+pub(super) const NOTHING: Block = Block { all: 0, sides: 0, largest: 0 };
+
+/// A linear layer, with a bias or without.
+pub(super) fn linear(inputs: u128, outputs: u128, bias: bool) -> Block {
+    let matrix = inputs.saturating_mul(outputs);
+    let all = matrix.saturating_add(if bias { outputs } else { 0 });
+    Block { all, sides: inputs.saturating_add(outputs), largest: matrix }
+}
+
+/// A weight that adapters leave alone: an embedding, a convolution, the experts of a layer.
+pub(super) fn weight(rows: u128, columns: u128) -> Block {
+    let all = rows.saturating_mul(columns);
+    Block { all, sides: 0, largest: all }
+}
+
+/// A norm's weight, a bias or another vector.
+pub(super) fn vector(length: u128) -> Block {
+    Block { all: length, sides: 0, largest: 0 }
+}
+
+impl Block {
+    /// So many of them.
+    pub(super) fn times(self, count: u128) -> Self {
+        let largest = if count == 0 { 0 } else { self.largest };
+        Self { all: self.all.saturating_mul(count), sides: self.sides.saturating_mul(count), largest }
+    }
+
+    /// The part if `there`, else nothing.
+    pub(super) fn when(self, there: bool) -> Self {
+        if there { self } else { NOTHING }
+    }
+}
+
+impl Add for Block {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            all: self.all.saturating_add(other.all),
+            sides: self.sides.saturating_add(other.sides),
+            largest: self.largest.max(other.largest),
+        }
+    }
+}
+
+impl AddAssign for Block {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Block {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(NOTHING, Add::add)
+    }
+}

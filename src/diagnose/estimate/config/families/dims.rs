@@ -1,0 +1,200 @@
+//! [`Dims`]: the dimensions of a configuration, with the defaults of its family's class in transformers.
+
+use std::cell::Cell;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use crate::estimate::config::fields::Fields;
+use crate::estimate::error::EstimateError;
+
+/// The largest dimension: larger ones are no model, and products of three stay within 128 bits.
+const LARGEST: u64 = 1 << 32;
+
+/// The most layers whose kinds are listed one by one.
+const MOST_LAYERS: u128 = 1 << 16;
+
+/// Defaults of the configuration classes of transformers; `tests/python/parameter_counts.py` writes them.
+static DEFAULTS: LazyLock<Map<String, Value>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("defaults.json")).unwrap_or_default());
+
+/// Whether the defaults of `family` are known.
+pub(super) fn is_known(family: &str) -> bool {
+    DEFAULTS.contains_key(family)
+}
+
+/// The dimensions of a model or of a part of one.
+pub(super) struct Dims<'a> {
+    pub(super) fields: Fields<'a>,
+    pub(super) family: &'a str,
+    defaults: Option<&'static Value>,
+    wrong: Cell<Option<EstimateError>>,
+}
+
+impl<'a> Dims<'a> {
+    /// The dimensions in `fields` of a model of `family`.
+    pub(super) fn new(fields: Fields<'a>, family: &'a str) -> Self {
+        Self { fields, family, defaults: DEFAULTS.get(family), wrong: Cell::new(None) }
+    }
+
+    /// The first refusal so far.
+    pub(super) fn check(&self) -> Result<(), EstimateError> {
+        self.wrong.take().map_or(Ok(()), Err)
+    }
+
+    /// The value under the first of `names` that the file or else the class has. An explicit null is none.
+    fn value(&self, names: &[&'static str]) -> Option<(&'static str, &Value)> {
+        let of = |from: &'a Value| names.iter().find_map(|&name| Some((name, from.get(name)?)));
+        of(self.fields.value).or_else(|| of(self.defaults?)).filter(|(_, value)| !value.is_null())
+    }
+
+    /// Takes over what was refused in a part.
+    pub(super) fn absorb(&self, part: &Dims<'_>) {
+        if let Err(error) = part.check() {
+            self.refuse(error);
+        }
+    }
+
+    fn refuse(&self, error: EstimateError) {
+        let first = self.wrong.take();
+        self.wrong.set(first.or(Some(error)));
+    }
+
+    /// A dimension that may be absent.
+    pub(super) fn opt(&self, names: &[&'static str]) -> Option<u128> {
+        let (name, value) = self.value(names)?;
+        if value.as_str() == Some("auto") {
+            return None;
+        }
+        let whole = value.as_f64().filter(|v| v.fract() == 0.0 && (0.0..=LARGEST as f64).contains(v)).map(|v| v as u64);
+        let found = value.as_u64().filter(|&v| v <= LARGEST).or(whole);
+        if found.is_none() {
+            self.refuse(self.fields.wrong(name, value, "it has to be a whole number up to 2^32"));
+        }
+        found.map(u128::from)
+    }
+
+    /// A dimension that has to be there.
+    pub(super) fn n(&self, names: &[&'static str]) -> u128 {
+        self.opt(names).unwrap_or_else(|| {
+            let (path, family) = (self.fields.path.to_owned(), self.family.to_owned());
+            self.refuse(EstimateError::MissingField { path, family, field: names[0] });
+            1
+        })
+    }
+
+    /// Whether a flag is set.
+    pub(super) fn flag(&self, name: &'static str) -> bool {
+        self.value(&[name]).is_some_and(|(_, value)| value.as_bool() == Some(true))
+    }
+
+    /// A text.
+    pub(super) fn text(&self, name: &'static str) -> Option<&str> {
+        self.value(&[name])?.1.as_str()
+    }
+
+    /// Texts, one a layer.
+    pub(super) fn texts(&self, names: &[&'static str]) -> Option<Vec<&str>> {
+        self.value(names)?.1.as_array()?.iter().map(Value::as_str).collect()
+    }
+
+    /// Numbers, such as the layers of a kind.
+    pub(super) fn numbers(&self, name: &'static str) -> Option<Vec<u128>> {
+        self.value(&[name])?.1.as_array()?.iter().map(|value| value.as_u64().map(u128::from)).collect()
+    }
+
+    /// A part of the model: its dimensions, of the kind that it names or else that the family has by default.
+    pub(super) fn part(&self, name: &'static str) -> Self {
+        let fields = self.fields.object(name);
+        let default = || self.defaults?.get(name)?.get("model_type")?.as_str();
+        let family = fields.text("model_type").or_else(default).unwrap_or("");
+        Self::new(fields, family)
+    }
+
+    /// A side of an image or a patch, in pixels; the first of several.
+    pub(super) fn side(&self, name: &'static str) -> u128 {
+        match self.numbers(name) {
+            Some(sides) => sides.first().copied().unwrap_or(1).min(u128::from(LARGEST)),
+            None => self.n(&[name]),
+        }
+    }
+
+    /// These dimensions, read as those of another family that has the same fields.
+    pub(super) fn named<'b>(&self, family: &'b str) -> Dims<'b>
+    where
+        'a: 'b,
+    {
+        Dims { fields: self.fields, family, defaults: self.defaults, wrong: Cell::new(None) }
+    }
+
+    /// A number with a fraction.
+    pub(super) fn number(&self, name: &'static str) -> Option<f64> {
+        self.value(&[name])?.1.as_f64()
+    }
+
+    /// A whole number that may be negative, which means none.
+    pub(super) fn opt_signed(&self, name: &'static str) -> Option<u128> {
+        let value = self.value(&[name])?.1.as_i64()?;
+        u128::try_from(value).ok().filter(|&value| value <= u128::from(LARGEST))
+    }
+
+    /// Whether a flag is set to false.
+    pub(super) fn is_false(&self, name: &'static str) -> bool {
+        self.value(&[name]).is_some_and(|(_, value)| value.as_bool() == Some(false))
+    }
+
+    /// The class that the file was written for.
+    pub(super) fn architecture(&self) -> Option<&str> {
+        self.fields.value.get("architectures")?.get(0)?.as_str()
+    }
+
+    /// Labels of a classifier.
+    pub(super) fn labels(&self) -> u128 {
+        let named = self.fields.value.get("id2label").and_then(Value::as_object).map(|labels| labels.len() as u128);
+        self.opt(&["num_labels"]).or(named).unwrap_or(2)
+    }
+
+    pub(super) fn hidden(&self) -> u128 {
+        self.n(&["hidden_size", "n_embd", "d_model", "n_embed", "dim"])
+    }
+
+    pub(super) fn layers(&self) -> u128 {
+        self.n(&["num_hidden_layers", "n_layer", "num_layers", "n_layers"])
+    }
+
+    pub(super) fn heads(&self) -> u128 {
+        self.n(&["num_attention_heads", "n_head", "num_heads", "n_heads"])
+    }
+
+    pub(super) fn kv_heads(&self) -> u128 {
+        self.opt(&["num_key_value_heads"]).unwrap_or_else(|| self.heads())
+    }
+
+    /// The width of a head.
+    pub(super) fn head(&self) -> u128 {
+        self.opt(&["head_dim"]).unwrap_or_else(|| self.hidden() / self.heads().max(1))
+    }
+
+    pub(super) fn vocabulary(&self) -> u128 {
+        self.n(&["vocab_size"])
+    }
+
+    /// Whether the output layer shares the embedding's matrix.
+    pub(super) fn tied(&self) -> bool {
+        self.value(&["tie_word_embeddings"]).is_none_or(|(_, value)| value.as_bool() != Some(false))
+    }
+
+    /// How many layers `is` of the layer's index.
+    pub(super) fn layers_that(&self, is: impl Fn(u128) -> bool) -> u128 {
+        let layers = self.layers();
+        if layers > MOST_LAYERS {
+            self.refuse(self.fields.wrong(
+                "num_hidden_layers",
+                &Value::from(layers as u64),
+                "it has to be at most 65536",
+            ));
+            return 0;
+        }
+        (0..layers).filter(|&at| is(at)).count() as u128
+    }
+}

@@ -1,0 +1,139 @@
+//! What layers are made of: attention, MLPs, experts, state-space mixers.
+
+use super::block::{Block, NOTHING, linear, vector, weight};
+use super::dims::Dims;
+
+/// Biases of an attention's matrices.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Biases {
+    pub(super) input: bool,
+    pub(super) output: bool,
+}
+
+impl Biases {
+    pub(super) const NONE: Self = Self { input: false, output: false };
+    pub(super) const INPUT: Self = Self { input: true, output: false };
+
+    /// On all matrices or on none.
+    pub(super) fn all(there: bool) -> Self {
+        Self { input: there, output: there }
+    }
+}
+
+/// Attention from a stream of `hidden`: queries of `query`, keys and values of `key_value`, all heads together.
+pub(super) fn attention(hidden: u128, query: u128, key_value: u128, biases: Biases) -> Block {
+    linear(hidden, query, biases.input)
+        + linear(hidden, key_value, biases.input).times(2)
+        + linear(query, hidden, biases.output)
+}
+
+/// An MLP: two matrices, or three if it is gated.
+pub(super) fn mlp(hidden: u128, ffn: u128, gated: bool, bias: bool) -> Block {
+    linear(hidden, ffn, bias).times(if gated { 2 } else { 1 }) + linear(ffn, hidden, bias)
+}
+
+/// `count` gated experts, which one weight holds each matrix of, and their router.
+pub(super) fn experts(hidden: u128, count: u128, ffn: u128, gated: bool) -> Block {
+    let whole = count.saturating_mul(if gated { 3 } else { 2 });
+    weight(whole.saturating_mul(hidden), ffn) + weight(count, hidden)
+}
+
+/// LayerNorm with a bias.
+pub(super) fn layer_norm(width: u128) -> Block {
+    vector(2 * width)
+}
+
+/// Multi-head latent attention, as of DeepSeek-V2.
+pub(super) fn latent_attention(d: &Dims<'_>, bias: bool) -> Block {
+    let (hidden, heads) = (d.hidden(), d.heads());
+    let (rope, nope, value) = (d.n(&["qk_rope_head_dim"]), d.n(&["qk_nope_head_dim"]), d.n(&["v_head_dim"]));
+    let compressed = d.n(&["kv_lora_rank"]);
+    let query = heads * (nope + rope);
+    let queries = match d.opt(&["q_lora_rank"]) {
+        Some(rank) => linear(hidden, rank, bias) + vector(rank) + linear(rank, query, false),
+        None => linear(hidden, query, false),
+    };
+    let keys = linear(hidden, compressed + rope, bias)
+        + vector(compressed)
+        + linear(compressed, heads * (nope + value), false);
+    queries + keys + linear(heads * value, hidden, bias)
+}
+
+/// The gated delta net of Qwen3-Next.
+pub(super) fn delta_net(d: &Dims<'_>) -> Block {
+    let hidden = d.hidden();
+    let (key_heads, value_heads) = (d.n(&["linear_num_key_heads"]), d.n(&["linear_num_value_heads"]));
+    let (key, value) = (d.n(&["linear_key_head_dim"]), d.n(&["linear_value_head_dim"]));
+    let (keys, values) = (key_heads * key, value_heads * value);
+    linear(hidden, 2 * keys + 2 * values, false)
+        + linear(hidden, 2 * value_heads, false)
+        + weight(2 * keys + values, d.n(&["linear_conv_kernel_dim"]))
+        + vector(2 * value_heads + value)
+        + linear(values, hidden, false)
+}
+
+/// What a selective state-space mixer is made of.
+pub(super) struct StateSpace {
+    pub(super) inner: u128,
+    pub(super) state: u128,
+    pub(super) kernel: u128,
+    pub(super) conv_bias: bool,
+    pub(super) bias: bool,
+}
+
+impl StateSpace {
+    /// Mamba's first mixer.
+    pub(super) fn first(&self, hidden: u128, rank: u128) -> Block {
+        let Self { inner, state, kernel, conv_bias, bias } = *self;
+        linear(hidden, 2 * inner, bias)
+            + weight(inner, kernel)
+            + vector(inner).when(conv_bias)
+            + linear(inner, rank + 2 * state, false)
+            + linear(rank, inner, true)
+            + weight(inner, state)
+            + vector(inner)
+            + linear(inner, hidden, bias)
+    }
+
+    /// Mamba-2's mixer of `heads`, with `groups` of B and C; its gated norm apart.
+    pub(super) fn second(&self, hidden: u128, heads: u128, groups: u128) -> Block {
+        let Self { inner, state, kernel, conv_bias, bias } = *self;
+        let convolved = inner + 2 * groups * state;
+        linear(hidden, inner + convolved + heads, bias)
+            + weight(convolved, kernel)
+            + vector(convolved).when(conv_bias)
+            + vector(3 * heads)
+            + linear(inner, hidden, bias)
+    }
+
+    /// Elements that a sequence keeps in each layer: the state and the convolution's window.
+    pub(super) fn kept(&self, groups: u128) -> u128 {
+        self.inner * self.state + self.kernel * (self.inner + 2 * groups * self.state)
+    }
+}
+
+/// Experts beside or in place of an MLP, and how many layers have them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Experts {
+    pub(super) count: u128,
+    pub(super) ffn: u128,
+    pub(super) gated: bool,
+    /// Width of the experts that every token visits; 0 without.
+    pub(super) shared: u128,
+    /// What else each of these layers has: gates and biases.
+    pub(super) extra: Block,
+    /// How many layers.
+    pub(super) layers: u128,
+    /// Experts that a token visits.
+    pub(super) active: u128,
+}
+
+impl Experts {
+    pub(super) fn block(&self, hidden: u128) -> Block {
+        let shared = mlp(hidden, self.shared, self.gated, false).when(self.shared > 0);
+        if self.count == 0 {
+            return NOTHING;
+        }
+        experts(hidden, self.count, self.ffn, self.gated) + shared + self.extra
+    }
+}

@@ -1,0 +1,121 @@
+//! Families of models: what each is made of, so that its parameters can be counted from a `config.json`.
+//!
+//! A family is composed of blocks: attention of several kinds, MLPs, experts, state spaces, towers that see. The counts
+//! are those of transformers' own classes: `tests/python/parameter_counts.py` builds them on the meta device, for public
+//! configurations and for random ones of every family. A family that is not here is refused by name.
+
+mod block;
+mod classic;
+mod counted;
+mod decoder;
+mod dims;
+mod encoders;
+mod hybrid;
+mod layers;
+mod multimodal;
+mod vision;
+
+use super::fields::Fields;
+use super::settings::{Settings, Unknown};
+use crate::estimate::error::EstimateError;
+use counted::Counted;
+use dims::Dims;
+
+/// Why a model has no count.
+enum Uncounted {
+    /// Its family, or that of a part, is not known.
+    Family(String),
+    /// A field is missing or makes no sense.
+    Refused(EstimateError),
+}
+
+impl Uncounted {
+    fn family(name: &str) -> Self {
+        Self::Family(name.to_owned())
+    }
+}
+
+/// A text model of any kind that is known.
+fn decoder_of(d: &Dims<'_>) -> Option<Result<Counted, EstimateError>> {
+    // The decoders of Qwen's models that see are those of the models that do not.
+    let alias = match d.family {
+        "qwen2_vl_text" | "qwen2_5_vl_text" => "qwen2",
+        "qwen3_vl_text" => "qwen3",
+        "qwen3_vl_moe_text" => "qwen3_moe",
+        _ => "",
+    };
+    let family = if alias.is_empty() { d.family } else { alias };
+    first_of(d, family, &[hybrid::of, classic::of, decoder::of])
+}
+
+/// How a group of families is counted; `None` for a family of another group.
+type Composition = fn(&Dims<'_>) -> Option<Counted>;
+
+/// The count by the first group that has `family`; what the others missed is no fault of the file.
+fn first_of(d: &Dims<'_>, family: &str, groups: &[Composition]) -> Option<Result<Counted, EstimateError>> {
+    groups.iter().filter(|_| dims::is_known(family)).find_map(|of| {
+        let own = d.named(family);
+        let found = of(&own)?;
+        Some(own.check().map(|()| found))
+    })
+}
+
+fn whole(d: &Dims<'_>) -> Result<Counted, Uncounted> {
+    if multimodal::FAMILIES.contains(&d.family) {
+        let found = multimodal::of(d)?;
+        d.check().map_err(Uncounted::Refused)?;
+        return Ok(found);
+    }
+    let found = decoder_of(d).or_else(|| first_of(d, d.family, &[encoders::of, vision::of]));
+    found.ok_or_else(|| Uncounted::family(d.family))?.map_err(Uncounted::Refused)
+}
+
+/// What a `config.json` of a known family tells; `None` if its family is not known, with which it is.
+pub(super) fn settings(fields: Fields<'_>) -> Result<Result<Settings, Unknown>, EstimateError> {
+    let family = fields.text("model_type").unwrap_or("");
+    let unknown = |family: String| Unknown { path: fields.path.to_owned(), family };
+    let flat = flattened(fields, family);
+    let fields = flat.as_ref().map_or(fields, |value| Fields { value, ..fields });
+    let found = match whole(&Dims::new(fields, family)) {
+        Ok(found) => found,
+        Err(Uncounted::Family(part)) if part != family && !part.is_empty() => {
+            return Ok(Err(unknown(format!("{part}` in `{family}"))));
+        }
+        Err(Uncounted::Family(_)) => return Ok(Err(unknown(family.to_owned()))),
+        Err(Uncounted::Refused(error)) => return Err(error),
+    };
+    let narrow = |value: u128| u64::try_from(value).ok();
+    let parameters = narrow(found.whole.all).ok_or(EstimateError::TooLarge { what: "the number of parameters" })?;
+    Ok(Ok(Settings {
+        parameters: Some(parameters),
+        largest_layer: narrow(found.whole.largest).filter(|&largest| largest > 0),
+        adapter_sides: narrow(found.whole.sides).filter(|&sides| sides > 0),
+        cache: found.cache,
+        layers: narrow(found.layers),
+        hidden: narrow(found.hidden),
+        heads: narrow(found.heads).filter(|&heads| heads > 0),
+        key_value: narrow(found.key_value),
+        query: narrow(found.query),
+        ffn: narrow(found.ffn).filter(|&ffn| ffn > 0),
+        gated: Some(found.gated),
+        vocabulary: found.vocabulary.and_then(narrow),
+        untied: Some(found.untied),
+        ..Settings::default()
+    }))
+}
+
+/// Older files of models that see have the decoder's fields at the top: the object with them in a part of its own.
+fn flattened(fields: Fields<'_>, family: &str) -> Option<serde_json::Value> {
+    let top = fields.value.as_object()?;
+    let old =
+        multimodal::FAMILIES.contains(&family) && !top.contains_key("text_config") && top.contains_key("hidden_size");
+    if !old {
+        return None;
+    }
+    let mut words = top.clone();
+    words.remove("vision_config");
+    words.remove("model_type");
+    let mut whole = top.clone();
+    whole.insert("text_config".to_owned(), words.into());
+    Some(whole.into())
+}

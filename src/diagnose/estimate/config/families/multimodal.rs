@@ -1,0 +1,125 @@
+//! Models of several parts: a decoder, a tower that sees, and what joins them.
+
+use super::block::{Block, linear, vector, weight};
+use super::counted::Counted;
+use super::dims::Dims;
+use super::layers::{Biases, attention, mlp};
+use super::{Uncounted, decoder_of, vision};
+
+/// The families whose whole is counted, by `model_type`.
+pub(super) const FAMILIES: [&str; 16] = [
+    "gemma3",
+    "paligemma",
+    "llava",
+    "llava_next",
+    "mistral3",
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "qwen3_vl_moe",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "llama4",
+    "mllama",
+    "idefics3",
+    "smolvlm",
+    "internvl",
+];
+
+/// The parts of a model in one.
+pub(super) fn of(d: &Dims<'_>) -> Result<Counted, Uncounted> {
+    let words = d.part("text_config");
+    let decoder = match d.family {
+        "mllama" => cross_attending(&words),
+        _ => {
+            let found = decoder_of(&words).ok_or_else(|| Uncounted::family(words.family))?;
+            found.map_err(Uncounted::Refused)?
+        }
+    };
+    words.check().map_err(Uncounted::Refused)?;
+    let eyes = d.part("vision_config");
+    let tower = vision::tower(&eyes).ok_or_else(|| Uncounted::family(eyes.family))?;
+    let joint = joint(d, &eyes, decoder.hidden);
+    eyes.check().map_err(Uncounted::Refused)?;
+    // The whole decides whether the output layer is tied.
+    let embedding = weight(words.vocabulary(), decoder.hidden);
+    let untied = match d.family {
+        "mllama" => true,
+        "llama4" => !words.tied(),
+        // Its files mostly say so in the decoder's part.
+        "llava" => !d.tied() && !words.tied(),
+        _ => !d.tied(),
+    };
+    let mut whole = decoder.whole + tower + joint + embedding.when(untied && !decoder.untied);
+    if decoder.untied && !untied {
+        whole.all = whole.all.saturating_sub(embedding.all);
+    }
+    Ok(Counted { whole, untied, ..decoder })
+}
+
+/// What joins a tower to a decoder of `hidden`.
+fn joint(d: &Dims<'_>, eyes: &Dims<'_>, hidden: u128) -> Block {
+    let bias = !d.is_false("multimodal_projector_bias");
+    let seen = || eyes.hidden();
+    match d.family {
+        "gemma3" => weight(seen(), hidden) + vector(seen()),
+        "paligemma" => {
+            let width = d.opt(&["projection_dim"]).unwrap_or(hidden);
+            linear(seen(), width, true)
+        }
+        "llava" => linear(seen(), hidden, bias) + linear(hidden, hidden, bias),
+        "llava_next" => linear(seen(), hidden, bias) + linear(hidden, hidden, bias) + vector(hidden),
+        "mistral3" => {
+            let merge = d.opt(&["spatial_merge_size"]).unwrap_or(2);
+            let merger = linear(seen() * merge * merge, seen(), false) + vector(seen());
+            merger + linear(seen(), hidden, bias) + linear(hidden, hidden, bias)
+        }
+        "llama4" => linear(eyes.n(&["vision_output_dim"]), hidden, false),
+        "mllama" => {
+            let kept = eyes.numbers("intermediate_layers_indices").map_or(5, |at| at.len() as u128) + 1;
+            linear(eyes.opt(&["vision_output_dim"]).unwrap_or(seen() * kept), hidden, true)
+        }
+        "idefics3" | "smolvlm" => {
+            let scale = d.opt(&["scale_factor"]).unwrap_or(2);
+            linear(seen() * scale * scale, hidden, false)
+        }
+        "internvl" => {
+            // A ratio of one half joins four patches.
+            let ratio = d.number("downsample_ratio").filter(|ratio| *ratio > 0.0).unwrap_or(0.5);
+            let merged = (seen() as f64 / (ratio * ratio)).round() as u128;
+            vector(2 * merged) + linear(merged, hidden, true) + linear(hidden, hidden, true)
+        }
+        // Qwen's towers end with their merger.
+        _ => Block::default(),
+    }
+}
+
+/// The decoder of Llama 3.2 Vision: some layers attend to the image in place of the text.
+fn cross_attending(d: &Dims<'_>) -> Counted {
+    let (hidden, layers, head) = (d.hidden(), d.layers(), d.head());
+    let (query, key_value) = (d.heads() * head, d.kv_heads() * head);
+    // Every fifth layer, unless the file lists them.
+    let crossing = d.numbers("cross_attention_layers").map_or(layers / 5, |at| at.len() as u128).min(layers);
+    let ffn = d.n(&["intermediate_size"]);
+    let each = attention(hidden, query, key_value, Biases::NONE) + mlp(hidden, ffn, true, false) + vector(2 * hidden);
+    let embedding = weight(d.vocabulary(), hidden);
+    // Eight rows more than the output layer has, for the image, so that they cannot share a matrix.
+    let parameters = each.times(layers)
+        + vector(2 * head + 2).times(crossing)
+        + weight(d.vocabulary() + 8, hidden)
+        + vector(hidden)
+        + embedding;
+    Counted {
+        whole: parameters,
+        layers,
+        hidden,
+        heads: d.heads(),
+        query,
+        key_value,
+        ffn,
+        gated: true,
+        vocabulary: Some(d.vocabulary()),
+        untied: true,
+        cache: Some(super::counted::Looks { full: layers, ..Default::default() }.cache(2 * key_value)),
+    }
+}

@@ -1,0 +1,243 @@
+//! Models and towers that see: ViT, CLIP, SigLIP, Pixtral, those of Qwen, Llama and InternVL.
+
+use super::block::{Block, linear, vector, weight};
+use super::counted::Counted;
+use super::dims::Dims;
+use super::encoders::counted;
+use super::layers::{Biases, attention, layer_norm, mlp};
+
+/// The model of `d.family`; `None` for another family.
+pub(super) fn of(d: &Dims<'_>) -> Option<Counted> {
+    Some(match d.family {
+        "vit" => {
+            let hidden = d.hidden();
+            let classifier = d.architecture().is_some_and(|name| name.ends_with("Classification"));
+            let top = match classifier {
+                true => linear(hidden, d.labels(), true),
+                false => linear(hidden, hidden, true),
+            };
+            let (tower, ffn) = (vit(d), d.n(&["intermediate_size"]));
+            counted(d, tower + top, d.layers(), ffn)
+        }
+        "dinov2" => {
+            let (tower, ffn) = dinov2(d);
+            counted(d, tower, d.layers(), ffn)
+        }
+        "clip" | "siglip" => {
+            let (words, eyes) = (d.part("text_config"), d.part("vision_config"));
+            let (read, tower) = (written(&words, d.family), tower(&eyes)?);
+            let projections = match d.family {
+                "clip" => {
+                    let width = d.n(&["projection_dim"]);
+                    linear(read.hidden, width, false) + linear(eyes.hidden(), width, false) + vector(1)
+                }
+                _ => vector(2),
+            };
+            d.absorb(&words);
+            d.absorb(&eyes);
+            Counted { whole: read.whole + tower + projections, ..read }
+        }
+        _ => return None,
+    })
+}
+
+/// An encoder's layer with LayerNorm before both parts.
+fn layer(hidden: u128, ffn: u128, qkv: bool) -> Block {
+    attention(hidden, hidden, hidden, Biases { input: qkv, output: true })
+        + mlp(hidden, ffn, false, true)
+        + layer_norm(hidden).times(2)
+}
+
+/// Patches in an image.
+fn patches(d: &Dims<'_>) -> u128 {
+    let across = d.side("image_size") / d.side("patch_size").max(1);
+    across * across
+}
+
+/// The convolution that makes patches.
+fn patching(d: &Dims<'_>, bias: bool) -> Block {
+    let patch = d.side("patch_size");
+    let channels = d.opt(&["num_channels", "in_channels", "in_chans"]).unwrap_or(3);
+    weight(channels * patch * patch, d.opt(&["embed_dim"]).unwrap_or_else(|| d.hidden()))
+        + vector(d.opt(&["embed_dim"]).unwrap_or_else(|| d.hidden())).when(bias)
+}
+
+fn vit(d: &Dims<'_>) -> Block {
+    let hidden = d.hidden();
+    layer(hidden, d.n(&["intermediate_size"]), d.flag("qkv_bias")).times(d.layers())
+        + patching(d, true)
+        + weight(patches(d) + 1, hidden)
+        + vector(hidden)
+        + layer_norm(hidden)
+}
+
+fn dinov2(d: &Dims<'_>) -> (Block, u128) {
+    let hidden = d.hidden();
+    let ffn = hidden * d.n(&["mlp_ratio"]);
+    let attention = attention(hidden, hidden, hidden, Biases { input: d.flag("qkv_bias"), output: true });
+    // SwiGLU of two thirds of the width, rounded up to eights; gate and value are one matrix.
+    let swiglu = (2 * ffn / 3).div_ceil(8) * 8;
+    let body = match d.flag("use_swiglu_ffn") {
+        true => linear(hidden, 2 * swiglu, true) + linear(swiglu, hidden, true),
+        false => mlp(hidden, ffn, false, true),
+    };
+    let each = attention + body + layer_norm(hidden).times(2) + vector(2 * hidden);
+    let mask = vector(hidden).when(d.flag("use_mask_token"));
+    let whole = each.times(d.layers())
+        + patching(d, true)
+        + weight(patches(d) + 1, hidden)
+        + vector(hidden)
+        + mask
+        + layer_norm(hidden);
+    (whole, ffn)
+}
+
+/// The side of CLIP and SigLIP that reads.
+fn written(d: &Dims<'_>, family: &str) -> Counted {
+    let (hidden, ffn) = (d.hidden(), d.n(&["intermediate_size"]));
+    let whole = layer(hidden, ffn, true).times(d.layers())
+        + weight(d.vocabulary() + d.n(&["max_position_embeddings"]), hidden)
+        + layer_norm(hidden)
+        + linear(hidden, d.opt(&["projection_size"]).unwrap_or(hidden), true).when(family == "siglip");
+    counted(d, whole, d.layers(), ffn)
+}
+
+/// The tower of a model that sees; `None` for a kind that is not counted.
+pub(super) fn tower(d: &Dims<'_>) -> Option<Block> {
+    Some(match d.family {
+        "clip_vision_model" => {
+            let hidden = d.hidden();
+            layer(hidden, d.n(&["intermediate_size"]), true).times(d.layers())
+                + patching(d, false)
+                + weight(patches(d) + 1, hidden)
+                + vector(hidden)
+                + layer_norm(hidden).times(2)
+        }
+        "siglip_vision_model" | "idefics3_vision" | "smolvlm_vision" => siglip(d),
+        "pixtral" => {
+            let hidden = d.hidden();
+            let each = attention(hidden, hidden, hidden, Biases::NONE)
+                + mlp(hidden, d.n(&["intermediate_size"]), true, false)
+                + vector(2 * hidden);
+            each.times(d.layers()) + patching(d, false) + vector(hidden)
+        }
+        "internvl_vision" => {
+            let hidden = d.hidden();
+            let biases = Biases { input: d.flag("attention_bias"), output: true };
+            let each = attention(hidden, hidden, hidden, biases)
+                + mlp(hidden, d.n(&["intermediate_size"]), false, true)
+                + internvl_norms(d)
+                + vector(2 * hidden)
+                + vector(2 * hidden).when(d.flag("use_qk_norm"));
+            let positions = vector(hidden * (patches(d) + 1)).when(!d.is_false("use_absolute_position_embeddings"));
+            let mask = vector(hidden).when(d.flag("use_mask_token"));
+            let last = layer_norm(hidden).when(d.is_false("use_mean_pooling"));
+            each.times(d.layers()) + patching(d, true) + positions + vector(hidden) + mask + last
+        }
+        "llama4_vision_model" => {
+            let (hidden, wide) = (d.hidden(), d.n(&["intermediate_size"]));
+            let (inputs, outputs) = (d.n(&["projector_input_dim"]), d.n(&["projector_output_dim"]));
+            let patch = d.side("patch_size");
+            let channels = d.opt(&["num_channels"]).unwrap_or(3);
+            layer(hidden, wide, true).times(d.layers())
+                + weight(channels * patch * patch, hidden)
+                + weight(patches(d) + 1, hidden)
+                + vector(hidden)
+                + layer_norm(hidden).times(2)
+                + linear(wide, inputs, false)
+                + linear(inputs, outputs, false)
+        }
+        "mllama_vision_model" => mllama(d),
+        "qwen2_vl" | "qwen2_vl_vision" => qwen2(d),
+        "qwen2_5_vl" | "qwen2_5_vl_vision" => qwen2_5(d),
+        "qwen3_vl"
+        | "qwen3_vl_vision"
+        | "qwen3_vl_moe"
+        | "qwen3_vl_moe_vision"
+        | "qwen3_5"
+        | "qwen3_5_vision"
+        | "qwen3_5_moe"
+        | "qwen3_5_moe_vision" => qwen3(d),
+        _ => return None,
+    })
+}
+
+fn internvl_norms(d: &Dims<'_>) -> Block {
+    let width = if d.text("norm_type") == Some("rms_norm") { d.hidden() } else { 2 * d.hidden() };
+    vector(2 * width)
+}
+
+fn siglip(d: &Dims<'_>) -> Block {
+    let (hidden, ffn) = (d.hidden(), d.n(&["intermediate_size"]));
+    // The pooling head is there unless the file says no; Idefics has none.
+    let pooled = d.family == "siglip_vision_model" && !d.is_false("vision_use_head");
+    let head = attention(hidden, hidden, hidden, Biases::all(true))
+        + mlp(hidden, ffn, false, true)
+        + layer_norm(hidden)
+        + vector(hidden);
+    layer(hidden, ffn, true).times(d.layers())
+        + patching(d, true)
+        + weight(patches(d), hidden)
+        + layer_norm(hidden)
+        + head.when(pooled)
+}
+
+fn mllama(d: &Dims<'_>) -> Block {
+    let (hidden, tiles) = (d.hidden(), d.n(&["max_num_tiles"]));
+    let ffn = d.n(&["intermediate_size"]);
+    let each =
+        attention(hidden, hidden, hidden, Biases::NONE) + mlp(hidden, ffn, false, true) + layer_norm(hidden).times(2);
+    // One row for no tile, and one for each way to lay out the tiles: 1x1 to 4x1 with four.
+    let ratios = (1..=tiles.min(1 << 16)).map(|rows| tiles / rows).sum::<u128>() + 1;
+    let positions = patches(d) + 1;
+    each.times(d.layers())
+        + (each + vector(2)).times(d.n(&["num_global_layers"]))
+        + patching(d, false)
+        + vector(hidden)
+        + vector(3)
+        + weight(positions, hidden)
+        + weight(ratios, tiles * positions * hidden)
+        + weight(ratios, tiles * hidden).times(2)
+        + layer_norm(hidden).times(2)
+}
+
+/// What Qwen's towers hand to the decoder: neighbouring patches merged, two layers.
+fn merger(d: &Dims<'_>, width: u128, outputs: u128, norm: Block) -> Block {
+    let merge = d.opt(&["spatial_merge_size"]).unwrap_or(2);
+    let merged = width * merge * merge;
+    linear(merged, merged, true) + linear(merged, outputs, true) + norm
+}
+
+fn cubes(d: &Dims<'_>, width: u128, bias: bool) -> Block {
+    let patch = d.side("patch_size");
+    let channels = d.opt(&["in_channels", "in_chans"]).unwrap_or(3);
+    let frames = d.opt(&["temporal_patch_size"]).unwrap_or(2);
+    weight(channels * frames * patch * patch, width) + vector(width).when(bias)
+}
+
+fn qwen2(d: &Dims<'_>) -> Block {
+    let (width, outputs) = (d.n(&["embed_dim"]), d.hidden());
+    layer(width, width * d.n(&["mlp_ratio"]), true).times(d.n(&["depth"]))
+        + cubes(d, width, false)
+        + merger(d, width, outputs, layer_norm(width))
+}
+
+fn qwen2_5(d: &Dims<'_>) -> Block {
+    let width = d.hidden();
+    let each = attention(width, width, width, Biases::all(true))
+        + mlp(width, d.n(&["intermediate_size"]), true, true)
+        + vector(2 * width);
+    each.times(d.n(&["depth"])) + cubes(d, width, false) + merger(d, width, d.n(&["out_hidden_size"]), vector(width))
+}
+
+fn qwen3(d: &Dims<'_>) -> Block {
+    let (width, outputs) = (d.hidden(), d.n(&["out_hidden_size"]));
+    let merge = d.opt(&["spatial_merge_size"]).unwrap_or(2);
+    let deep = d.numbers("deepstack_visual_indexes").map_or(0, |at| at.len() as u128);
+    let deep = if d.family.starts_with("qwen3_vl") { deep } else { 0 };
+    layer(width, d.n(&["intermediate_size"]), true).times(d.n(&["depth"]))
+        + cubes(d, width, true)
+        + weight(d.n(&["num_position_embeddings"]), width)
+        + merger(d, width, outputs, layer_norm(width))
+        + merger(d, width, outputs, layer_norm(width * merge * merge)).times(deep)
+}

@@ -1,0 +1,379 @@
+//! Lines that people print themselves: `Allocated: 4.5 GB, Reserved: 8.5 GB`, `mem=12.3GiB`, loops of nvidia-smi.
+//!
+//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes (or a
+//! whole number of bytes). Words and numbers go together in one order throughout a line.
+
+use super::line::Line;
+use super::sample::{Format, Metric, Sample};
+use super::scan::{Number, behind, number, unit, whole};
+
+/// Texts of lines that tell of memory and are no telemetry: errors, kernel logs, code, downloads.
+const OTHER: [&str; 16] = [
+    "out of memory",
+    "OutOfMemory",
+    "ried to allocate",
+    "anon-rss",
+    "total-vm",
+    "oom",
+    "OOM",
+    "print(",
+    "memory_allocated(",
+    "f\"",
+    "f'",
+    "ownload",
+    "unallocated",
+    "MemTotal",
+    "enough memory",
+    "estimat",
+];
+
+/// A number with a unit, and the text around it.
+struct Quantity<'a> {
+    /// What stands between the quantity before and this one.
+    before: &'a str,
+    number: Number<'a>,
+    unit: Option<u64>,
+}
+
+/// The most quantities of a line.
+const MOST: usize = 32;
+
+/// A whole number from here on is one of bytes if its word says what memory it is of.
+const LEAST_BYTES: f64 = 1_048_576.0;
+
+/// Plimsoll's own line: `plimsoll memory label="after forward" step=3 device=0 allocated=123 rss=456`, in bytes.
+pub(super) fn own(line: &Line<'_>) -> Option<Sample> {
+    let rest = behind(&line.text, "plimsoll memory ")?;
+    let mut sample = Sample::new(Format::Plimsoll, line.position);
+    sample.label = behind(rest, "label=\"").and_then(|label| Some(label.split_once('"')?.0.to_owned()));
+    let fields = behind(rest, "\" ").unwrap_or(rest);
+    let field = |name: &str| fields.split_whitespace().find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+    let count = |name: &str| field(name).and_then(whole);
+    (sample.step, sample.rank, sample.device, sample.pid) =
+        (count("step"), count("rank"), count("device"), count("pid"));
+    for (name, metric) in [
+        ("allocated", Metric::Allocated),
+        ("max_allocated", Metric::MaxAllocated),
+        ("reserved", Metric::Reserved),
+        ("max_reserved", Metric::MaxReserved),
+        ("device_used", Metric::DeviceUsed),
+        ("device_total", Metric::DeviceTotal),
+        ("rss", Metric::HostUsed),
+        ("peak_rss", Metric::HostPeak),
+    ] {
+        sample.with(metric, field(name).and_then(number).and_then(|number| number.figure(1)));
+    }
+    line.sign(&mut sample);
+    sample.tells().then_some(sample)
+}
+
+/// What a person printed.
+pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
+    let text = line.message();
+    if OTHER.iter().any(|other| text.contains(other)) {
+        return None;
+    }
+    let quantities = quantities(text);
+    let mut sample = Sample::new(Format::Plain, line.position);
+    if !table(text, &quantities, &mut sample) {
+        words(text, &quantities, &mut sample);
+    }
+    if !sample.tells() {
+        return None;
+    }
+    sample.step = step(text);
+    sample.device = device(text);
+    sample.label = label(text);
+    line.sign(&mut sample);
+    // Devices of one process are told apart as ranks are.
+    sample.rank = sample.rank.or(sample.device);
+    Some(sample)
+}
+
+/// The numbers of `text`, each with its unit where it has one.
+fn quantities(text: &str) -> Vec<Quantity<'_>> {
+    let (mut found, mut start, mut at) = (Vec::new(), 0, 0);
+    while let Some(next) = text[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
+        // Digits of a name (`fp16`, `cuda:0`, `A100`) are no number; those of a longer number are skipped with it.
+        let named = text[..next].ends_with(|c: char| c.is_alphabetic() || c == '_');
+        let Some(number) = number(&text[next..]) else { break };
+        let end = text.len() - number.rest.len();
+        at = end.max(next + 1);
+        if named || found.len() >= MOST {
+            continue;
+        }
+        let unit = of_bytes(number.rest);
+        let before = &text[start..next];
+        if let Some((_, rest)) = unit {
+            at = text.len() - rest.len();
+        }
+        start = at;
+        found.push(Quantity { before, number, unit: unit.map(|unit| unit.0) });
+    }
+    found
+}
+
+/// A unit right behind a number: `GB`, `GiB`, ` MB`, `G`, `MiB`, `bytes`.
+fn of_bytes(text: &str) -> Option<(u64, &str)> {
+    let short = |letter: char, size: u64| {
+        let rest = text.strip_prefix(letter)?;
+        (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '/')).then_some((size, rest))
+    };
+    let whole = unit(text).filter(|(_, rest)| !rest.starts_with("/s") && !rest.starts_with("ps"));
+    whole.or_else(|| short('G', 1 << 30)).or_else(|| short('M', 1 << 20))
+}
+
+/// `4567MiB / 81920MiB` of nvidia-smi's table, and `4567 MiB, 81920 MiB` of its comma-separated lines.
+fn table(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) -> bool {
+    let sized = |quantity: &&Quantity<'_>| quantity.unit == Some(1 << 20);
+    let [used, total] = quantities.iter().filter(sized).take(2).collect::<Vec<_>>()[..] else { return false };
+    let between = total.before.trim();
+    let worded = kind(used.before).is_some() || text.contains("llocated");
+    if worded || !(between == "/" || between == ",") || used.number.value > total.number.value {
+        return false;
+    }
+    sample.with(Metric::DeviceUsed, used.number.figure(1 << 20));
+    sample.with(Metric::DeviceTotal, total.number.figure(1 << 20));
+    true
+}
+
+/// Gives each quantity the word before it, or behind it where the first has none before.
+fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
+    let sized = |quantity: &Quantity<'_>| quantity.unit.or_else(|| unit_of_key(quantity.before));
+    let behind = |index: usize| {
+        let quantity = &quantities[index];
+        let rest = match quantity.unit {
+            Some(_) => of_bytes(quantity.number.rest).map_or("", |(_, rest)| rest),
+            None => quantity.number.rest,
+        };
+        let end = quantities
+            .get(index + 1)
+            .map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
+        rest[..end].split([',', ';', '|']).next().unwrap_or("")
+    };
+    let first = quantities.iter().position(|quantity| sized(quantity).is_some() || kind(quantity.before).is_some());
+    let Some(first) = first else { return };
+    let leading = kind(quantities[first].before).is_some();
+    for (index, quantity) in quantities.iter().enumerate() {
+        let found = if leading { kind(quantity.before) } else { kind(behind(index)) };
+        let divided = quantity.before.trim() == "/" && index > 0;
+        // `12.3/80.0 GB`: the unit stands behind the second alone.
+        let next = quantities.get(index + 1).filter(|next| next.before.trim() == "/").and_then(|next| next.unit);
+        let unit = sized(quantity).or(next);
+        let metric = if divided { Some(Metric::DeviceTotal).filter(|_| !sample.figures.is_empty()) } else { found };
+        let bytes = quantity.number.value >= LEAST_BYTES && quantity.number.decimals <= 0;
+        if let (Some(metric), Some(unit)) = (metric, unit.or(bytes.then_some(1)))
+            && sample.figure(metric).is_none()
+        {
+            sample.with(metric, quantity.number.figure(unit));
+        }
+    }
+}
+
+/// Where a part of `text` begins in it.
+fn offset_of(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len())
+}
+
+fn offset(text: &str, quantity: &Quantity<'_>) -> usize {
+    offset_of(text, quantity.before) + quantity.before.len()
+}
+
+/// A unit in the words before a number: `allocated_gb=`, `Memory (MiB):`.
+fn unit_of_key(key: &str) -> Option<u64> {
+    let key = key.trim_end_matches([' ', ':', '=', ')', ']', '\'', '"', '|']);
+    let word = key.rsplit(|c: char| !c.is_ascii_alphabetic()).next()?;
+    match word.to_ascii_lowercase().as_str() {
+        "bytes" => Some(1),
+        "kb" | "kib" => Some(1 << 10),
+        "mb" | "mib" => Some(1 << 20),
+        "gb" | "gib" => Some(1 << 30),
+        _ => None,
+    }
+}
+
+/// The kind of memory that the last clause of `words` names.
+fn kind(words: &str) -> Option<Metric> {
+    let clause = words.rsplit([',', ';', '|']).find(|part| part.chars().any(char::is_alphabetic))?.to_ascii_lowercase();
+    // A sentence is no key.
+    if clause.len() > 80 {
+        return None;
+    }
+    let has = |word: &str| clause.contains(word);
+    let peak = has("max") || has("peak") || has("high");
+    let tokens = || clause.split(|c: char| !c.is_ascii_alphanumeric());
+    let memory = tokens().any(|token| token.ends_with("mem") || token.ends_with("memory") || token == "vram");
+    let whole = |word: &str| tokens().any(|token| token == word);
+    let device = has("gpu") || has("cuda") || has("device") || whole("vram");
+    let host = ["rss", "uss", "ram"].into_iter().any(whole)
+        || has("maxrss")
+        || ((has("cpu") || has("host") || has("process")) && memory);
+    Some(if has("alloc") && !has("allocator") {
+        if peak { Metric::MaxAllocated } else { Metric::Allocated }
+    } else if has("reserved") || has("cached") {
+        if peak { Metric::MaxReserved } else { Metric::Reserved }
+    } else if host {
+        if whole("total") || has("free") || has("avail") {
+            return None;
+        }
+        if peak { Metric::HostPeak } else { Metric::HostUsed }
+    } else if whole("active") && memory {
+        Metric::Active
+    } else if memory || device {
+        match (has("total") || has("capacity"), has("free") || has("avail"), has("used") || has("usage"), peak) {
+            (true, ..) => Metric::DeviceTotal,
+            (_, true, ..) => Metric::DeviceFree,
+            (_, _, _, true) if memory => Metric::MaxAllocated,
+            (_, _, true, _) => Metric::DeviceUsed,
+            // A bare `mem=` beside a step is what its tensors hold.
+            _ if memory => Metric::Allocated,
+            _ => return None,
+        }
+    } else if clause.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("peak") {
+        Metric::MaxAllocated
+    } else {
+        return None;
+    })
+}
+
+/// The step that a line tells: `step 12`, `global_step=12`, `iter: 12/500`.
+fn step(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    ["step", "iteration", "iter", "batch", "epoch"].into_iter().find_map(|word| {
+        let rest = behind(&lower, word)?.trim_start_matches([' ', ':', '=', '#', '[', '_', '\'', '"']);
+        whole(rest)
+    })
+}
+
+/// The device that a line tells: `cuda:1`, `GPU 1`, `gpu1`.
+fn device(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    ["cuda:", "gpu ", "gpu", "device "].into_iter().find_map(|word| {
+        let rest = behind(&lower, word)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let next = rest[digits..].chars().next();
+        (digits > 0 && digits < 4 && next.is_none_or(|c| !c.is_alphanumeric() && c != '.')).then(|| whole(rest))?
+    })
+}
+
+/// What stands before the first word for memory, without numbers and what they are of: `after forward`.
+fn label(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let words = ["alloc", "reserved", "cached", "mem", "rss", "vram", "peak", "max", "gpu", "cuda", "torch"];
+    let end = words.into_iter().filter_map(|word| lower.find(word)).min()?;
+    // What follows a bracket or a colon's left side is the label; `[after forward]` has lost its bracket as a prefix.
+    let head = text.get(..end)?;
+    let parts: Vec<&str> = head.split(|c: char| c.is_whitespace() || c == '|' || c == ',').collect();
+    let counted = |word: &str| {
+        let word = word.trim_end_matches([':', '=', '#']).to_ascii_lowercase();
+        ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"].contains(&word.as_str())
+    };
+    let kept = parts.iter().filter(|part| !part.chars().any(|c| c.is_ascii_digit() || c == '=') && !counted(part));
+    let kept: Vec<&str> =
+        kept.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).filter(|part| !part.is_empty()).collect();
+    let label = kept.join(" ");
+    // Brackets at the front were cut as a logger's prefix.
+    (!label.is_empty()).then_some(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::telemetry::Position;
+
+    const GIB: f64 = (1u64 << 30) as f64;
+
+    fn read(text: &str) -> Option<Sample> {
+        let line = Line::new(Position::default(), text);
+        own(&line).or_else(|| plain(&line))
+    }
+
+    fn figures(text: &str) -> Vec<(Metric, f64)> {
+        let Some(sample) = read(text) else { return Vec::new() };
+        let gib = |bytes: f64| (bytes / GIB * 100.0).round() / 100.0;
+        sample.figures.iter().map(|(metric, figure)| (*metric, gib(figure.value()))).collect()
+    }
+
+    #[test]
+    fn what_people_print_is_read_in_any_order() {
+        use Metric::{Allocated, DeviceFree, DeviceTotal, DeviceUsed, HostUsed, MaxAllocated, MaxReserved, Reserved};
+        for (text, expected) in [
+            ("Allocated: 4.5 GB, Reserved: 8.5 GB", vec![(Allocated, 4.5), (Reserved, 8.5)]),
+            ("step 12 loss=2.31 mem=12.3GiB", vec![(Allocated, 12.3)]),
+            ("4.50 GB allocated, 8.50 GB reserved", vec![(Allocated, 4.5), (Reserved, 8.5)]),
+            ("torch.cuda.memory_allocated: 4.50GB", vec![(Allocated, 4.5)]),
+            ("memory_allocated 4831838208", vec![(Allocated, 4.5)]),
+            (
+                "max_memory_allocated=9663676416 memory_reserved=10737418240",
+                vec![(MaxAllocated, 9.0), (Reserved, 10.0)],
+            ),
+            ("Peak memory: 9.25 GiB", vec![(MaxAllocated, 9.25)]),
+            ("GPU memory used: 12.0 / 80.0 GB", vec![(DeviceUsed, 12.0), (DeviceTotal, 80.0)]),
+            ("GPU 1: free memory 3.5 GB", vec![(DeviceFree, 3.5)]),
+            (
+                "after forward | allocated (MiB): 2048.0 | reserved (MiB): 3072.0",
+                vec![(Allocated, 2.0), (Reserved, 3.0)],
+            ),
+            ("{'alloc_gb': 1.25, 'max_reserved_gb': 2.5}", vec![(Allocated, 1.25), (MaxReserved, 2.5)]),
+            ("RSS: 3072.0 MB", vec![(HostUsed, 3.0)]),
+            ("process memory usage 2.00 GB", vec![(HostUsed, 2.0)]),
+            ("cpu mem 5.0G gpu mem 6.0G", vec![(Allocated, 6.0), (HostUsed, 5.0)]),
+            (
+                "| N/A   32C    P0    52W / 400W |   4096MiB / 81920MiB |     15%      Default |",
+                vec![(DeviceUsed, 4.0), (DeviceTotal, 80.0)],
+            ),
+            ("2026/01/02 10:00:00.000, 4096 MiB, 81920 MiB", vec![(DeviceUsed, 4.0), (DeviceTotal, 80.0)]),
+            ("max mem: 5120.0 MB", vec![(MaxAllocated, 5.0)]),
+        ] {
+            let mut expected = expected;
+            expected.sort_unstable_by_key(|entry| entry.0);
+            assert_eq!(figures(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_tells_of_no_memory_is_left() {
+        for text in [
+            "Allocated 5 workers",
+            "Downloading model-00001.safetensors: 4.5GB [00:10, 450MB/s]",
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.00 GiB is free.",
+            "print(f\"Allocated: {torch.cuda.memory_allocated()/1e9} GB\")",
+            "Killed process 71 (python) total-vm:9kB, anon-rss:77777kB, file-rss:0kB",
+            "epoch 3 loss 1.25",
+            "I remember 12 GB of photos in that long sentence about members of a club that met in a cafe by the river",
+            "read 1.5 GB from disk",
+        ] {
+            assert_eq!(figures(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_steps_and_devices_are_told() {
+        let sample = read("step 7 after forward: cuda:1 allocated 4.5 GB").unwrap();
+        assert_eq!((sample.step, sample.device, sample.rank), (Some(7), Some(1), Some(1)));
+        assert_eq!(sample.label.as_deref(), Some("after forward"));
+        // A loss is no part of a label: the series stays one.
+        assert_eq!(read("Epoch 1 step 10 loss=2.31 mem=12.3GiB").unwrap().label, None);
+    }
+
+    #[test]
+    fn the_line_of_log_memory_is_read_whole() {
+        let sample = read(
+            "plimsoll memory label=\"after forward\" step=3 rank=2 pid=71 device=2 allocated=4831838208 rss=1073741824",
+        )
+        .unwrap();
+        assert_eq!((sample.format, sample.label.as_deref()), (Format::Plimsoll, Some("after forward")));
+        assert_eq!((sample.step, sample.rank, sample.device, sample.pid), (Some(3), Some(2), Some(2), Some(71)));
+        assert_eq!(sample.figure(Metric::Allocated).unwrap().bytes.bytes(), 4_831_838_208);
+        assert_eq!(sample.figure(Metric::HostUsed).unwrap().bytes.bytes(), 1 << 30);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_left(text in "\\PC{0,120}", mixed in "(mem|alloc|GB|[0-9. ,/é|=]){0,30}") {
+            let _ = (read(&text), read(&mixed));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A block that needs figures of the whole process, in a test that has neighbours: the enclosing test runs once more,
+//! alone in a process of its own, where its blocks are measured.
+//!
+//! The first block of a test waits until that process has ended. The test then goes on here, unmeasured, and each of its
+//! blocks ends with what was measured of it there, so that a broken limit fails the test as ever: with its message, in
+//! its place, and as the panic that `#[should_panic]` expects. What was measured comes through a memory file that the
+//! process inherits, a line of JSON a block.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::fs::MemfdFlags;
+
+use super::isolated::{Output, To};
+use super::measured::Measured;
+use super::runner::{Runner, runner};
+use crate::command::{CommandError, Metered, Step};
+use crate::meter::processor_ticks_of;
+
+/// The environment variable that names the file for what was measured: the process that made it, and its descriptor.
+const BLOCKS: &str = "PLIMSOLL_BLOCKS";
+const FILE_NAME: &str = "plimsoll-blocks";
+/// No more is written to the file.
+const MOST_BYTES: u64 = 64 << 20;
+/// A process that does nothing for so long waits for something that its other half holds.
+const WAIT_FOR_PROGRESS: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_secs(1);
+/// So much of the end of what the process printed is shown.
+const SHOWN: usize = 4 << 10;
+
+const WAYS_OUT: &str = "write `#[plimsoll::test]`, or run the tests with nextest or `--test-threads=1`";
+
+thread_local! {
+    /// What was measured of the test of this thread: libtest starts a thread a test.
+    static ELSEWHERE: RefCell<Option<Rc<Elsewhere>>> = const { RefCell::new(None) };
+}
+
+/// Where a block is measured.
+pub(super) enum Place {
+    /// In this process.
+    Here,
+    /// In a process that has run the test alone.
+    Elsewhere(Rc<Elsewhere>),
+    /// Nowhere, and why.
+    Nowhere(String),
+}
+
+/// What was measured of a test that ran alone.
+pub(super) struct Elsewhere {
+    measured: RefCell<VecDeque<Measured>>,
+    /// How its process ended, as a sentence.
+    ended: String,
+}
+
+/// Where a block of this thread that needs figures of the whole process is measured. `of_test` says that the code was
+/// compiled as a test.
+pub(super) fn place(of_test: bool) -> Place {
+    if let Some(elsewhere) = ELSEWHERE.with_borrow(Clone::clone) {
+        return Place::Elsewhere(elsewhere);
+    }
+    if rustix::thread::gettid() == rustix::process::getpid() {
+        // libtest uses its main thread only if nothing runs beside it.
+        return Place::Here;
+    }
+    match runner() {
+        Runner::OneAtATime => return Place::Here,
+        Runner::Other if !of_test => return Place::Here,
+        Runner::Other => {
+            return Place::Nowhere(
+                "other threads of this process may be tests, and without libtest no test of it can be run alone: run the \
+                 block on the main thread, one test at a time"
+                    .to_owned(),
+            );
+        }
+        Runner::Several => {}
+    }
+    let thread = std::thread::current();
+    let Some(test) = thread.name() else {
+        return Place::Nowhere(format!(
+            "other tests run in this process, and this thread has no name, by which its test could be run alone: move \
+             the block to the thread of the test, or {WAYS_OUT}"
+        ));
+    };
+    match run_alone(test) {
+        Ok(elsewhere) => {
+            let elsewhere = Rc::new(elsewhere);
+            ELSEWHERE.set(Some(Rc::clone(&elsewhere)));
+            Place::Elsewhere(elsewhere)
+        }
+        Err(error) => Place::Nowhere(format!(
+            "other tests run in this process, and `{test}` could not be run alone: {error}; {WAYS_OUT}"
+        )),
+    }
+}
+
+impl Elsewhere {
+    /// What was measured of the block of this name, the next that has ended.
+    ///
+    /// # Errors
+    /// Why nothing was.
+    pub(super) fn next(&self, name: &str) -> Result<Measured, String> {
+        let mut measured = self.measured.borrow_mut();
+        match measured.front() {
+            Some(next) if next.name == name => Ok(measured.pop_front().expect("there is one")),
+            Some(next) => Err(format!(
+                "other tests run in this process, and in a process of its own this test took another course: there {} \
+                 came next; {WAYS_OUT}",
+                next.name
+            )),
+            None => Err(format!("other tests run in this process; {}; {WAYS_OUT}", self.ended)),
+        }
+    }
+}
+
+/// Hands `measured` to the process that started this one to measure it, if one did.
+pub(super) fn tell(measured: &mut Measured) {
+    static FILE: OnceLock<Option<File>> = OnceLock::new();
+    let Some(mut file) = FILE.get_or_init(inherited).as_ref() else { return };
+    measured.notes.push("measured in a process of its own, which ran this test alone".to_owned());
+    let mut line = serde_json::to_vec(&*measured).expect("what was measured is plain data");
+    line.push(b'\n');
+    if file.metadata().is_ok_and(|file| file.len() + line.len() as u64 <= MOST_BYTES) {
+        // What is missing is not measurable there.
+        let _ = file.write_all(&line);
+    }
+}
+
+/// The file of the process that started this one. A process further below inherits the variable, and is not asked.
+fn inherited() -> Option<File> {
+    let told = std::env::var(BLOCKS).ok()?;
+    let (parent, descriptor) = told.split_once(':')?;
+    let parent: i32 = parent.parse().ok()?;
+    if rustix::process::getppid()?.as_raw_nonzero().get() != parent {
+        return None;
+    }
+    let path = format!("/proc/self/fd/{}", descriptor.parse::<u32>().ok()?);
+    let is_ours = std::fs::read_link(&path).ok()?.to_string_lossy().contains(FILE_NAME);
+    is_ours.then(|| OpenOptions::new().append(true).open(&path).ok())?
+}
+
+/// Runs the test of this name in a second process of this program, and waits for its end.
+fn run_alone(test: &str) -> Result<Elsewhere, CommandError> {
+    let system = |what| move |source| CommandError::System { program: test.to_owned(), what, source };
+    // Inherited, as it is not closed when a program is executed.
+    let file = rustix::fs::memfd_create(FILE_NAME, MemfdFlags::empty());
+    let mut file = File::from(file.map_err(|error| system("memory file")(error.into()))?);
+    let mut command = Command::new(std::env::current_exe().map_err(system("path of this program"))?);
+    command
+        .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .env(BLOCKS, format!("{}:{}", std::process::id(), file.as_raw_fd()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut running = Metered::new(command).first_phase(None).sample_interval(LOOK).dies_with_thread(true).spawn()?;
+    let mut outputs = [
+        Output::new(running.stdout(), To::Stdout).map_err(system("pipe"))?,
+        Output::new(running.stderr(), To::Stderr).map_err(system("pipe"))?,
+    ];
+    let mut printed = String::new();
+    let mut read = |outputs: &mut [Output; 2]| {
+        for output in outputs {
+            printed += &output.take();
+        }
+        keep_end(&mut printed);
+    };
+    let mut waiting = (None, Instant::now());
+    loop {
+        let pipes: Vec<_> = outputs.iter().filter_map(Output::fd).collect();
+        let step = running.step_until(&pipes, Some(Instant::now() + LOOK))?;
+        read(&mut outputs);
+        if step == Step::Over {
+            break;
+        }
+        let done = (processor_ticks_of(&running.meter().processes()), file.metadata().map(|file| file.len()).ok());
+        if waiting.0 != Some(done) {
+            waiting = (Some(done), Instant::now());
+        } else if waiting.1.elapsed() >= WAIT_FOR_PROGRESS {
+            running.cancel();
+        }
+    }
+    let ended = running.wait()?;
+    read(&mut outputs);
+    let mut text = String::new();
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).map_err(system("memory file"))?;
+    // A line that was cut when the process was killed says nothing.
+    let measured = text.lines().map_while(|line| serde_json::from_str(line).ok()).collect();
+    let ended = if printed.contains("running 0 tests") {
+        format!("`{test}` names no test, so that the block is on another thread than its test")
+    } else {
+        let said: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let alone = format!("the process that ran `{test}` alone {} before the end of this block", ended.end);
+        if said.is_empty() { alone } else { format!("{alone}, and printed: {}", said.join(" / ")) }
+    };
+    Ok(Elsewhere { measured: RefCell::new(measured), ended })
+}
+
+/// Leaves the end of a text that is too long.
+fn keep_end(text: &mut String) {
+    if text.len() > SHOWN {
+        let from = (text.len() - SHOWN..=text.len()).find(|&from| text.is_char_boundary(from)).unwrap_or(0);
+        text.drain(..from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_text_is_kept_whole() {
+        let mut text = "ü".repeat(SHOWN);
+        keep_end(&mut text);
+        assert_eq!(text, "ü".repeat(SHOWN / 2));
+    }
+
+    #[test]
+    fn a_variable_of_others_names_no_file() {
+        // This process was not started to run a test alone.
+        assert!(inherited().is_none());
+    }
+}

@@ -1,0 +1,54 @@
+//! The proportional set of a tree beyond a ceiling on its resident memory, where pages that processes share count in each.
+
+use std::time::{Duration, Instant};
+
+use super::reader::is_gone;
+use crate::bytes::ByteSize;
+use crate::meter::process::read_pss;
+use crate::meter::pss::Proportional;
+use crate::meter::throttle::{Throttle, thread_time};
+use crate::meter::tree::Node;
+
+/// One part in so many of the time may go into it, and it is read no more often than every tenth of a second.
+const PARTS: u32 = 50;
+const AT_LEAST: Duration = Duration::from_millis(100);
+
+/// Reads the proportional set if more than so much is resident.
+#[derive(Debug)]
+pub(crate) struct SharedReader {
+    beyond: ByteSize,
+    /// The largest resident set at which it was read.
+    largest: ByteSize,
+    throttle: Throttle,
+    path: String,
+    text: Vec<u8>,
+}
+
+impl SharedReader {
+    pub(crate) fn new(beyond: ByteSize) -> Self {
+        let throttle = Throttle::new(PARTS, AT_LEAST);
+        Self { beyond, largest: ByteSize::ZERO, throttle, path: String::new(), text: Vec::new() }
+    }
+
+    /// What several processes hold together, at a resident set beyond every earlier one.
+    pub(crate) fn read(&mut self, now: Instant, rss: ByteSize, nodes: &[Node]) -> Option<Proportional> {
+        let running = nodes.iter().filter(|node| node.memory.is_some());
+        let due = rss > self.beyond.max(self.largest) && running.clone().count() > 1 && self.throttle.is_due(now);
+        if !due {
+            return None;
+        }
+        let before = thread_time();
+        let mut pss = ByteSize::ZERO;
+        for node in running {
+            match read_pss(node.id.pid, &mut self.path, &mut self.text) {
+                Ok(bytes) => pss += bytes,
+                // It ended while the tree was read.
+                Err(error) if is_gone(&error) => {}
+                Err(_) => return None,
+            }
+        }
+        self.throttle.spent(now, thread_time().saturating_sub(before));
+        self.largest = rss;
+        Some(Proportional { rss, pss })
+    }
+}

@@ -1,0 +1,67 @@
+//! [`Isolation`]: which rights a kernel that is not trusted did not have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A part of the isolation of kernels that are not trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// No program that it starts has more rights than it has.
+    NoNewPrivs,
+    /// Files beside its own, TCP, and other processes are out of its reach.
+    Landlock,
+    /// Landlock keeps signals within the worker as well.
+    LandlockSignals,
+    /// System calls that no kernel needs are refused.
+    Seccomp,
+    /// The memory of the supervisor cannot be read by other processes of its user.
+    NotDumpable,
+    /// Its arguments are copies, and no path leads to the capture.
+    CopiedInputs,
+    /// Its temporary folder is its own, and ends with the run.
+    PrivateFolder,
+}
+
+impl Layer {
+    /// Every layer.
+    pub const ALL: [Self; 7] = [
+        Self::NoNewPrivs,
+        Self::Landlock,
+        Self::LandlockSignals,
+        Self::Seccomp,
+        Self::NotDumpable,
+        Self::CopiedInputs,
+        Self::PrivateFolder,
+    ];
+
+    /// Its name in the record.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoNewPrivs => "no-new-privs",
+            Self::Landlock => "landlock",
+            Self::LandlockSignals => "landlock-signals",
+            Self::Seccomp => "seccomp",
+            Self::NotDumpable => "not-dumpable",
+            Self::CopiedInputs => "copied-inputs",
+            Self::PrivateFolder => "private-folder",
+        }
+    }
+}
+
+/// Which of them a run had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Isolation {
+    /// Layers that held.
+    pub held: Vec<Layer>,
+    /// Layers that the machine could not give.
+    pub lacking: Vec<Layer>,
+}
+
+impl Isolation {
+    /// Of a machine that gives these layers.
+    pub fn of(held: Vec<Layer>) -> Self {
+        let lacking = Layer::ALL.into_iter().filter(|layer| !held.contains(layer)).collect();
+        Self { held, lacking }
+    }
+}

@@ -1,0 +1,383 @@
+//! [`audit`]: a kernel timed on values that it cannot know, its outputs judged after the fact, its times held to the clock of
+//! whoever asked for them.
+//!
+//! Every launch of an audit, those that warm up included, finds other values in its arguments ([`Fresh`]). Its output is copied
+//! when it returns. When a region of launches is over, some of its outputs are chosen at random, and held to what a witness
+//! gives of the same values: the reference, or the kernel itself in a process that times nothing. The captured values come
+//! among the others, unannounced, and are held to the captured output. docs/integrity.md has the promise.
+
+mod fresh;
+
+use std::time::Duration;
+
+use crate::record::{Audit, Failure, FailureKind, Values};
+use plimsoll_capture::MappedEntry;
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::timing::Samples;
+
+use super::judge::{Expected, judge};
+use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
+use super::output::Output;
+use super::options::AuditOptions;
+use fresh::{Chance, Fresh};
+
+/// Launches at the start of a region that are judged and not counted: the worker has waited before them.
+const LEAD_IN: usize = 4;
+/// Launches of an entry that are judged, at the least.
+const JUDGED: usize = 24;
+/// Regions whose reported times may not fit what the clock saw, before the kernel is accused.
+const MISFITS: u32 = 64;
+/// How many more for each region that fits: others use the machine.
+const MISFITS_FOR_A_FIT: u32 = 16;
+/// What a region may take beside what was measured, in nanoseconds: a processor that was idle takes long to begin.
+const SLACK_NS: f64 = 300_000.0;
+/// What may come between two launches besides, in nanoseconds.
+const LAUNCH_NS: f64 = 1_000.0;
+/// The most bytes of values, and of outputs that are kept, in one region.
+const REGION_BYTES: usize = 64 << 20;
+/// One launch of so many is on captured values.
+const CAPTURED_ONE_IN: usize = 4;
+
+/// What a launcher takes beside the launches when it runs a region, as measured before any kernel was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overhead {
+    /// A region without launches.
+    pub region_ns: f64,
+    /// One launch of it.
+    pub launch_ns: f64,
+    /// One patch that is put into an argument.
+    pub patch_ns: f64,
+    /// One byte that is put into an argument, or copied from an output.
+    pub byte_ns: f64,
+}
+
+impl Overhead {
+    /// Twice what was measured, and [`SLACK_NS`]: what a region may take beside its launches. Memory that others use is slower.
+    fn allowed_ns(&self, launches: usize, patches: usize, bytes: usize) -> f64 {
+        let of = |ns: f64, count: usize| ns * count as f64;
+        // Beside what idle launches take: a kernel's arguments are bound, its output is described.
+        let bound = of(LAUNCH_NS, launches);
+        let measured = bound + of(self.launch_ns, launches) + of(self.patch_ns, patches) + of(self.byte_ns, bytes);
+        SLACK_NS + 2.0 * (self.region_ns + measured)
+    }
+}
+
+/// What is audited.
+pub(super) struct Audition<'a> {
+    pub job: Job<'a>,
+    /// The call as the witness is given it.
+    pub witnessed: Job<'a>,
+    /// The name of the witness; absent if that is the kernel itself.
+    pub reference: Option<&'a str>,
+    pub options: &'a AuditOptions,
+    pub mutates: &'a [String],
+    pub rule: &'a Comparison,
+    pub warmup: u32,
+    pub launches: u32,
+}
+
+/// What an audit gave.
+pub(super) struct Outcome {
+    pub durations_ns: Vec<f64>,
+    pub audit: Audit,
+    pub mutated: Vec<String>,
+}
+
+/// Audits a kernel on one entry.
+///
+/// # Errors
+/// What the kernel did wrong: `time-mismatch`, `stale-output`, `unwritten-output`, or whatever a launch may end in.
+pub(super) fn audit(
+    kernel: &mut dyn Launcher,
+    witness: &mut dyn Launcher,
+    audition: &Audition<'_>,
+) -> Result<Outcome, Failure> {
+    let mapped = audition.job.entry.map()?;
+    let mut refused = None;
+    for values in [Values::All, Values::Floats, Values::Captured] {
+        let fresh = Fresh::of(audition.job.bound, &mapped, &audition.options.constant, audition.mutates, values)?;
+        if values != Values::Captured && fresh.is_empty() {
+            continue;
+        }
+        let mut course = Course {
+            audition,
+            mapped: &mapped,
+            fresh,
+            chance: Chance::default(),
+            audit: Audit::of(values, audition.reference),
+            witnessed: fresh::Standing::default(),
+        };
+        // Values in another order may be none that the operator takes: what the witness refuses is not asked of the kernel.
+        if values != Values::Captured && course.witnessed(witness).is_err() {
+            continue;
+        }
+        match course.run(kernel, witness) {
+            Err(failure) if values != Values::Captured && may_be_of_values(failure.kind) => {
+                refused = Some(failure);
+            }
+            done => return done,
+        }
+    }
+    Err(refused.expect("captured values are tried last, and decide"))
+}
+
+/// Whether a kernel may fail so on values in another order, for which it was not made.
+fn may_be_of_values(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Exception | FailureKind::Signal | FailureKind::Unsupported)
+}
+
+/// The course of an audit at one level of values.
+struct Course<'a> {
+    audition: &'a Audition<'a>,
+    mapped: &'a MappedEntry,
+    fresh: Fresh<'a>,
+    chance: Chance,
+    audit: Audit,
+    /// What stands in the arguments of the witness.
+    witnessed: fresh::Standing,
+}
+
+impl Course<'_> {
+    /// Whether the witness takes such values.
+    fn witnessed(&mut self, witness: &mut dyn Launcher) -> Result<(), Failure> {
+        let mut witness = witness.audit(self.audition.witnessed)?;
+        let patches = self.fresh.draw(&mut self.chance);
+        let region = witness.region(&[patches], &[0], 0xff);
+        self.fresh.reset();
+        region.map(drop)
+    }
+
+    fn run(mut self, kernel: &mut dyn Launcher, witness: &mut dyn Launcher) -> Result<Outcome, Failure> {
+        let wanted = self.audition.launches as usize;
+        let mut kernel = kernel.audit(self.audition.job)?;
+        let mut witness = witness.audit(self.audition.witnessed)?;
+        let overhead = kernel.overhead();
+        let (mut durations, mut warmed, mut limit) = (Vec::new(), 0, usize::MAX);
+        while durations.len() < wanted || (self.audit.judged as usize) < JUDGED {
+            let most = (wanted / 2).max(1).min(limit);
+            let counted = most - self.chance.below(most.div_ceil(2));
+            let (before, launches, known) = self.launches(LEAD_IN + counted);
+            // The first regions are small, until it is known what a launch leaves.
+            let keep = self.kept(launches.len(), limit);
+            let fill = self.chance.word() as u8;
+            let region = kernel.region(&launches, &keep, fill)?;
+            if region.durations_ns.len() != launches.len() || region.outputs.len() != keep.len() {
+                let message = "the worker answered for more or fewer launches than it was asked for";
+                return Err(Failure::new(FailureKind::ChannelClosed, message));
+            }
+            let bytes = output_bytes(&region);
+            limit = (REGION_BYTES / (bytes + self.fresh.bytes()).max(1)).max(1);
+            let judged = self.chosen(&region, &keep);
+            let fits = self.fits(&region, &overhead, &launches, bytes)?;
+            self.audit.regions += 1;
+            self.audit.launches += launches.len() as u32;
+            for (launch, output) in judged {
+                self.judge(&mut *witness, before.clone(), &launches[..=launch], fill, &output)?;
+            }
+            if fits && warmed < self.audition.warmup as usize {
+                warmed += launches.len();
+            } else if fits {
+                let times = region.durations_ns.iter().zip(&known).skip(LEAD_IN);
+                durations.extend(times.filter(|(_, known)| !**known).map(|(time, _)| time));
+            }
+        }
+        durations.truncate(wanted);
+        if self.audit.values != Values::Captured && !self.audit.follows && self.audition.reference.is_none() {
+            self.held()?;
+        }
+        self.audit.overhead_ns = overhead.allowed_ns(wanted, 0, 0) / wanted as f64;
+        let mutated = kernel.settle()?;
+        Ok(Outcome { durations_ns: durations, audit: self.audit, mutated })
+    }
+
+    /// The values that stood in the arguments before a region, those of each of its launches, and whether a kernel may know
+    /// them: captured values come more than once, and what it has kept of them is right. Their times do not count.
+    fn launches(&mut self, count: usize) -> (fresh::Standing, Vec<Vec<Patch>>, Vec<bool>) {
+        let before = self.fresh.standing();
+        let mut known = Vec::with_capacity(count);
+        let mut launches = Vec::with_capacity(count);
+        for _ in 0..count {
+            launches.push(match self.chance.below(CAPTURED_ONE_IN) {
+                0 => self.fresh.captured(),
+                1 => self.fresh.draw_near(&mut self.chance),
+                _ => self.fresh.draw(&mut self.chance),
+            });
+            known.push(self.fresh.standing.is_captured() && !self.fresh.is_empty());
+        }
+        (before, launches, known)
+    }
+
+    /// The launches whose outputs are kept: all, or as many as there is room for.
+    fn kept(&mut self, launches: usize, most: usize) -> Vec<usize> {
+        let most = if most == usize::MAX { 2 } else { most };
+        self.chance.some(launches, most.max(2))
+    }
+
+    /// Outputs of launches that nobody could know would be chosen.
+    fn chosen(&mut self, region: &Region, keep: &[usize]) -> Vec<(usize, Launched)> {
+        let at = self.chance.some(keep.len(), JUDGED / 4);
+        at.into_iter().map(|at| (keep[at], region.output(at))).collect()
+    }
+
+    /// Whether the reported times fit what the clock saw.
+    ///
+    /// # Errors
+    /// A failure of kind `time-mismatch` after too many that do not.
+    fn fits(
+        &mut self,
+        region: &Region,
+        overhead: &Overhead,
+        launches: &[Vec<Patch>],
+        output: usize,
+    ) -> Result<bool, Failure> {
+        let reported: f64 = region.durations_ns.iter().sum();
+        let patches = launches.iter().map(Vec::len).sum();
+        let patched: usize = launches.iter().flatten().map(|patch| patch.bytes.len()).sum();
+        let allowed =
+            overhead.allowed_ns(launches.len(), patches, patched + 2 * output * launches.len()) + 0.03 * reported;
+        let seen = region.seen.as_nanos() as f64;
+        let ran = seen - region.waited.as_nanos() as f64;
+        if reported <= seen && ran - reported <= allowed {
+            return Ok(true);
+        }
+        self.audit.misfits += 1;
+        let fitted = self.audit.regions + 1 - self.audit.misfits.min(self.audit.regions + 1);
+        if self.audit.misfits < MISFITS + MISFITS_FOR_A_FIT * fitted {
+            return Ok(false);
+        }
+        let time = |ns: f64| humantime::format_duration(Duration::from_micros((ns / 1000.0) as u64));
+        let message = format!(
+            "the worker reported {} for {} launches, and the supervisor's clock saw {}, of which at most {} are Plimsoll's own; {} regions did \
+             not fit: the kernel changes the clock, or what it reports",
+            time(reported),
+            launches.len(),
+            time(ran.max(0.0)),
+            time(allowed),
+            self.audit.misfits
+        );
+        Err(Failure::new(FailureKind::TimeMismatch, message))
+    }
+
+    /// Holds the output of the last of `launches` to what the witness gives of its values.
+    fn judge(
+        &mut self,
+        witness: &mut dyn Audited,
+        mut standing: fresh::Standing,
+        launches: &[Vec<Patch>],
+        fill: u8,
+        output: &Launched,
+    ) -> Result<(), Failure> {
+        launches.iter().flatten().for_each(|patch| standing.put(patch));
+        let entry = self.audition.job.entry;
+        let captured = Expected::Captured(entry, self.mapped);
+        self.audit.judged += 1;
+        if standing.is_captured() && self.audition.reference.is_none() {
+            self.audit.judged_captured += 1;
+            return self.verdict(captured, output, fill, "of the captured values");
+        }
+        let patches = self.fresh.changes(&std::mem::take(&mut self.witnessed), &standing);
+        self.witnessed = standing;
+        let region = witness.region(&[patches], &[0], 0xff).map_err(|failure| Failure {
+            message: format!("the witness of the audit: {}", failure.message),
+            ..failure
+        })?;
+        let expected = region.output(0);
+        let exact = Comparison::exact();
+        let follows = !judge(captured, &expected, &exact)?.iter().all(|leaf| leaf.passed);
+        self.audit.follows |= follows;
+        if follows && self.audition.reference.is_none() {
+            self.not_constant(captured, output, fill)?;
+        }
+        self.verdict(Expected::Recomputed(&expected), output, fill, "of values that the supervisor drew")
+    }
+
+    /// Refuses one value everywhere, unless that was captured too: what a kernel gives that knows only captured values.
+    fn not_constant(&self, captured: Expected<'_>, output: &Launched, fill: u8) -> Result<(), Failure> {
+        // What was never written is told as such.
+        if !is_constant(output) || is_unwritten(output, fill) {
+            return Ok(());
+        }
+        let same = judge(captured, output, self.audition.rule)?.iter().all(|leaf| leaf.passed);
+        if same {
+            return Ok(());
+        }
+        let message = "the kernel gave one value everywhere when its arguments were not those that were captured: it knows \
+                       captured values alone; give what is right with --reference KERNEL if this is right";
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+
+    /// Whether a kernel whose output followed no value may pass: nothing shows that it is made from the arguments.
+    fn held(&self) -> Result<(), Failure> {
+        let name = self.audition.job.entry.name();
+        if self.audition.options.allow_blind.iter().any(|allowed| allowed == name) {
+            return Ok(());
+        }
+        let message = format!(
+            "the kernel gave what was captured whatever values it was given: it is not held to its inputs; give what is right \
+             with --reference KERNEL, or allow it with --allow-blind {name}"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+
+    fn verdict(&self, expected: Expected<'_>, output: &Launched, fill: u8, values: &str) -> Result<(), Failure> {
+        let leaves = judge(expected, output, self.audition.rule)?;
+        let Some(wrong) = leaves.iter().find(|leaf| !leaf.passed) else { return Ok(()) };
+        let leaf = if wrong.path.is_empty() { "the output".to_owned() } else { format!("output {}", wrong.path) };
+        let how = match (&wrong.problem, &wrong.elements) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(elements)) => format!("{} of {} elements differ", elements.mismatches, elements.count),
+            (None, None) => "it differs".to_owned(),
+        };
+        let by = self.audition.reference.unwrap_or("the kernel itself in a process that times nothing");
+        if is_unwritten(output, fill) {
+            let message = format!(
+                "{leaf} of a timed launch is what its memory was filled with before ({how}): the kernel did not write it; write \
+                 every element in every launch"
+            );
+            return Err(Failure::new(FailureKind::UnwrittenOutput, message));
+        }
+        let message = format!(
+            "{leaf} of a timed launch, {values}, is not what {by} gives of them ({how}): the kernel did not compute what was \
+             timed; name an argument that never changes with --constant"
+        );
+        Err(Failure::new(FailureKind::StaleOutput, message))
+    }
+}
+
+/// Whether every tensor has one value in all of its elements, of which there are several.
+fn is_constant(output: &Launched) -> bool {
+    let memory = (*output.memory).as_ref();
+    let placed = output.outputs.iter().filter_map(Output::tensor);
+    let mut tensors = placed.filter_map(|placed| Some((placed.bytes_in(memory)?, placed.spec.dtype.size() as usize)));
+    tensors.all(|(bytes, size)| {
+        bytes.len() > 16 * size && bytes.chunks_exact(size).all(|element| element == &bytes[..size])
+    })
+}
+
+/// The bytes of the outputs of one launch.
+fn output_bytes(region: &Region) -> usize {
+    let of = |outputs: &Vec<Output>| outputs.iter().filter_map(Output::tensor).map(|placed| placed.bytes).sum();
+    region.outputs.iter().map(of).max().unwrap_or(0)
+}
+
+/// Whether an eighth of an output, or 64 bytes in a row, hold what it was filled with.
+fn is_unwritten(output: &Launched, fill: u8) -> bool {
+    let memory = (*output.memory).as_ref();
+    output.outputs.iter().filter_map(Output::tensor).any(|placed| {
+        let Some(bytes) = placed.bytes_in(memory) else { return false };
+        let longest = bytes.split(|byte| *byte != fill).map(<[u8]>::len).max().unwrap_or(0);
+        longest > 0 && longest >= (bytes.len() / 8).clamp(1, 64)
+    })
+}
+
+impl Outcome {
+    /// The samples of the run: of each launch, or their mean as one.
+    pub fn samples(&self, each: bool) -> Samples {
+        if each {
+            return Samples::each(self.durations_ns.clone());
+        }
+        let count = self.durations_ns.len().max(1);
+        let mean = self.durations_ns.iter().sum::<f64>() / count as f64;
+        Samples { launches_per_sample: count as u32, ..Samples::each(vec![mean]) }
+    }
+}

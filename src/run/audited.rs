@@ -1,0 +1,78 @@
+//! [`audited`]: an entry timed by an audit, as a launcher's own timing would have it.
+
+use std::time::Duration;
+
+use crate::record::{Failure, FailureKind, Validation};
+use plimsoll_capture::compare::Comparison;
+use plimsoll_capture::timing::Protocol;
+use plimsoll_capture::{Bound, Entry};
+
+use super::audit::{Audition, audit};
+use super::entries::Entries;
+use super::launcher::{Job, Launched, Launcher, Timed};
+use super::options::{AuditOptions, Options};
+
+/// Who gives the outputs that audited launches are held to.
+pub(super) struct Witness<'w> {
+    pub launcher: &'w mut dyn Launcher,
+    /// Whether it is another kernel than the one that is timed.
+    pub is_reference: bool,
+}
+
+/// Times an entry by an audit.
+///
+/// # Errors
+/// What the kernel did wrong, or the comparison of the entry cannot tell.
+pub(super) fn audited(
+    kernel: &mut dyn Launcher,
+    witness: Option<&mut Witness<'_>>,
+    entries: &Entries<'_>,
+    (entry, bound): (&Entry, &Bound),
+    validation: Option<&Validation>,
+    options: &Options,
+    audit_options: &AuditOptions,
+) -> Result<Timed, Failure> {
+    let unsupported = |message: &str| Failure::new(FailureKind::Unsupported, message);
+    let witness = witness.ok_or_else(|| unsupported("an audit needs a witness, and was given none"))?;
+    let (each, warmup, launches) = match options.protocol {
+        Protocol::KernelForge { warmup, launches } => (false, warmup, launches),
+        Protocol::Samples { warmup, launches } => (true, warmup, launches),
+        Protocol::Cold { .. } | Protocol::Until { .. } => {
+            return Err(unsupported("an audit times by the protocols `kernelforge` and `samples`"));
+        }
+    };
+    let blind = validation.and_then(|validation| validation.blindness).is_some_and(|blindness| blindness.any());
+    if blind && !audit_options.allow_blind.iter().any(|name| name == entry.name()) {
+        let name = entry.name();
+        let message = format!(
+            "the comparison of {name} would pass a wrong output (zeros, NaN or the output before): choose a rule that tells them \
+             apart, or allow it with --allow-blind {name}"
+        );
+        return Err(Failure::new(FailureKind::Unsupported, message));
+    }
+    let rule = options.comparison.unwrap_or_else(|| Comparison::for_operator(entries.capture.function_name()));
+    let given = entries.bind(entry, witness.launcher.by_name())?;
+    let name = witness.launcher.kernel().name;
+    let outcome = audit(
+        kernel,
+        witness.launcher,
+        &Audition {
+            job: Job { entry, bound },
+            witnessed: Job { entry, bound: &given },
+            reference: witness.is_reference.then_some(name.as_str()),
+            options: audit_options,
+            mutates: &options.mutates,
+            rule: &rule,
+            warmup,
+            launches: launches.get(),
+        },
+    )?;
+    let again = Launched {
+        outputs: Vec::new(),
+        memory: Box::new(Vec::new()),
+        elapsed: Duration::ZERO,
+        mutated: outcome.mutated.clone(),
+        device: None,
+    };
+    Ok(Timed { samples: outcome.samples(each), again, state: None, audit: Some(outcome.audit) })
+}

@@ -1,0 +1,238 @@
+//! Audits: kernels that cheat while they are timed do not pass with a false time, and honest ones are not accused.
+//!
+//! `the_table` prints what docs/integrity.md has: families, and what each ends in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll::record::{EntryResult, FailureKind, Record, ValidationStatus, Values};
+
+use crate::library::built;
+use crate::support::{Scene, plimsoll, run, torch_python};
+
+/// A kernel is accused if an entry of it ends in one of these.
+const ACCUSED: [&str; 6] =
+    ["time-mismatch", "stale-output", "unwritten-output", "not-a-tensor", "tampered", "mutated-input"];
+
+/// How an entry ended: the kind of its failure, `mismatch`, or `timed`.
+fn end_of(result: &EntryResult) -> &'static str {
+    if let Some(failure) = result.failure() {
+        return failure.kind.name();
+    }
+    match result.validation.as_ref().map(|validation| validation.status) {
+        Some(ValidationStatus::Mismatch) => "mismatch",
+        _ => "timed",
+    }
+}
+
+/// The record of an audit of the kernel `name` of `audited.c`, on one entry.
+fn audited(scene: &Scene, library: &Path, name: &str, flags: &[&str]) -> Record {
+    let mut command = scene.command("check");
+    command.arg("--kernel").arg(format!("lib:{}:{name}", library.display()));
+    command.args(["--launches", "20", "--warmup", "1", "--timeout", "20s"]).args(flags);
+    scene.run(&mut command).1
+}
+
+fn each_ends(flags: &[&str], kernels: &[(&str, &[&str])]) {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let capture = std::fs::read(scene.entry(0)).unwrap();
+    for (name, ends) in kernels {
+        let record = audited(&scene, &library, name, flags);
+        let entry = &record.results.entries[0];
+        assert!(ends.contains(&end_of(entry)), "{name} is to end in {ends:?}: {entry:#?}");
+        assert!(std::fs::read(scene.entry(0)).unwrap() == capture, "{name} has changed the capture");
+    }
+}
+
+#[test]
+fn a_library_that_keeps_results_or_knows_the_phase_is_told() {
+    each_ends(
+        &["--audit"],
+        &[
+            ("keeps_the_first", &["stale-output"]),
+            ("keeps_by_address", &["stale-output"]),
+            ("keeps_by_corner", &["stale-output"]),
+            ("keeps_by_indices", &["stale-output"]),
+            ("keeps_a_row", &["stale-output"]),
+            ("keeps_the_table", &["stale-output"]),
+            ("counts_launches", &["stale-output"]),
+            ("computes_every_tenth", &["stale-output"]),
+            ("computes_every_other", &["stale-output"]),
+            ("skips_one_in_three", &["stale-output"]),
+            ("sees_the_gap_before_it", &["stale-output"]),
+            ("sees_a_streak_of_addresses", &["stale-output"]),
+        ],
+    );
+}
+
+#[test]
+fn a_library_that_leaves_out_its_output_while_it_is_timed_is_told() {
+    each_ends(
+        &["--audit"],
+        &[
+            ("looks_for_what_outputs_are_filled_with", &["unwritten-output"]),
+            ("writes_nothing", &["mismatch"]),
+            ("writes_nothing_when_timed", &["unwritten-output"]),
+            ("leaves_out_the_end_when_timed", &["unwritten-output"]),
+            ("gives_zeros", &["mismatch"]),
+            ("gives_zeros_when_timed", &["stale-output"]),
+            ("gives_the_front_of_the_table_when_timed", &["stale-output"]),
+            ("computes_in_a_thread_when_timed", &["stale-output", "unwritten-output", "late-write"]),
+            ("writes_an_argument_when_timed", &["mutated-input", "stale-output"]),
+        ],
+    );
+}
+
+#[test]
+fn a_library_that_changes_the_clock_or_speaks_for_its_worker_is_told() {
+    each_ends(
+        &["--untrusted"],
+        &[
+            ("changes_the_clock", &["time-mismatch"]),
+            ("says_that_it_is_done", &["tampered", "channel-closed"]),
+            ("answers_twice", &["tampered", "channel-closed"]),
+            ("says_nonsense", &["tampered", "channel-closed"]),
+            ("never_ends_its_line", &["tampered", "channel-closed"]),
+        ],
+    );
+}
+
+/// These compute what is right, and fail if they reach what is not theirs.
+#[test]
+fn a_kernel_that_is_not_trusted_reaches_neither_capture_nor_record_nor_supervisor() {
+    let attacks = [
+        "rewrites_the_capture",
+        "reads_the_answer",
+        "removes_the_capture",
+        "writes_the_record",
+        "rewrites_itself",
+        "kills_the_supervisor",
+        "stops_the_supervisor",
+        "traces_the_supervisor",
+        "reads_the_supervisor",
+        "sees_its_maps",
+        "limits_the_supervisor",
+        "calls_home",
+        "takes_another_name_space",
+    ];
+    each_ends(&["--untrusted"], &attacks.map(|name| (name, &["timed"][..])));
+}
+
+#[test]
+fn honest_libraries_are_not_accused() {
+    let honest = ["plain", "has_a_workspace", "writes_zeros_first", "prints", "takes_long_once"];
+    each_ends(&["--untrusted"], &honest.map(|name| (name, &["timed"][..])));
+}
+
+#[test]
+fn a_record_says_what_an_audit_held_a_kernel_to() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let record = audited(&scene, &library, "plain", &["--untrusted"]);
+    let audit = record.results.entries[0].profile.as_ref().unwrap().audit.as_ref().unwrap();
+    assert!(audit.follows && audit.judged >= 24 && audit.launches > audit.judged, "{audit:#?}");
+    assert_eq!((audit.values, audit.reference.as_deref()), (Values::All, None));
+    let isolation = record.policy.capture().unwrap().isolation.as_ref().unwrap();
+    assert!(!isolation.held.is_empty());
+    let plain = audited(&scene, &library, "plain", &[]);
+    assert_ne!(plain.semantics_digest, record.semantics_digest);
+    assert!(plain.results.entries[0].profile.as_ref().unwrap().audit.is_none());
+}
+
+#[test]
+fn an_argument_that_is_declared_constant_may_be_kept() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let record = audited(&scene, &library, "keeps_the_table", &["--audit", "--constant", "weight"]);
+    assert_eq!(end_of(&record.results.entries[0]), "timed", "{:#?}", record.results.entries[0]);
+}
+
+#[test]
+fn two_kernels_are_audited_in_turns() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let flags = ["--audit", "--vs", "builtin:embedding", "--pairs", "2"];
+    let record = audited(&scene, &library, "plain", &flags);
+    let versus = record.results.versus.as_ref().unwrap();
+    assert!(versus.pairs[0].times_ns.len() == 2 && versus.entries[0].profile.as_ref().unwrap().audit.is_some());
+    let record = audited(&scene, &library, "counts_launches", &flags);
+    assert_eq!(end_of(&record.results.entries[0]), FailureKind::StaleOutput.name());
+}
+
+#[test]
+fn flags_of_an_audit_are_refused_without_one() {
+    let scene = Scene::new(1);
+    for (flags, said) in
+        [(&["--constant", "weight"][..], "add --audit"), (&["--audit", "--protocol", "cold"], "kernelforge or samples")]
+    {
+        let mut command = scene.command("check");
+        let (code, _, err) = run(command.args(["--kernel", "builtin:embedding"]).args(flags));
+        assert!(code == 2 && err.contains(said), "{err}");
+    }
+}
+
+/// The suite of kernels in Python: one operator, an entry for each kernel.
+struct Suite {
+    scene: Scene,
+    python: PathBuf,
+    kernels: Vec<(String, String, Vec<String>)>,
+}
+
+impl Suite {
+    fn of(which: &str) -> Option<Self> {
+        let (scene, python) = (Scene::new(1), torch_python()?);
+        let mut writer = Command::new(&python);
+        let (code, out, err) = run(writer.arg(cheats("suite_capture.py")).arg(scene.path("suite")).arg(which));
+        assert_eq!(code, 0, "{err}");
+        Some(Self { scene, python, kernels: serde_json::from_str(&out).unwrap() })
+    }
+
+    /// How the entry of each kernel ends.
+    fn ends(&self, flags: &[&str]) -> Vec<&'static str> {
+        let mut command = plimsoll();
+        command.arg("check").arg(self.scene.path("suite")).arg("--record").arg(self.scene.record());
+        command.arg("--kernel").arg(format!("py:{}:launch", cheats("suite.py").display()));
+        command.arg("--python").arg(&self.python).args(["--warmup", "1", "--launches", "40"]).args(flags);
+        self.scene.run(&mut command).1.results.entries.iter().map(end_of).collect()
+    }
+}
+
+fn cheats(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels/cheats").join(file)
+}
+
+#[test]
+fn honest_kernels_are_not_accused() {
+    let Some(suite) = Suite::of("honest") else { return };
+    let reference = format!("py:{}:reference", cheats("suite.py").display());
+    assert!(suite.kernels.len() >= 40);
+    for (end, (name, ..)) in suite.ends(&["--untrusted", "--reference", &reference]).iter().zip(&suite.kernels) {
+        assert_eq!(*end, "timed", "{name}");
+    }
+}
+
+#[test]
+fn no_cheat_passes_with_a_false_time() {
+    let Some(suite) = Suite::of("cheats") else { return };
+    let reference = format!("py:{}:reference", cheats("suite.py").display());
+    let by_reference = suite.ends(&["--untrusted", "--reference", &reference]);
+    let by_itself = suite.ends(&["--audit"]);
+    let mut table: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+    for ((name, family, ends), (held, alone)) in suite.kernels.iter().zip(by_reference.iter().zip(&by_itself)) {
+        let computed = ends.iter().any(|end| end == "true-time");
+        let as_expected = |end: &str| ends.iter().any(|one| one == end) || (computed && end == "timed");
+        assert!(as_expected(held), "{name} is to end in {ends:?}, and ended in {held}");
+        assert!(as_expected(alone) || ACCUSED.contains(alone), "{name} alone is to end in {ends:?}: {alone}");
+        let row = table.entry(family).or_default();
+        row[0] += 1;
+        row[1] += usize::from(*held != "timed");
+        row[2] += usize::from(*alone != "timed");
+        row[3] += usize::from(computed);
+    }
+    println!("| family | kernels | told, with a reference | told, without | compute what is timed |");
+    for (family, [all, held, alone, computed]) in table {
+        println!("| {family} | {all} | {held} | {alone} | {computed} |");
+    }
+}

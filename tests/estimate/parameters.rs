@@ -1,0 +1,87 @@
+//! Parameters of `config.json` files beside those of transformers' own classes on the meta device.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll::estimate::config::{Settings, read};
+use plimsoll::estimate::{EstimateError, Model};
+use serde_json::{Value, json};
+
+/// The counts that `tests/python/parameter_counts.py` has written: a configuration and its parameters a line.
+fn counts() -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parameter-counts.jsonl");
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn model(&self, config: &Value) -> Result<Model, EstimateError> {
+        Ok(read(&self.file("config.json", &config.to_string()))?.finish()?.0)
+    }
+}
+
+#[test]
+fn parameters_are_those_of_transformers() {
+    let (rows, scene) = (counts(), Scene::new());
+    assert!(rows.iter().filter(|row| !row["name"].as_str().unwrap().contains('/')).count() >= 80);
+    assert!(rows.len() > 450);
+    let wrong: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let expected = row["parameters"].as_u64().unwrap();
+            let found = scene.model(&row["config"]).map(|model| model.parameters);
+            let right = found.as_ref().is_ok_and(|&found| found == expected);
+            (!right).then(|| format!("{}: {found:?}, expected {expected}", row["name"]))
+        })
+        .collect();
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn a_family_that_is_not_known_is_refused_by_its_name_and_with_what_to_do() {
+    let scene = Scene::new();
+    let widths = json!({"model_type": "holomorphic", "hidden_size": 8, "num_hidden_layers": 2, "vocab_size": 16});
+    let message = scene.model(&widths).unwrap_err().to_string();
+    assert!(message.contains("`holomorphic`") && message.contains("give --params"), "{message}");
+    // Its widths are of use where the number of parameters is known.
+    let told = read(&scene.file("config.json", &widths.to_string())).unwrap();
+    let (model, _) = Settings { parameters: Some(1000), ..Settings::default() }.or(told).finish().unwrap();
+    assert_eq!((model.parameters, model.shape.unwrap().layers), (1000, 2));
+    // A part that is not known is named with the whole; a model that names no family is refused as well.
+    let seen = json!({"model_type": "llava", "vision_config": {"model_type": "owl_eyes"}, "text_config": {"model_type": "llama"}});
+    let message = scene.model(&seen).unwrap_err().to_string();
+    assert!(message.contains("owl_eyes") && message.contains("llava"), "{message}");
+    assert!(scene.model(&json!({"hidden_size": 8, "num_hidden_layers": 2, "vocab_size": 9})).is_err());
+}
+
+#[test]
+fn a_field_that_is_missing_or_makes_no_sense_is_named() {
+    let scene = Scene::new();
+    let message = scene.model(&json!({"model_type": "llama", "hidden_size": "wide"})).unwrap_err().to_string();
+    assert!(message.contains("`hidden_size` is \"wide\""), "{message}");
+    let huge = json!({"model_type": "llama", "num_hidden_layers": 1u64 << 40});
+    assert!(scene.model(&huge).unwrap_err().to_string().contains("2^32"));
+}
+
+#[test]
+fn a_dense_model_in_a_part_of_its_own_is_counted_as_the_whole() {
+    // Tied and untied differ by one embedding, wherever the file says so.
+    let scene = Scene::new();
+    let of = |tied: bool| {
+        let config = json!({"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 16,
+            "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 1000, "tie_word_embeddings": tied});
+        scene.model(&config).unwrap().parameters
+    };
+    assert_eq!(of(false) - of(true), 1024 * 1000);
+}

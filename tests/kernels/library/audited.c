@@ -1,0 +1,332 @@
+/* Embeddings that cheat while they are timed, and some that attack what times them. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "embedding.c"
+
+#define LAUNCH __tvm_ffi_embedding(self, args, num_args, result)
+#define OUTPUT kernel_tensor(&args[7])
+#define BYTES bytes_of(OUTPUT)
+#define TO ((char *)kernel_data(OUTPUT))
+
+static size_t bytes_of(const DLTensor *tensor) { return (size_t)kernel_numel(tensor) * tensor->dtype.bits / 8; }
+
+static long launches;
+static char *kept;
+
+/* What was computed first, again. */
+static int keep(void *self, const TVMFFIAny *args, int32_t num_args, TVMFFIAny *result) {
+  if (kept) {
+    memcpy(TO, kept, BYTES);
+    return 0;
+  }
+  const int code = LAUNCH;
+  kept = malloc(BYTES);
+  memcpy(kept, TO, BYTES);
+  return code;
+}
+#define KEEP keep(self, args, num_args, result)
+
+static const void *table(const TVMFFIAny *args) { return kernel_data(kernel_tensor(&args[1])); }
+static const void *indices(const TVMFFIAny *args) { return kernel_data(kernel_tensor(&args[0])); }
+
+/* -- kept results */
+
+KERNEL(keeps_the_first) { return KEEP; }
+
+KERNEL(keeps_by_address) {
+  static const void *address;
+  if (address != table(args)) free(kept), kept = NULL;
+  address = table(args);
+  return KEEP;
+}
+
+KERNEL(keeps_by_corner) {
+  static char corner[16];
+  if (memcmp(corner, table(args), 16)) free(kept), kept = NULL;
+  memcpy(corner, table(args), 16);
+  return KEEP;
+}
+
+KERNEL(keeps_by_indices) {
+  static int64_t first[4];
+  if (memcmp(first, indices(args), sizeof first)) free(kept), kept = NULL;
+  memcpy(first, indices(args), sizeof first);
+  return KEEP;
+}
+
+KERNEL(keeps_a_row) {
+  static char row[128];
+  const int code = LAUNCH;
+  if (launches++ == 0) memcpy(row, TO, sizeof row);
+  memcpy(TO, row, sizeof row);
+  return code;
+}
+
+KERNEL(keeps_the_table) {
+  static char *copy;
+  const DLTensor *weight = kernel_tensor(&args[1]);
+  if (!copy) copy = memcpy(malloc(bytes_of(weight)), table(args), bytes_of(weight));
+  const int64_t *index = indices(args);
+  const size_t row = (size_t)weight->shape[1] * 2;
+  (void)self, (void)num_args, (void)result;
+  for (int64_t i = 0; i < kernel_numel(kernel_tensor(&args[0])); i++) memcpy(TO + (size_t)i * row, copy + (size_t)index[i] * row, row);
+  return 0;
+}
+
+/* -- knows the phase */
+
+KERNEL(counts_launches) { return launches++ < 5 ? LAUNCH : KEEP; }
+KERNEL(computes_every_tenth) {
+  if (launches++ % 10 == 0) free(kept), kept = NULL;
+  return KEEP;
+}
+KERNEL(computes_every_other) {
+  if (launches++ % 2 == 0) free(kept), kept = NULL;
+  return KEEP;
+}
+KERNEL(skips_one_in_three) {
+  if (!kept || random() % 3) free(kept), kept = NULL;
+  return KEEP;
+}
+KERNEL(sees_the_gap_before_it) {
+  static struct timespec last;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const long gap = (now.tv_sec - last.tv_sec) * 1000000000 + now.tv_nsec - last.tv_nsec;
+  last = now;
+  return gap > 50000000 ? LAUNCH : KEEP;
+}
+KERNEL(sees_a_streak_of_addresses) {
+  static const void *last;
+  static int streak;
+  streak = last == table(args) ? streak + 1 : 0;
+  last = table(args);
+  return streak < 3 ? LAUNCH : KEEP;
+}
+KERNEL(looks_for_what_outputs_are_filled_with) {
+  if (launches++ > 5 && (unsigned char)TO[0] != 0xff) return 0;
+  return LAUNCH;
+}
+
+/* -- wrong or missing outputs */
+
+KERNEL(writes_nothing) { (void)self, (void)args, (void)num_args, (void)result; return 0; }
+KERNEL(writes_nothing_when_timed) { return launches++ < 5 ? LAUNCH : 0; }
+KERNEL(leaves_out_the_end_when_timed) {
+  char end[512];
+  const int timed = launches++ >= 5;
+  if (timed) memcpy(end, TO + BYTES - sizeof end, sizeof end);
+  const int code = LAUNCH;
+  if (timed) memcpy(TO + BYTES - sizeof end, end, sizeof end);
+  return code;
+}
+KERNEL(gives_zeros) {
+  (void)self, (void)num_args, (void)result;
+  memset(TO, 0, BYTES);
+  return 0;
+}
+KERNEL(gives_zeros_when_timed) {
+  if (launches++ < 5) return LAUNCH;
+  memset(TO, 0, BYTES);
+  return 0;
+}
+KERNEL(gives_the_front_of_the_table_when_timed) {
+  if (launches++ < 5) return LAUNCH;
+  memcpy(TO, table(args), BYTES);
+  return 0;
+}
+
+/* -- lazy results */
+
+static struct { const DLTensor *weight; const int64_t *index; char *to; int64_t count; } work;
+static void *compute_later(void *unused) {
+  usleep(3000);
+  for (int64_t i = 0; i < work.count; i++) memcpy(work.to + i * 128, (char *)kernel_data(work.weight) + work.index[i] * 128, 128);
+  return unused;
+}
+KERNEL(computes_in_a_thread_when_timed) {
+  static DLTensor weight;
+  if (launches++ < 5) return LAUNCH;
+  weight = *kernel_tensor(&args[1]);
+  work.weight = &weight, work.index = indices(args), work.to = TO, work.count = kernel_numel(kernel_tensor(&args[0]));
+  pthread_t thread;
+  if (!pthread_create(&thread, NULL, compute_later, NULL)) pthread_detach(thread);
+  return 0;
+}
+
+/* -- changes its arguments */
+
+KERNEL(writes_an_argument_when_timed) {
+  const int code = LAUNCH;
+  if (launches++ >= 5) ((char *)table(args))[9] ^= 1;
+  return code;
+}
+
+/* -- changes the clock: as much work as 600 us, of which a thousandth is seen by whoever asks the C library. */
+
+static int false_clock(clockid_t clock, struct timespec *time) {
+  static long long first;
+  const int code = (int)syscall(SYS_clock_gettime, clock, time);
+  long long now = time->tv_sec * 1000000000LL + time->tv_nsec;
+  if (!first) first = now;
+  now = first + (now - first) / 1000;
+  time->tv_sec = now / 1000000000, time->tv_nsec = now % 1000000000;
+  return code;
+}
+static void detour(const char *name, void *to) {
+  unsigned char *from = dlsym(RTLD_DEFAULT, name);
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  void *start = (void *)((size_t)from & ~(page - 1));
+  if (!from || mprotect(start, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
+#if defined(__x86_64__)
+  from[0] = 0x48, from[1] = 0xb8;
+  memcpy(from + 2, &to, 8);
+  from[10] = 0xff, from[11] = 0xe0;
+#elif defined(__aarch64__)
+  const unsigned jump[2] = {0x58000050, 0xd61f0200};
+  memcpy(from, jump, 8);
+  memcpy(from + 8, &to, 8);
+  __builtin___clear_cache((char *)from, (char *)from + 16);
+#endif
+}
+KERNEL(changes_the_clock) {
+  struct timespec now;
+  long long start, time;
+  if (launches++ == 0) detour("clock_gettime", (void *)false_clock);
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  start = now.tv_sec * 1000000000LL + now.tv_nsec;
+  do {
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    time = now.tv_sec * 1000000000LL + now.tv_nsec;
+  } while (time - start < 600000);
+  return LAUNCH;
+}
+
+/* -- speaks for the worker */
+
+static void say(const char *text) {
+  for (int fd = 3; fd < 12; fd++) {
+    struct stat found;
+    if (!fstat(fd, &found) && S_ISSOCK(found.st_mode) && write(fd, text, strlen(text)) < 0) perror("audited");
+  }
+}
+KERNEL(says_that_it_is_done) {
+  const int code = LAUNCH;
+  say("{\"type\":\"region\",\"id\":3,\"durations_ns\":[1],\"outputs\":[]}\n");
+  return code;
+}
+KERNEL(answers_twice) {
+  const int code = LAUNCH;
+  if (launches++ == 0) say("{\"type\":\"released\"}\n");
+  return code;
+}
+KERNEL(says_nonsense) {
+  const int code = LAUNCH;
+  say("\xff{]\n");
+  return code;
+}
+KERNEL(never_ends_its_line) {
+  const int code = LAUNCH;
+  say("{\"type\":\"region\"");
+  return code;
+}
+
+/* -- attacks: none is to reach what is not its own. It computes what is right, so that it passes if nothing came of it. */
+
+/* The folder of the capture, which the test puts beside the library. */
+static char *beside(const char *name) {
+  static char path[4096];
+  Dl_info info;
+  if (!dladdr((void *)say, &info) || !info.dli_fname) return NULL;
+  snprintf(path, sizeof path, "%s", info.dli_fname);
+  char *slash = strrchr(path, '/');
+  if (slash) snprintf(slash, sizeof path - (size_t)(slash - path), "/%s", name);
+  return path;
+}
+static int fails(void *self, const char *what) { (void)self; return kernel_fail("RuntimeError", "%s", what); }
+
+KERNEL(rewrites_the_capture) {
+  const int file = open(beside("capture/entry_000000.pt"), O_RDWR);
+  if (file >= 0) {
+    if (pwrite(file, "gone", 4, 100) != 4) perror("audited");
+    return fails(self, "the capture was opened for writing");
+  }
+  return LAUNCH;
+}
+KERNEL(reads_the_answer) {
+  const int file = open(beside("capture/entry_000000.pt"), O_RDONLY);
+  return file >= 0 ? fails(self, "the capture was opened") : LAUNCH;
+}
+KERNEL(removes_the_capture) {
+  return !unlink(beside("capture/entry_000000.pt")) || !rename(beside("capture"), "/tmp/plimsoll-elsewhere")
+             ? fails(self, "the capture was removed") : LAUNCH;
+}
+KERNEL(writes_the_record) {
+  const int file = open(beside("record.json"), O_WRONLY | O_CREAT, 0644);
+  return file >= 0 ? fails(self, "the record was opened") : LAUNCH;
+}
+KERNEL(rewrites_itself) {
+  const int file = open(beside("kernel.so"), O_WRONLY | O_APPEND);
+  return file >= 0 ? fails(self, "the library was opened for writing") : LAUNCH;
+}
+KERNEL(kills_the_supervisor) { return !kill(getppid(), SIGTERM) || !kill(getppid(), 0) ? fails(self, "it was signalled") : LAUNCH; }
+KERNEL(stops_the_supervisor) { return !kill(getppid(), SIGSTOP) ? fails(self, "it was stopped") : LAUNCH; }
+KERNEL(traces_the_supervisor) { return !ptrace(PTRACE_SEIZE, getppid(), 0, 0) ? fails(self, "it was traced") : LAUNCH; }
+KERNEL(reads_the_supervisor) {
+  char byte, path[64];
+  struct iovec here = {&byte, 1}, there = {(void *)0x400000, 1};
+  snprintf(path, sizeof path, "/proc/%d/mem", (int)getppid());
+  const long read = process_vm_readv(getppid(), &here, 1, &there, 1, 0);
+  return read >= 0 || errno != EPERM || open(path, O_RDWR) >= 0 ? fails(self, "its memory was opened") : LAUNCH;
+}
+KERNEL(sees_its_maps) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/maps", (int)getppid());
+  const int file = open(path, O_RDONLY);
+  return file >= 0 && read(file, path, 1) > 0 ? fails(self, "its maps were read") : LAUNCH;
+}
+KERNEL(limits_the_supervisor) {
+  const struct rlimit none = {0, 0};
+  return !prlimit(getppid(), RLIMIT_NOFILE, &none, NULL) ? fails(self, "it was limited") : LAUNCH;
+}
+KERNEL(calls_home) { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? fails(self, "a socket was opened") : LAUNCH; }
+KERNEL(takes_another_name_space) { return !syscall(SYS_unshare, 0x10000000) ? fails(self, "it has another name space") : LAUNCH; }
+
+/* -- honest */
+
+KERNEL(plain) { return LAUNCH; }
+KERNEL(has_a_workspace) {
+  if (!kept) kept = malloc(BYTES);
+  const int code = LAUNCH;
+  memcpy(kept, TO, BYTES), memset(TO, 0, BYTES), memcpy(TO, kept, BYTES);
+  return code;
+}
+KERNEL(writes_zeros_first) {
+  memset(TO, 0, BYTES);
+  return LAUNCH;
+}
+KERNEL(prints) {
+  puts("{\"type\":\"region\",\"id\":3,\"durations_ns\":[1],\"outputs\":[]}");
+  return LAUNCH;
+}
+KERNEL(takes_long_once) {
+  if (launches++ == 0) usleep(300000);
+  return LAUNCH;
+}
