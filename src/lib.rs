@@ -48,7 +48,7 @@ pub mod criterion_0_6;
 pub mod criterion_0_7;
 #[cfg(feature = "record")]
 pub mod defaults;
-#[cfg(all(feature = "diagnose", feature = "record"))]
+#[cfg(feature = "record")]
 mod diagnosis;
 #[cfg(all(feature = "history", feature = "report"))]
 pub mod documents;
@@ -99,5 +99,5 @@ pub mod diagnose {
     pub use plimsoll_diagnose::*;
 
     #[cfg(feature = "record")]
-    pub use crate::diagnosis::read;
+    pub use crate::diagnosis::{CommandWatch, read};
 }

@@ -31,7 +31,7 @@ struct Forgetful;
 
 impl Kernel for Forgetful {
     fn identity(&self) -> KernelIdentity {
-        KernelIdentity { name: "test:forgetful".to_owned(), digest: None }
+        KernelIdentity::new("test:forgetful", None)
     }
 
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<plimsoll::capture::TensorSpec>, KernelError> {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Peaks of process trees whose truth is known, by `plimsoll run`, GNU time and BenchExec, in one run; and what metering costs.
 
-usage: benches/peers/run.py [--plimsoll PROGRAM] [--runexec PROGRAM] [--torchrun PROGRAM] [--only truth|overhead]
+usage: benches/peers/run.py [--plimsoll PROGRAM] [--runexec PROGRAM] [--torchrun PROGRAM] [--only truth|overhead|output]
                             [--seconds 60] [--rounds 5] [--starts 200]
 
 Every program of the truth table holds its buffers all at once for half a second, so that `taken` is what its processes
@@ -49,22 +49,40 @@ print(done)
 """
 
 
+PRINT = """import os, sys, time, zlib
+kind, megabytes, spins = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+line = {
+    'log': lambda i: f'2026-01-01 12:00:00,{i % 1000:03d} INFO trainer: step {i} loss {1 / (i + 1):.4f} lr 3e-4 tokens/s 18234 grad_norm 0.73\\n',
+    'bar': lambda i: f'\\rEpoch 1: {i % 100:3d}%|####      | {i}/100000 [00:41<00:59, 17.2it/s, loss={1 / (i + 1):.3f}]',
+    'memory': lambda i: f'[INFO] [utils.py:782:see_memory_usage] MA {10 + i % 3}.0 GB         Max_MA 12.0 GB         CA 14.0 GB         Max_CA 14 GB \\n',
+}[kind]
+block = ''.join(map(line, range(20_000))).encode()[:1 << 20]
+begun = time.perf_counter()
+for _ in range(megabytes):
+    for _ in range(spins):
+        zlib.crc32(block)
+    rest = memoryview(block)
+    while rest:
+        rest = rest[os.write(1, rest):]
+print(time.perf_counter() - begun, file=sys.stderr)
+"""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plimsoll", default=TARGET / "release" / "plimsoll")
     parser.add_argument("--runexec", default=shutil.which("runexec"))
     parser.add_argument("--torchrun", default=shutil.which("torchrun"))
-    parser.add_argument("--only", choices=["truth", "overhead"])
+    parser.add_argument("--only", choices=["truth", "overhead", "output"])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--starts", type=int, default=200)
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:
-        if args.only != "overhead":
-            truth(args, folder)
-        if args.only != "truth":
-            overhead(args, folder)
+        for name, measure in {"truth": truth, "overhead": overhead, "output": output}.items():
+            if args.only in (None, name):
+                measure(args, folder)
     finally:
         shutil.rmtree(folder)
 
@@ -154,6 +172,36 @@ def overhead(args, folder):
         [f"a Python that computes and allocates for {args.seconds:.0f} s", f"{slower * 100:+.2f} %", f"{pairs[0][0]:.1f} s"],
         ["resident in the guardian and the meter", f"{own['rss'] / MIB:.1f} MiB", f"proportional {own['pss'] / MIB:.1f} MiB, marks {own['mark'] / MIB:.1f} MiB"],
     ])
+
+
+def output(args, folder):
+    """What watching the output costs a command that prints 100 MB/s into a pipe whose reader takes all of it at once."""
+    script = folder / "print.py"
+    script.write_text(PRINT)
+    rows = []
+    for kind in ("log", "bar", "memory"):
+        bare = lambda megabytes, spins: [sys.executable, str(script), kind, str(megabytes), str(spins)]
+        free, one = (drained(bare(200, spins)) / 200 for spins in (0, 4))
+        # So much other work between two blocks that the whole is 100 MB/s.
+        spins = max(0, round((0.01 - free) / max(one - free, 1e-9) * 4))
+        megabytes = round(100 * min(args.seconds, 10))
+        pairs = [
+            (drained(bare(megabytes, spins)), drained([args.plimsoll, "run", "--diagnose", "--", *bare(megabytes, spins)]))
+            for _ in range(args.rounds)]
+        slower = statistics.median(watched / bare for bare, watched in pairs) - 1
+        rows.append([kind, f"{megabytes * 1.048576 / pairs[0][0]:.0f} MB/s", f"{slower * 100:+.1f} %"])
+    table(["lines", "printed", "`run --diagnose`"], rows)
+
+
+def drained(command):
+    """The seconds that a command whose output is read takes."""
+    begun = time.perf_counter()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    while os.read(child.stdout.fileno(), 1 << 20):
+        pass
+    if child.wait() != 0:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return time.perf_counter() - begun
 
 
 def seconds(command):

@@ -3,11 +3,13 @@
 `plimsoll_worker.py` has the protocol, and imports this once the channel stands, so that it can tell of a missing torch.
 """
 
+import hashlib
 import importlib.util
 import json
 import math
 import mmap
 import os
+import re
 import sys
 import traceback
 
@@ -17,10 +19,15 @@ import torch
 from plimsoll_outputs import Refusal, flattened
 
 ALIGNMENT = 64
+# What a folder of KernelForge has one of, its function, and the flags that it builds with.
+KERNELFORGE_FILES = ("kernel.cu", "kernel.cpp", "kernel.py")
+LAUNCH = re.compile(r"(torch::Tensor\s+launch\s*\([^)]*\))")
+CUDA_FLAGS = ["-O3", "-use_fast_math", "--expt-relaxed-constexpr"]
 MAX_TEXT = 64 * 1024
 MADV_REMOVE = 9
 OWN_FILES = ("plimsoll_audit.py", "plimsoll_cuda.py", "plimsoll_locks.py", "plimsoll_memory.py", "plimsoll_outputs.py", "plimsoll_rules.py",
-             "plimsoll_sealed.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py", "plimsoll_worker.py")
+             "plimsoll_sealed.py", "plimsoll_sources.py", "plimsoll_stale.py", "plimsoll_timing.py", "plimsoll_torch.py",
+             "plimsoll_worker.py")
 OUT_OF_HOST_MEMORY = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory")
 OUT_OF_DEVICE_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "Triton Error [CUDA]: out of memory")
 # After these nothing more can be done with the device in this process.
@@ -387,12 +394,17 @@ def encoded_float(value):
     return value if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
-def load_kernel(spec):
+def load_kernel(spec, with_cuda=False):
     """The function to launch. The file's own bytes are compiled, whatever a cache beside it holds."""
-    if "python" not in spec:
+    if "kernelforge" in spec:
+        file, function = kernelforge_file(spec["kernelforge"]), "launch"
+        if not file.endswith(".py"):
+            return build_extension(file, with_cuda)
+    elif "python" in spec:
+        file, function = spec["python"]["file"], spec["python"]["function"]
+    else:
         text = f"the Python worker launches functions of Python files, and the kernel is {json.dumps(spec)}"
         raise Refusal("unsupported", text)
-    file, function = spec["python"]["file"], spec["python"]["function"]
     name = "plimsoll_kernel_" + os.path.splitext(os.path.basename(file))[0]
     module_spec = importlib.util.spec_from_file_location(name, file)
     module = importlib.util.module_from_spec(module_spec)
@@ -406,3 +418,37 @@ def load_kernel(spec):
         found = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         raise Refusal("exception", f"{file} has no function `{function}`; it has {', '.join(found) or 'none'}")
     return launch
+
+
+def kernel_file(spec):
+    """The file of the kernel itself."""
+    return kernelforge_file(spec["kernelforge"]) if "kernelforge" in spec else spec["python"]["file"]
+
+
+def kernelforge_file(folder):
+    """The kernel of a folder as KernelForge writes it. The supervisor has seen that there is one."""
+    files = (os.path.join(folder, name) for name in KERNELFORGE_FILES)
+    return next((file for file in files if os.path.isfile(file)), os.path.join(folder, KERNELFORGE_FILES[0]))
+
+
+def build_extension(file, with_cuda):
+    """The function `launch` of C++ or CUDA, built by load_inline with the flags of KernelForge. Builds are kept by what they are
+    made of in torch's folder of builds."""
+    from torch.utils import cpp_extension
+
+    with open(file, encoding="utf-8") as source:
+        code = source.read()
+    found = LAUNCH.search(code)
+    if not found:
+        raise Refusal("exception", f"{file} has no function `torch::Tensor launch(..)`")
+    build = {"cpp_sources": code}
+    if with_cuda:
+        build = {"cpp_sources": found[1] + ";", "cuda_sources": code, "extra_cuda_cflags": CUDA_FLAGS}
+    # Files that it includes by name may differ from folder to folder where the code does not.
+    place = os.path.dirname(file) if '#include "' in code else None
+    key = json.dumps([code, place, with_cuda, str(torch.__version__)])
+    name = "plimsoll_" + hashlib.sha256(key.encode()).hexdigest()[:16]
+    # What the file includes by its name lies beside it.
+    include = [os.path.dirname(file)]
+    module = cpp_extension.load_inline(name, functions=["launch"], with_cuda=with_cuda, extra_include_paths=include, **build)
+    return module.launch

@@ -9,7 +9,7 @@ Standard input, output and error are the kernel's own.
 
 supervisor -> worker
     {"type":"hello","protocol":2,"kernel":{"python":{"file":"/abs/k.py","function":"launch"}}}
-                            or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
+                            or {..,"kernel":{"kernelforge":"/abs/folder"}}, or {..,"device":0,"small_context":true}, the latter with a ceiling on its memory: launch on
                             that GPU; outcomes then have "device":{"inputs":N,"outputs":N,"growth":N,"allocator":
                             {"allocated":N,"allocated_peak":N,"reserved":N,"reserved_peak":N,"workspace":N}}
     {"type":"launch","id":7,"call":CALL}
@@ -23,8 +23,9 @@ supervisor -> worker
     {"type":"release"}      drop mapped outputs and caches; inputs are dropped after every launch and profile
     {"type":"bye"}          exit with 0; the end of the stream is the same
 worker -> supervisor
-    {"type":"hello","protocol":2,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"}}
-    {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}      arguments that were changed
+    {"type":"hello","protocol":2,"worker":"python","pid":123,"versions":{"python":"3.11.7","torch":"2.11.0"},"sources":[PATH,..]}
+    {"type":"launched","id":7,"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..],"sources":[PATH,..]}      arguments that
+     were changed, and files that the kernel has read, each once
     {"type":"timed","id":9,"index":0,"launches_per_sample":100,"durations_ns":[12345.6],     of cold: "flush":{"written":N,
      "cache":N or absent}, what emptied the cache; of until: "stop":"relative_error", "time" or "launches", what ended it
      "again":{"elapsed_ns":N,"outputs":[LEAF,..],"mutated":[NAME,..]}}      one a call, in order; again is one more launch
@@ -163,18 +164,28 @@ class Channel:
 class Worker:
     """The kernel, and what it has been asked for."""
 
-    def __init__(self, process, channel, messages, backend, stale, launch, cuda=None, device=None, audit=None):
+    def __init__(self, process, channel, messages, backend, stale, launch, sources, cuda=None, device=None, audit=None):
         self.process = process
         self.channel = channel
         self.messages = messages
         self.arena = backend.memory.Arena()
         self.backend, self.stale = backend, stale
-        self.kernel = launch
+        self.launch_function, self.sources = launch, sources
+        self.kernel = self.first_launch
         self.outputs = backend.Outputs(process.outputs)
         self.audit, self.audited = audit, None
         self.values = audit and audit.Values(process.values)
         self.cuda, self.device = cuda, device
         self.timing = cuda.Timing(process, device) if device else backend.timing.Timing(process)
+
+    def first_launch(self, *args):
+        """The first launch, which may load and build what the kernel is made of as well."""
+        self.kernel = self.launch_function
+        self.sources.resume()
+        try:
+            return self.kernel(*args)
+        finally:
+            self.sources.end()
 
     def answer(self, message):
         """Does what a message asks for."""
@@ -236,13 +247,15 @@ class Worker:
             leaves, mutated = self.outputs.write(output), inputs.mutated()
             if mutated:
                 inputs.drop()
-            return {"elapsed_ns": elapsed, "outputs": leaves, "mutated": mutated, "device": taken}
+            told = {"sources": self.sources.take()}
+            return {"elapsed_ns": elapsed, "outputs": leaves, "mutated": mutated, "device": taken, **told}
         inputs = self.backend.Inputs(call, arena=self.arena)
         start = perf_counter_ns()
         output = self.kernel(*inputs.args)
         elapsed = perf_counter_ns() - start
         self.process.check()
-        return {"elapsed_ns": elapsed, "outputs": self.outputs.write(output), "mutated": inputs.mutated()}
+        outputs, mutated = self.outputs.write(output), inputs.mutated()
+        return {"elapsed_ns": elapsed, "outputs": outputs, "mutated": mutated, "sources": self.sources.take()}
 
     def elsewhere(self, call, rooms):
         """The inputs of a call at addresses that no launch has had; on a device in the same rooms, for there may be no others."""
@@ -345,6 +358,7 @@ def main():
     try:
         import plimsoll_audit as audit
         import plimsoll_locks as locks
+        import plimsoll_sources
         import plimsoll_stale as stale
         import plimsoll_torch as backend
     except ImportError as error:
@@ -367,13 +381,19 @@ def main():
 
             device = cuda.Device(hello["device"], hello.get("small_context", False))
         locks.install()
-        launch = backend.load_kernel(hello["kernel"])
+        from torch.utils import cpp_extension
+
+        sources = plimsoll_sources.Sources()
+        sources.watch_builds(cpp_extension)
+        sources.begin(backend.kernel_file(hello["kernel"]))
+        launch = backend.load_kernel(hello["kernel"], with_cuda=device is not None)
+        sources.end()
     except BaseException as error:
         channel.send("error", **backend.described(error))
         process.end(1)
     versions = {"python": platform.python_version(), "torch": str(backend.torch.__version__)}
-    channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions)
-    worker = Worker(process, channel, messages, backend, stale, launch, cuda, device, audit)
+    channel.send("hello", protocol=PROTOCOL, worker="python", pid=process.pid, versions=versions, sources=sources.take())
+    worker = Worker(process, channel, messages, backend, stale, launch, sources, cuda, device, audit)
     with backend.torch.no_grad():
         for message in messages:
             worker.answer(message)

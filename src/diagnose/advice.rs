@@ -7,15 +7,23 @@
 use super::findings::{Advice, Event, KnownBatch};
 use super::remedy::{self, Remedy};
 use super::sighting::Work;
+use super::terms;
 use super::verdict::{Kind, Verdict};
-use crate::estimate::{Ladder, Rung};
+use crate::estimate::{Ladder, Mark, Rung};
 
 /// What to do about `event`, in order.
 ///
 /// Without a ladder of the model every rung that applies is listed, the ones that the phase calls for first. With one the
 /// rungs stand in its own order, as each counts on those before it, and the list ends at the first that fits.
 pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Advice> {
+    if let Some(own) = in_terms(event) {
+        return own;
+    }
     let mut list: Vec<Advice> = remedy::first(event, work).into_iter().map(Advice::from).collect();
+    if event.kind == Kind::VramOom && work != Work::Serving && !event.also.contains(&Verdict::Eval) {
+        let own = terms::trains(event.software.as_deref().unwrap_or_default());
+        list.extend(own.iter().map(|what| plain(terms::filled(what, event))));
+    }
     let mut rungs = rungs(event, work).to_vec();
     if ladder.is_some() {
         rungs.sort_unstable();
@@ -36,6 +44,52 @@ pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladd
     }
     list.extend(remedy::last(event).into_iter().map(Advice::from));
     list
+}
+
+/// Advice in the terms of the software that asks, if it has terms of its own.
+fn in_terms(event: &Event) -> Option<Vec<Advice>> {
+    let software = event.software.as_deref();
+    let own = match event.kind {
+        Kind::VramOom => match event.verdict {
+            // Who holds the device, and a limit that was set, are the same for every program.
+            Verdict::OtherProcess | Verdict::UnattributedMemory => return None,
+            _ => terms::on_device(software?)?,
+        },
+        Kind::HostAllocFail | Kind::CgroupOom | Kind::HostOom => match software.and_then(terms::on_host) {
+            Some(own) => own,
+            None if data_side(event) => return None,
+            None => &terms::ANY_HOST,
+        },
+        Kind::Shm if matches!(software, Some("ray" | "chrome")) => terms::on_host(software?)?,
+        Kind::SigkillUnattributed if event.verdict == Verdict::SigkillUnattributed => {
+            // Nothing proves memory: who sent it comes first.
+            let found = remedy::first(event, Work::Unknown).into_iter().map(Advice::from);
+            let own = terms::on_host(software?)?;
+            let own = own.iter().take(1).map(|what| plain(format!("if it was memory: {}", terms::filled(what, event))));
+            return Some(found.chain(own).collect());
+        }
+        _ => return None,
+    };
+    Some(own.iter().map(|what| plain(terms::filled(what, event))).collect())
+}
+
+/// Whether the process reads data for training, as far as its name or its software says so.
+fn data_side(event: &Event) -> bool {
+    let python = |name: &Option<String>| {
+        name.as_deref().is_some_and(|name| {
+            name.contains("python") || name.contains("pt_main") || name.contains("torch") || name.contains("ray::")
+        })
+    };
+    python(&event.victim)
+        || event.also.contains(&Verdict::DataloaderWorkerKill)
+        || matches!(
+            event.software.as_deref(),
+            Some("python" | "pytorch" | "hf" | "deepspeed" | "megatron" | "lightning" | "arrow")
+        )
+}
+
+fn plain(what: String) -> Advice {
+    Advice { rung: None, what, class: Mark::KeepsTheMath, saving: None, fits: None, batch: None }
 }
 
 impl From<Remedy> for Advice {
@@ -63,7 +117,11 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
         | Verdict::NonPytorchMemory => &[],
         // Evaluation has remedies of its own: nothing of the training state is at fault.
         _ if in_phase(Verdict::Eval) => &[],
-        _ if in_phase(Verdict::OptimizerStep) => &[Optimizer8bit, Sharding, Offload, Adapter],
+        _ if in_phase(Verdict::OptimizerStep)
+            || (in_phase(Verdict::OptimizerState) && !in_phase(Verdict::FirstBackward)) =>
+        {
+            &[Optimizer8bit, Sharding, Offload, Adapter]
+        }
         // One tensor: what makes that tensor smaller. Weights and optimizer are not at fault.
         Verdict::SingleHugeRequest => &[MicroBatch, Bf16, Sdpa, ShorterSequence],
         _ if matches!(work, Work::Inference | Work::Serving) => {

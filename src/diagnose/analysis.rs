@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use super::batch::Told;
 use super::dump;
 use super::event::event;
-use super::findings::{Event, Findings, Form, InputReport, SCHEMA};
+use super::findings::{Dismissal, Event, Findings, Form, InputReport, SCHEMA};
 use super::gather::Gathered;
 use super::incident::Incident;
 use super::phase;
 use super::report::{Reported, Watched, gravity};
 use super::scan::{Scanner, Sink, Window};
+use super::shape::{self, Next, Shapes};
 use super::sighting::{Cause, Sighting};
 use super::snapshot::{Difference, SnapshotFindings};
+use super::software::{self, Signs};
 use super::telemetry::Position;
 use super::verdict::{Kind, Verdict};
 use super::window::Lines;
@@ -22,6 +24,9 @@ use plimsoll_memory::bytes::ByteSize;
 
 /// So many events are listed.
 const LISTED: usize = 1000;
+
+/// So much of a window is searched for signs of software.
+const MOST_SIGNS: usize = 64 << 10;
 
 /// Reads texts piece by piece, in constant memory, and gathers the memory events in them.
 ///
@@ -45,6 +50,10 @@ pub struct Analysis {
     reported: Vec<(usize, Reported)>,
     /// What records say beside failures.
     noted: Vec<Event>,
+    /// What the ends of commands are by themselves.
+    ended: Vec<Event>,
+    /// What was found before, as a record keeps it.
+    adopted: Vec<Findings>,
     snapshots: Vec<SnapshotFindings>,
     difference: Option<Difference>,
 }
@@ -55,6 +64,9 @@ struct Gatherer {
     gathered: Gathered,
     told: Told,
     watched: Watched,
+    shapes: Shapes,
+    /// What the beginning of the input says of the software that runs.
+    head: Signs,
     file: String,
 }
 
@@ -77,6 +89,7 @@ impl Analysis {
         self.scanner = Scanner::default();
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
+        self.gathered.shapes = Shapes::default();
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
@@ -125,6 +138,21 @@ impl Analysis {
         self.noted.push(event);
     }
 
+    /// Adds the end of the command whose output was read. An end of which the text gives the reason is no event beside it.
+    pub fn ended(&mut self, event: Event) {
+        self.ended.push(event);
+    }
+
+    /// Adds what looks like an event and is none, or cannot be told to be one.
+    pub fn dismiss(&mut self, dismissal: Dismissal) {
+        self.gathered.gathered.dismissed.push(dismissal);
+    }
+
+    /// Adds what was found before, as a record of the command keeps it.
+    pub fn adopt(&mut self, findings: Findings) {
+        self.adopted.push(findings);
+    }
+
     /// The input that was begun last, to say more of it.
     pub(crate) fn report(&mut self) -> Option<&mut InputReport> {
         self.inputs.last_mut()
@@ -150,7 +178,10 @@ impl Analysis {
                 events.push(reported.event());
             }
         }
+        events.extend(self.adopted.iter().flat_map(|found| &found.events).cloned());
+        self.ended.iter().for_each(|ended| join(&mut events, ended));
         events.extend(self.noted.iter().cloned());
+        let beyond = beyond + self.adopted.iter().filter_map(|found| found.omitted_events).sum::<u64>();
         let (kind, verdict) = match self.snapshots.is_empty() || !events.is_empty() {
             true => whole(&events),
             false => (Kind::Report, Verdict::ReportOnly),
@@ -163,9 +194,20 @@ impl Analysis {
             verdict,
             events,
             omitted_events: (beyond > 0).then_some(beyond),
-            dismissed: gathered.dismissed.clone(),
-            batch,
-            telemetry: self.reported.iter().map(|(_, reported)| reported.report.clone()).collect(),
+            dismissed: gathered
+                .dismissed
+                .iter()
+                .chain(self.adopted.iter().flat_map(|found| &found.dismissed))
+                .cloned()
+                .collect(),
+            batch: batch.or_else(|| self.adopted.iter().find_map(|found| found.batch)),
+            telemetry: self
+                .reported
+                .iter()
+                .map(|(_, reported)| &reported.report)
+                .chain(self.adopted.iter().flat_map(|found| &found.telemetry))
+                .cloned()
+                .collect(),
             snapshots: self.snapshots.clone(),
             snapshot_difference: self.difference.clone(),
         }
@@ -173,20 +215,37 @@ impl Analysis {
 }
 
 impl Sink for Gatherer {
+    fn wants(&mut self, line: &[u8]) -> bool {
+        match self.shapes.next(shape::of(line)) {
+            Next::Read => return true,
+            Next::Silent => {}
+            Next::Counted(incident) => self.gathered.count(incident),
+        }
+        false
+    }
+
+    fn head(&mut self, text: &[u8]) {
+        self.head = Signs::of(text);
+    }
+
     fn window(&mut self, window: Window<'_>) {
         let lines = Lines::of(&window);
+        let around = Signs::of(&window.bytes[..window.bytes.len().min(MOST_SIGNS)]);
         let mut found = Vec::new();
         for at in 0..lines.len() {
             if !lines[at].hot {
                 continue;
             }
             recognise(&lines, at, &mut found);
+            let tells = found.iter().any(|sighting| sighting.cause.is_event());
             for mut sighting in found.drain(..) {
                 if matches!(sighting.cause, Cause::Device | Cause::Library) {
                     phase::observe(&lines, at, &mut sighting);
                 }
+                sighting.asks = software::of(&sighting, around, self.head);
                 self.take(sighting);
             }
+            self.shapes.read(lines[at].shape, tells, self.gathered.touched);
         }
     }
 
@@ -205,6 +264,25 @@ impl Gatherer {
             evidence.file.clone_from(&self.file);
         }
         self.gathered.add(sighting);
+    }
+}
+
+/// Adds the end of a command to what its texts say: a kill that is proven explains those that are not, and is one with the
+/// kernel's own report of it; one that is not proven says nothing beside another reason.
+fn join(events: &mut Vec<Event>, ended: &Event) {
+    if ended.kind == Kind::SigkillUnattributed {
+        if events.iter().all(|event| event.kind == Kind::Report) {
+            events.push(ended.clone());
+        }
+        return;
+    }
+    events.retain(|event| event.kind != Kind::SigkillUnattributed);
+    match events.iter_mut().find(|event| event.kind == ended.kind) {
+        Some(event) => {
+            event.numbers.fill(&ended.numbers);
+            event.evidence.extend(ended.evidence.iter().cloned());
+        }
+        None => events.push(ended.clone()),
     }
 }
 

@@ -41,6 +41,7 @@ fn event(
     let mut event = Event {
         kind: Kind::VramOom,
         backend: Some("cuda".to_owned()),
+        software: Some("pytorch".to_owned()),
         verdict: verdict(oom.verdict),
         also: phase.into_iter().collect(),
         numbers: Numbers {

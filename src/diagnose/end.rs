@@ -1,8 +1,11 @@
-//! What a command said before it ended, where its end alone does not tell that memory was the reason.
+//! The end of a command: what it said before, where its end alone does not tell that memory was the reason, and what its
+//! end says by itself.
 
+use super::advice::advice;
 use super::analysis::Analysis;
-use super::findings::Event;
-use super::verdict::Kind;
+use super::findings::{Event, Evidence, Numbers};
+use super::sighting::Work;
+use super::verdict::{Kind, Verdict};
 use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 
 /// Of a longer line only the beginning is kept.
@@ -52,6 +55,56 @@ pub fn cause_by_text(end: &ProcessEnd, said: &[u8]) -> Option<EndCause> {
     }
 }
 
+/// The event that `end` is by itself: a kill by the kernel for want of memory, or by an unknown sender. `None` if it says
+/// nothing about memory. `file` names the input that tells of the end; `numbers` are what is known of the command's memory.
+pub fn event_of_end(end: &ProcessEnd, file: &str, numbers: Numbers) -> Option<Event> {
+    /// The code of a shell for a command that SIGKILL ended.
+    const KILLED: i32 = 128 + libc::SIGKILL;
+    let killed = end.signal.as_ref().is_some_and(|signal| signal.number == libc::SIGKILL);
+    let (kind, verdict, backend, told) = match &end.cause {
+        EndCause::CgroupOomKill { evidence } => (Kind::CgroupOom, Verdict::CgroupKill, Some("linux"), &evidence[..]),
+        EndCause::SlurmOomKill { evidence, .. } => (Kind::CgroupOom, Verdict::CgroupKill, Some("slurm"), &evidence[..]),
+        EndCause::KernelOomKill { evidence } => (Kind::HostOom, Verdict::HostKill, Some("linux"), &evidence[..]),
+        EndCause::Signal if killed => (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, None, &[][..]),
+        EndCause::Exited if end.exit_code == Some(KILLED) => {
+            (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, None, &[][..])
+        }
+        _ => return None,
+    };
+    let job = match &end.cause {
+        EndCause::SlurmOomKill { step, .. } => Some(step.job.clone()),
+        _ => None,
+    };
+    // The machine's memory does not explain a kill at a limit below it.
+    let numbers = match kind {
+        Kind::CgroupOom => Numbers { capacity: None, ..numbers },
+        Kind::HostOom => Numbers { allowed: None, ..numbers },
+        _ => Numbers { capacity: None, allowed: None, ..numbers },
+    };
+    let held = numbers.this_process.map_or_else(String::new, |held| format!(" It held {held} at its peak."));
+    let line = |text: &String| Evidence { file: file.to_owned(), line: 1, offset: 0, text: text.clone() };
+    let mut event = Event {
+        kind,
+        backend: backend.map(str::to_owned),
+        verdict,
+        software: None,
+        also: Vec::new(),
+        numbers,
+        evidence: told.iter().map(line).collect(),
+        occurrences: 1,
+        rank: None,
+        pid: None,
+        job,
+        device: None,
+        host: None,
+        victim: None,
+        advice: Vec::new(),
+        explanation: format!("The command {end}.{held}"),
+    };
+    event.advice = advice(&event, Work::Unknown, None, None);
+    Some(event)
+}
+
 fn evidence(event: &Event) -> Vec<String> {
     let lines = event.evidence.iter().take(1);
     lines
@@ -62,6 +115,7 @@ fn evidence(event: &Event) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_memory::ByteSize;
     use plimsoll_memory::command::Signal;
 
     const CUDA: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB \
@@ -98,6 +152,31 @@ mod tests {
         };
         assert_eq!((step.to_string().as_str(), evidence.len()), ("Slurm job 4242", 1));
         assert!(cause_by_text(&exited(137), SLURM.as_bytes()).is_some());
+    }
+
+    #[test]
+    fn a_kill_is_an_event_with_what_is_known_of_the_memory() {
+        let numbers = Numbers {
+            this_process: Some(ByteSize::mib(95)),
+            allowed: Some(ByteSize::mib(96)),
+            capacity: Some(ByteSize::gib(8)),
+            ..Numbers::default()
+        };
+        let evidence = || vec!["oom_kill of the control group /a rose by 1".to_owned()];
+        let of = |cause, end: ProcessEnd| event_of_end(&ProcessEnd { cause, ..end }, "run.json", numbers);
+        let group = of(EndCause::CgroupOomKill { evidence: evidence() }, killed(libc::SIGKILL)).unwrap();
+        assert_eq!((group.kind, group.verdict), (Kind::CgroupOom, Verdict::CgroupKill));
+        assert_eq!((group.numbers.allowed, group.numbers.capacity), (numbers.allowed, None));
+        assert!(group.explanation.contains("It held 95.00 MiB at its peak") && !group.advice.is_empty(), "{group:?}");
+        let host = of(EndCause::KernelOomKill { evidence: evidence() }, killed(libc::SIGKILL)).unwrap();
+        assert_eq!((host.kind, host.numbers.capacity), (Kind::HostOom, numbers.capacity));
+        for end in [killed(libc::SIGKILL), exited(137)] {
+            assert_eq!(of(end.cause.clone(), end).unwrap().kind, Kind::SigkillUnattributed);
+        }
+        for end in [exited(0), exited(1), killed(libc::SIGTERM)] {
+            assert_eq!(of(end.cause.clone(), end), None);
+        }
+        assert_eq!(of(EndCause::Timeout { limit_ns: 1 }, killed(libc::SIGKILL)), None);
     }
 
     #[test]

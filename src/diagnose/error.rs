@@ -38,4 +38,16 @@ pub enum DiagnoseError {
         /// The input.
         name: String,
     },
+    /// It is the name of no verdict.
+    #[error("not a verdict: {what}")]
+    UnknownVerdict {
+        /// What was wrong, with the names that there are.
+        what: String,
+    },
+    /// It is a verdict on the whole of a document, which nothing that is found has.
+    #[error("`{name}` says that nothing single was found: name what is to be found, such as `leak` or `fragmentation`")]
+    NoFinding {
+        /// The name.
+        name: String,
+    },
 }

@@ -27,7 +27,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::VramOom, decision.verdict, decision.explanation)
         }
         Class::Library => (Kind::VramOom, Verdict::LibraryAllocFail, library(numbers.tried)),
-        Class::HostAlloc => host_allocation(numbers.tried),
+        Class::HostAlloc => host_allocation(numbers.tried, sighting.huge),
         Class::Kernel { group: Some(true), .. } | Class::Limit => {
             (Kind::CgroupOom, Verdict::CgroupKill, limit(numbers.allowed, sighting.backend.as_deref()))
         }
@@ -57,11 +57,22 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
             (Kind::SigkillUnattributed, Verdict::SigkillUnattributed, text.to_owned())
         }
     };
+    let mut also = sighting.also;
+    let needs_more = matches!(verdict, Verdict::Capacity | Verdict::SingleHugeRequest | Verdict::LibraryAllocFail);
+    let elsewhere = also.contains(&Verdict::Eval) || also.contains(&Verdict::OptimizerStep);
+    if sighting.step == Some(1) && needs_more && !elsewhere && sighting.work != Work::Inference {
+        also.push(Verdict::OptimizerState);
+    }
+    let mut explanation: String = explanation;
+    if let Some(meaning) = sighting.meaning.filter(|_| !matches!(class, Class::Kernel { .. })) {
+        explanation = format!("{meaning} {explanation}");
+    }
     let mut event = Event {
         kind,
         backend: sighting.backend,
+        software: sighting.asks,
         verdict,
-        also: sighting.also,
+        also,
         numbers,
         evidence: sighting.evidence,
         occurrences,
@@ -81,13 +92,15 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
 
 fn library(tried: Option<ByteSize>) -> String {
     let what = tried.map_or_else(String::new, |tried| format!(" of {tried}"));
-    format!(
-        "A library or the driver could not allocate{what} on the device, outside PyTorch's allocator and without its numbers."
-    )
+    format!("A library or the driver could not allocate{what} on the device, without the numbers of an allocator.")
 }
 
-fn host_allocation(tried: Option<ByteSize>) -> (Kind, Verdict, String) {
+fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, String) {
     match tried {
+        None if huge => {
+            let text = "One request on the host of more than any machine has. No device is involved.";
+            (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text.to_owned())
+        }
         Some(tried) if tried.bytes() >= BEYOND_MOST_MACHINES => {
             let text = format!("One request on the host of {tried}: more than a machine has. No device is involved.");
             (Kind::HostAllocFail, Verdict::HostSingleHugeRequest, text)
@@ -127,17 +140,19 @@ fn aside(event: &Event, step: Option<u64>) -> String {
             Verdict::OptimizerStep => {
                 " It happened in the optimizer's step, where Adam allocates its moments the first time."
             }
+            Verdict::OptimizerState => {
+                " One step had passed: since then the optimizer's state, which Adam allocates in that step, is there as well."
+            }
             Verdict::Eval => " It happened in an evaluation.",
-            Verdict::LongestBatch => " It happened late, at the longest input so far.",
+            Verdict::LongestBatch => " It happened late: most likely at the longest input so far.",
             Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
             _ => "",
         });
     }
     if let Some(step) = step.filter(|_| event.kind == Kind::VramOom) {
         text.push_str(&match step {
-            0 | 1 => {
-                " No second step was reached; from the second on the optimizer's state is there as well.".to_owned()
-            }
+            0 => " No step was complete.".to_owned(),
+            1 => String::new(),
             step => format!(" The run had come to step {step}."),
         });
     }

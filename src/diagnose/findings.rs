@@ -50,6 +50,20 @@ pub struct Findings {
     pub snapshot_difference: Option<Difference>,
 }
 
+impl Findings {
+    /// Whether something ran out: telemetry without a failure is none.
+    pub fn failed(&self) -> bool {
+        !matches!(self.kind, Kind::None | Kind::Report)
+    }
+
+    /// The first event that is one of `verdicts`, or of which one of them is true as well.
+    pub fn any_of(&self, verdicts: &[Verdict]) -> Option<&Event> {
+        let is =
+            |event: &&Event| verdicts.contains(&event.verdict) || event.also.iter().any(|also| verdicts.contains(also));
+        self.events.iter().find(is)
+    }
+}
+
 /// What an input tells of memory over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TelemetryReport {
@@ -100,6 +114,9 @@ pub struct Event {
     /// `python`, ... for the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
+    /// The framework, runtime or manager that the log comes from, as far as the text shows it: `vllm`, `jvm`, `slurm`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub software: Option<String>,
     /// Why, as far as the text shows it.
     pub verdict: Verdict,
     /// What is true beside it, such as the phase of the training step.

@@ -1,12 +1,12 @@
 //! Sightings to incidents: every event once, however often, by however many and in whatever order it is told.
 
 use super::findings::Dismissal;
-use super::incident::{Class, Incident, compatible, near, tells_the_same, who};
+use super::incident::{Class, Incident, beside, compatible, near, tells_the_same, who};
 use super::sighting::{Cause, Sighting};
 use super::verdict::Verdict;
 
 /// So many incidents are kept apart; later ones are counted.
-const INCIDENTS: usize = 4096;
+const INCIDENTS: usize = 2048;
 /// So many texts that are no events are kept.
 const DISMISSED: usize = 16;
 /// So many of the last incidents are compared with a new sighting.
@@ -18,12 +18,40 @@ pub(super) struct Gathered {
     pub(super) incidents: Vec<Incident>,
     pub(super) omitted: u64,
     pub(super) dismissed: Vec<Dismissal>,
+    /// The incident that the last sighting told of.
+    pub(super) touched: Option<u64>,
+    /// The number of the next incident.
+    next: u64,
     /// What other than memory ended processes, with the input.
     ends: Vec<(&'static str, String)>,
 }
 
 impl Gathered {
-    pub(super) fn add(&mut self, sighting: Sighting) {
+    /// Counts a line that was not read, because many like it told of `incident`, if of one alone.
+    pub(super) fn count(&mut self, incident: Option<u64>) {
+        let known = incident.and_then(|id| self.incidents.binary_search_by_key(&id, |incident| incident.id).ok());
+        match known {
+            Some(at) => self.incidents[at].occurrences += 1,
+            None => self.omitted += 1,
+        }
+    }
+
+    pub(super) fn add(&mut self, mut sighting: Sighting) {
+        self.touched = None;
+        if sighting.weak {
+            // Ordinary words beside an event that says more.
+            if let Some(incident) =
+                self.recent(|incident| beside(incident, &sighting) && incident.class.leads_to_kills())
+            {
+                return incident.absorb(sighting, false);
+            }
+        } else if !matches!(sighting.cause, Cause::Dismissed(_) | Cause::OtherEnd(_) | Cause::Killed) {
+            let weak = self.incidents.last().is_some_and(|last| last.sighting.weak && beside(last, &sighting));
+            if let Some(weak) = weak.then(|| self.incidents.pop()).flatten() {
+                sighting.evidence.extend(weak.sighting.evidence);
+                sighting.numbers.tried = sighting.numbers.tried.or(weak.sighting.numbers.tried);
+            }
+        }
         match sighting.cause {
             Cause::Dismissed(reason) => self.dismiss(reason, sighting),
             Cause::OtherEnd(reason) => self.ended(reason, sighting),
@@ -55,12 +83,17 @@ impl Gathered {
             return;
         }
         let last = sighting.evidence[0].line;
-        self.incidents.push(Incident { class, sighting, occurrences: 1, last });
+        let id = self.next;
+        self.next += 1;
+        self.touched = Some(id);
+        self.incidents.push(Incident { id, class, sighting, occurrences: 1, last });
     }
 
     /// The last incident among the recent ones that `is` the one.
     fn recent(&mut self, mut is: impl FnMut(&Incident) -> bool) -> Option<&mut Incident> {
-        self.incidents.iter_mut().rev().take(RECENT).find(|incident| is(incident))
+        let found = self.incidents.iter_mut().rev().take(RECENT).find(|incident| is(incident));
+        self.touched = found.as_ref().map(|incident| incident.id);
+        found
     }
 
     fn device(&mut self, class: Class, sighting: Sighting) {
@@ -130,6 +163,8 @@ impl Gathered {
                 *closed |= kills;
             }
             if kills {
+                // The kill itself is what proves it.
+                incident.sighting.evidence.splice(0..0, sighting.evidence.iter().cloned());
                 incident.sighting.pid = sighting.pid.or(incident.sighting.pid);
                 incident.sighting.victim = sighting.victim.clone().or(incident.sighting.victim.take());
             }
@@ -150,7 +185,7 @@ impl Gathered {
             let known = &incident.sighting;
             let fits = match incident.class {
                 Class::Kernel { group, .. } => class != Class::Limit || group != Some(false),
-                Class::Limit | Class::Machine => known.backend == sighting.backend || class != incident.class,
+                Class::Limit | Class::Machine => same_service(known, &sighting) || class != incident.class,
                 _ => false,
             };
             fits && compatible(known.job.as_ref(), sighting.job.as_ref()) && compatible(known.pid, sighting.pid)
@@ -253,7 +288,7 @@ impl Gathered {
             return;
         }
         // A time limit is told while the kills are, in any order; a cancellation may be the answer to a kill.
-        let either_way = reason.contains("time");
+        let either_way = !reason.contains("cancelled");
         if either_way {
             let (ours, rest) = std::mem::take(&mut self.incidents).into_iter().partition(|incident: &Incident| {
                 matches!(incident.class, Class::Killed) && incident.sighting.evidence[0].file == file
@@ -288,4 +323,10 @@ impl Gathered {
         }
         incidents
     }
+}
+
+/// Whether both are told by one service: systemd and its out-of-memory daemon tell the same kill.
+fn same_service(a: &Sighting, b: &Sighting) -> bool {
+    let systemd = |sighting: &Sighting| sighting.backend.as_deref().is_some_and(|name| name.starts_with("systemd"));
+    a.backend == b.backend || (systemd(a) && systemd(b))
 }

@@ -42,6 +42,8 @@ impl Class {
 /// One event as its sightings tell it.
 #[derive(Clone, Debug)]
 pub(super) struct Incident {
+    /// Its number: later ones have larger ones.
+    pub(super) id: u64,
     pub(super) class: Class,
     pub(super) sighting: Sighting,
     pub(super) occurrences: u64,
@@ -78,6 +80,10 @@ impl Incident {
         mine.device = mine.device.or(other.device);
         mine.host = mine.host.take().or(other.host);
         mine.victim = mine.victim.take().or(other.victim);
+        mine.software = mine.software.or(other.software);
+        mine.asks = mine.asks.take().or(other.asks);
+        mine.meaning = mine.meaning.or(other.meaning);
+        mine.huge |= other.huge;
         mine.step = mine.step.or(other.step);
         if mine.work == Work::Unknown {
             mine.work = other.work;
@@ -109,6 +115,12 @@ pub(super) fn who(a: &Sighting, b: &Sighting) -> bool {
 pub(super) fn near(incident: &Incident, sighting: &Sighting) -> bool {
     let (known, new) = (&incident.sighting.evidence[0], &sighting.evidence[0]);
     known.file == new.file && new.line.saturating_sub(incident.last) <= NEAR
+}
+
+/// Whether `sighting` stands so close to `incident` that both tell one failure.
+pub(super) fn beside(incident: &Incident, sighting: &Sighting) -> bool {
+    const BESIDE: u64 = 30;
+    near(incident, sighting) && sighting.evidence[0].line.saturating_sub(incident.last) <= BESIDE
 }
 
 /// Whether a device's message is the one of `incident` again: the same numbers as far as both go, or none.

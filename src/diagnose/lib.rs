@@ -39,16 +39,20 @@ mod remedy;
 mod report;
 mod scan;
 pub mod schema;
+mod shape;
 mod sighting;
 pub mod snapshot;
+mod software;
 pub mod telemetry;
+mod terms;
 pub mod trend;
+mod unfold;
 mod verdict;
 mod window;
 mod wording;
 
 pub use analysis::Analysis;
-pub use end::cause_by_text;
+pub use end::{cause_by_text, event_of_end};
 pub use error::DiagnoseError;
 pub use findings::{
     Advice, Dismissal, Event, Evidence, Findings, Form, InputReport, KnownBatch, Numbers, SCHEMA, TelemetryReport,
@@ -56,3 +60,4 @@ pub use findings::{
 pub use follow::{Change, Follower};
 pub use input::Input;
 pub use verdict::{Kind, Verdict};
+pub use wording::{KnownWording, known_wordings};

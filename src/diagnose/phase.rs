@@ -14,7 +14,8 @@ const LATE: u64 = 100;
 pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
     let frames: Vec<&str> =
         lines.before(at).take(ABOVE).map(|line| line.message()).take_while(|text| !ends_the_frames(text)).collect();
-    if let Some(phase) = phase(&frames) {
+    let phase = phase(&frames);
+    if let Some(phase) = phase {
         sighting.also.push(phase);
         if phase != Verdict::Eval {
             sighting.work = Work::Training;
@@ -24,7 +25,9 @@ pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
         sighting.work = work(&frames);
     }
     sighting.step = step(lines, at);
-    if sighting.step.is_some_and(|step| step >= LATE) && longest(lines, at) {
+    let late = sighting.step.is_some_and(|step| step >= LATE);
+    let other = matches!(phase, Some(Verdict::Eval | Verdict::OptimizerStep)) || sighting.work == Work::Inference;
+    if late && !other && longest(lines, at) {
         sighting.also.push(Verdict::LongestBatch);
     }
 }
@@ -88,7 +91,7 @@ fn work(frames: &[&str]) -> Work {
 /// How far the run had come: the nearest progress bar or counter above.
 fn step(lines: &Lines, at: usize) -> Option<u64> {
     let bar = regex!(
-        r"\b(\d{1,9})/\d{1,9} \[|(?i:\b(?:step|iter|iteration|global_step)s?\b[\x22']?\s*[:=# ]\s*\[?\s*(\d{1,9})\b)"
+        r"\b(\d{1,9})/\d{1,9} +[\[\u{2501}\u{2578}\u{257a}#=|]|\[ *(\d{1,9})/\d{1,9}\]|(?i:\b(?:global[ _])?(?:step|iter|iteration|num_updates|it|update)s?\b[\x22']?\s*[:=# ]\s*\[?\s*(\d{1,9})\b)"
     );
     lines[..at].iter().rev().take(ABOVE).filter(|line| !earlier_message(&line.text)).find_map(|line| {
         let found = bar.captures_iter(&line.text).last()?;
@@ -96,13 +99,14 @@ fn step(lines: &Lines, at: usize) -> Option<u64> {
     })
 }
 
-/// Whether lengths that the lines above tell differ, and the last is the longest.
+/// Whether the last length is the longest of those that the lines above tell, if they tell any.
 fn longest(lines: &Lines, at: usize) -> bool {
     let length = regex!(
         r"(?i)\b(?:seq_?len(?:gth)?|max_?len(?:gth)?|num_tokens|longest|src_len|tgt_len|frames)\b\D{1,4}(\d{1,7})\b"
     );
     let told: Vec<u64> =
         lines[..at].iter().filter_map(|line| length.captures_iter(&line.text).last()?[1].parse().ok()).collect();
-    let Some((last, before)) = told.split_last() else { return false };
+    // Lengths that are not told may differ: a run that fitted so often met a longer input.
+    let Some((last, before)) = told.split_last() else { return true };
     !before.is_empty() && before.iter().all(|length| length <= last) && before.iter().any(|length| length < last)
 }

@@ -84,6 +84,15 @@ pub(super) fn peel(text: &str) -> Origin {
         let named = |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|name| name.as_str());
         let number = |names: &[&str]| named(names).and_then(|digits| digits.parse().ok());
         let ranks = ["rank", "rank2", "rank3", "rank4", "rank5", "rank6", "rank7", "rank8"];
+        // PostgreSQL's level and its message stand apart by two blanks, and belong together.
+        let behind = &rest[indent + whole..];
+        if rest[indent..indent + whole].ends_with(':') && behind.starts_with("  ") && !behind.starts_with("   ") {
+            break;
+        }
+        // The code of an error, such as `ORA-04030: `, is no machine.
+        if named(&["host5"]).is_some_and(is_code) {
+            break;
+        }
         origin.rank = origin.rank.or(number(&ranks));
         origin.pid = origin.pid.or(number(&["pid", "pid2"]));
         let host = named(&["host", "host2", "host3", "host4", "host5", "host6"]).map(str::to_owned);
@@ -96,6 +105,12 @@ pub(super) fn peel(text: &str) -> Origin {
         origin.end += rest.len() - rest.trim_start().len();
     }
     origin
+}
+
+/// Whether a name is the code of an error: capitals and a number.
+fn is_code(name: &str) -> bool {
+    let digits = name.trim_start_matches(|c: char| c.is_ascii_uppercase()).trim_start_matches(['-', '_']);
+    digits.len() < name.len() && digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The largest character boundary in `text` that is not behind `at`.

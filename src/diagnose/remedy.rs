@@ -133,7 +133,9 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
 
 /// What comes behind the ladder.
 pub(super) fn last(event: &Event) -> Vec<Remedy> {
-    if event.kind == Kind::VramOom && event.also.contains(&Verdict::OptimizerStep) {
+    if event.kind == Kind::VramOom
+        && (event.also.contains(&Verdict::OptimizerStep) || event.also.contains(&Verdict::OptimizerState))
+    {
         return vec![keeps("budget the peak after two steps: Adam allocates its moments in the first one")];
     }
     Vec::new()

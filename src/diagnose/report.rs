@@ -101,6 +101,8 @@ impl Reported {
             }
         }
         if told.contains(&Verdict::Leak) {
+            // What grows explains a late failure better than a long input.
+            event.also.retain(|also| *also != Verdict::LongestBatch);
             let leak = Event { verdict: Verdict::Leak, ..self.event.clone() };
             event.advice.splice(0..0, advice(&leak, Work::Unknown, None, None));
         }
@@ -146,6 +148,7 @@ fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let mut event = Event {
         kind: Kind::Report,
         backend: None,
+        software: None,
         verdict: trends.verdict.into(),
         also: trends.also.iter().map(|verdict| Verdict::from(*verdict)).collect(),
         numbers: decisive.map(|finding| numbers(finding, trends)).unwrap_or_default(),

@@ -12,6 +12,8 @@ use super::telemetry::Position;
 
 /// So much text is searched at once.
 const CORE: usize = 1 << 20;
+/// So much text at the beginning of an input may say what runs.
+const HEAD: usize = 64 << 10;
 /// So much text before a hit belongs to its window.
 const BACK: usize = 24 << 10;
 /// So much text behind a hit belongs to its window.
@@ -57,6 +59,10 @@ impl Default for Scanner {
 
 /// What takes what a scan finds.
 pub(super) trait Sink {
+    /// Whether a line with a hit, without its end, is still to be read: many of its shape may have been.
+    fn wants(&mut self, line: &[u8]) -> bool;
+    /// Takes the beginning of the input.
+    fn head(&mut self, text: &[u8]);
     /// Takes text around hits.
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
@@ -92,6 +98,9 @@ impl Scanner {
     }
 
     fn search(&mut self, end: usize, sink: &mut impl Sink) {
+        if self.offset == 0 && self.done == 0 {
+            sink.head(&self.buffer[..self.buffer.len().min(HEAD)]);
+        }
         let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST_ANCHOR)];
         let mut hits = Vec::new();
         anchors::find(searched, &mut hits);
@@ -109,7 +118,12 @@ impl Scanner {
         let start = Position { line: self.line, offset: self.offset };
         self.feed.lines(&self.buffer, start, &telemetry, |position, line| sink.telemetry(position, line));
         let (done, length) = (self.done, end - self.done);
-        let hits: Vec<usize> = hits.into_iter().filter(|hit| *hit < length).map(|hit| hit + done).collect();
+        hits.retain_mut(|hit| {
+            let inside = *hit < length;
+            *hit += done;
+            inside
+        });
+        self.first_of_lines(&mut hits, sink);
         let (mut counted, mut line) = (0, self.line);
         for cluster in clusters(&hits) {
             let range = self.around(cluster);
@@ -131,6 +145,23 @@ impl Scanner {
         self.offset += dropped as u64;
         self.buffer.drain(..dropped);
         self.done -= dropped;
+    }
+
+    /// Keeps the first hit of every line that `sink` wants.
+    fn first_of_lines(&self, hits: &mut Vec<usize>, sink: &mut impl Sink) {
+        let mut end = 0;
+        hits.retain(|&hit| {
+            if hit < end {
+                return false;
+            }
+            let earliest = end.max(hit.saturating_sub(LONG));
+            let start =
+                memchr::memrchr2(b'\n', b'\r', &self.buffer[earliest..hit]).map_or(earliest, |at| earliest + at + 1);
+            let bound = self.buffer.len().min(hit + LONG);
+            // An anchor may end with the line.
+            end = memchr::memchr2(b'\n', b'\r', &self.buffer[hit..bound]).map_or(bound, |at| hit + at + 1);
+            sink.wants(self.buffer[start..end].trim_ascii_end())
+        });
     }
 
     /// The window of `hits`: whole lines where they are not too long.
@@ -178,6 +209,10 @@ mod tests {
     }
 
     impl Sink for Found {
+        fn wants(&mut self, _: &[u8]) -> bool {
+            true
+        }
+        fn head(&mut self, _: &[u8]) {}
         fn window(&mut self, window: Window<'_>) {
             let hits = window.hits.iter().map(|hit| window.offset + *hit as u64).collect();
             self.windows.push((window.line, window.offset, hits));
@@ -199,10 +234,10 @@ mod tests {
         let mut hits = Vec::new();
         for index in 0..90_000u64 {
             if index % 9_973 == 17 {
-                hits.push(text.len() as u64 + 6);
+                hits.push(text.len() as u64 + 13);
                 text.extend_from_slice(b"CUDA out of memory\n");
             }
-            text.extend_from_slice(format!("step {index} loss 0.25 a line of ordinary length\n").as_bytes());
+            text.extend_from_slice(format!("step {} loss 0.25 a line of ordinary length\n", index % 100).as_bytes());
         }
         for piece in [977, 1 << 16, text.len()] {
             let (found, counted) = scan(&text, piece);

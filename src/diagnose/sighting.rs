@@ -39,6 +39,13 @@ pub(super) enum Cause {
     Dismissed(&'static str),
 }
 
+impl Cause {
+    /// Whether it is one, and not what looks like it.
+    pub(super) fn is_event(&self) -> bool {
+        !matches!(self, Self::Dismissed(_) | Self::OtherEnd(_))
+    }
+}
+
 /// What the process was doing, as far as the traceback shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Work {
@@ -66,6 +73,16 @@ pub(super) struct Sighting {
     pub(super) victim: Option<String>,
     pub(super) also: Vec<Verdict>,
     pub(super) work: Work,
+    /// Who printed it, if the wording says so.
+    pub(super) software: Option<&'static str>,
+    /// Who asks: see [`software`](super::software).
+    pub(super) asks: Option<String>,
+    /// What the wording means, in a sentence.
+    pub(super) meaning: Option<&'static str>,
+    /// Whether the words are ordinary ones: beside an event that says more they tell nothing of their own.
+    pub(super) weak: bool,
+    /// Whether a request was told that is larger than any memory.
+    pub(super) huge: bool,
     /// How far the run had come, where a progress bar or a counter shows it.
     pub(super) step: Option<u64>,
     pub(super) evidence: Vec<Evidence>,
@@ -91,6 +108,11 @@ impl Sighting {
             victim: None,
             also: Vec::new(),
             work: Work::default(),
+            software: None,
+            asks: None,
+            meaning: None,
+            weak: false,
+            huge: false,
             step: None,
             evidence: vec![evidence(line)],
         }

@@ -1,10 +1,13 @@
 //! [`Kind`] and [`Verdict`]: the stable words of `plimsoll.findings/1`.
 
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
+use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
 
+use super::error::DiagnoseError;
 use super::trend;
 
 /// What ran out.
@@ -55,6 +58,8 @@ pub enum Verdict {
     FirstBackward,
     /// In the step of the optimizer.
     OptimizerStep,
+    /// After the first step, when the optimizer's state is there as well.
+    OptimizerState,
     /// In an evaluation.
     Eval,
     /// Late, at data of varying length: the longest batch.
@@ -113,6 +118,22 @@ impl From<trend::Verdict> for Verdict {
     }
 }
 
+impl FromStr for Verdict {
+    type Err = DiagnoseError;
+
+    /// Reads the name of something that can be found: `leak`, `fragmentation`.
+    fn from_str(name: &str) -> Result<Self, DiagnoseError> {
+        let found: Result<Self, serde::de::value::Error> = Self::deserialize(name.into_deserializer());
+        match found {
+            Ok(Self::ReportOnly | Self::NotOom | Self::Mixed) => {
+                Err(DiagnoseError::NoFinding { name: name.to_owned() })
+            }
+            Ok(verdict) => Ok(verdict),
+            Err(error) => Err(DiagnoseError::UnknownVerdict { what: error.to_string() }),
+        }
+    }
+}
+
 /// The name of a unit variant is that of its JSON.
 fn name(value: &impl Serialize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match serde_json::to_value(value) {
@@ -130,5 +151,20 @@ impl fmt::Display for Kind {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         name(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_what_can_be_found_are_read() {
+        assert_eq!("leak".parse::<Verdict>().unwrap(), Verdict::Leak);
+        assert_eq!("first-backward".parse::<Verdict>().unwrap().to_string(), "first-backward");
+        let error = "leek".parse::<Verdict>().unwrap_err().to_string();
+        assert!(error.contains("`leek`") && error.contains("`fragmentation`"), "{error}");
+        let error = "not-oom".parse::<Verdict>().unwrap_err().to_string();
+        assert!(error.contains("`not-oom`") && !error.contains("unknown"), "{error}");
     }
 }

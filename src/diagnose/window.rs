@@ -3,8 +3,12 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use super::anchors;
 use super::prefix::{self, Origin};
 use super::scan::Window;
+use super::shape;
+use super::unfold;
+use super::wording::position;
 
 /// A longer line is cut to the text around its first hit.
 const LONGEST_LINE: usize = 16 << 10;
@@ -22,13 +26,22 @@ pub(super) struct Line {
     pub(super) text: String,
     /// Whether a hit lies in it.
     pub(super) hot: bool,
+    /// The shape of the line of the input, if a hit lies in it.
+    pub(super) shape: u64,
+    /// Who wrote it, by the object that a collector made of it.
+    told: (Option<String>, Option<u64>),
     origin: OnceCell<Origin>,
 }
 
 impl Line {
     /// Who wrote the line, and where its own text begins.
     pub(super) fn origin(&self) -> &Origin {
-        self.origin.get_or_init(|| prefix::peel(&self.text))
+        self.origin.get_or_init(|| {
+            let mut origin = prefix::peel(&self.text);
+            origin.host = origin.host.or_else(|| self.told.0.clone());
+            origin.rank = origin.rank.or(self.told.1);
+            origin
+        })
     }
 
     /// The text behind the prefixes of loggers and launchers.
@@ -68,18 +81,28 @@ impl Lines {
                 None => &raw[..KEPT.0],
             };
             if length > 0 {
-                lines.push(Line {
+                let shape = if first.is_some() { shape::of(raw) } else { 0 };
+                let line = Line {
                     number,
                     offset: window.offset + start as u64,
                     text: clean(kept),
                     hot: first.is_some(),
+                    shape,
+                    told: (None, None),
                     origin: OnceCell::new(),
-                });
+                };
+                lines.extend(unfolded(line));
             }
             number += u64::from(rest.get(length) == Some(&b'\n'));
             start = end + 1;
         }
         Self(lines)
+    }
+
+    /// One line in which a hit lies.
+    #[cfg(test)]
+    pub(super) fn hot(text: &str) -> Self {
+        Self::of(&Window { bytes: text.as_bytes(), offset: 0, line: 1, hits: vec![0] })
     }
 
     /// The lines behind line `at` that the same process wrote, nearest first.
@@ -95,6 +118,29 @@ impl Lines {
     }
 }
 
+/// The lines that `line` was made from: itself, unless a collector or an escape put several into one.
+fn unfolded(line: Line) -> Vec<Line> {
+    let folded = line.text.contains('{') || line.text.contains("\\n");
+    if !folded || position::is_code(line.message()) {
+        return vec![line];
+    }
+    let Some(unfolded) = unfold::unfold(line.message())
+        .filter(|unfolded| !line.hot || unfolded.texts.iter().any(|text| anchors::any(text)))
+    else {
+        return vec![line];
+    };
+    let Origin { host, rank, .. } = line.origin().clone();
+    let told = (unfolded.host.or(host), unfolded.rank.or(rank));
+    let of = |text: String| Line {
+        hot: line.hot && anchors::any(&text),
+        text,
+        told: told.clone(),
+        origin: OnceCell::new(),
+        ..line
+    };
+    unfolded.texts.into_iter().map(of).collect()
+}
+
 /// `raw` as text, without what moves cursors and sets colours.
 pub(super) fn clean(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
@@ -106,6 +152,8 @@ pub(super) fn clean(raw: &[u8]) -> String {
         } else {
             text
         };
+    let text: Cow<'_, str> = if text.contains('&') && text.contains(';') { unfold::plain(&text).into() } else { text };
+    let text: Cow<'_, str> = if text.contains('\u{a0}') { text.replace('\u{a0}', " ").into() } else { text };
     text.trim_end().to_owned()
 }
 

@@ -1,6 +1,8 @@
-//! Diagnosis of what this crate writes: a record's failures among the inputs of an analysis.
+//! Diagnosis of what this crate writes and runs: a record among the inputs of an analysis, and a command while it runs.
 
 mod read;
 mod record;
+mod watch;
 
 pub use read::read;
+pub use watch::CommandWatch;

@@ -7,7 +7,7 @@ use plimsoll_diagnose::{Analysis, DiagnoseError};
 use super::record;
 use crate::record::{MAX_RECORD, Record};
 
-/// Reads an input to its end: text, or a record by its failures. A snapshot is not read here: it is given back, for those
+/// Reads an input to its end: text, or a record by what was found in its run, its end and its failures. A snapshot is not read here: it is given back, for those
 /// who read snapshots.
 ///
 /// # Errors
@@ -22,7 +22,14 @@ pub fn read<'a>(
         let limited = reader.take(MAX_RECORD.bytes() + 1).read_to_end(&mut bytes);
         limited.map_err(|source| DiagnoseError::Io { name: name.to_owned(), source })?;
         let record = Record::from_json(name.as_ref(), &bytes).map_err(|source| DiagnoseError::Record(source.into()))?;
-        analysis.push(record::text(&record).as_bytes());
+        match &record.diagnosis {
+            Some(findings) => analysis.adopt(findings.as_ref().clone()),
+            None => {
+                analysis.push(record::text(&record).as_bytes());
+                record::end(name, &record).into_iter().for_each(|event| analysis.ended(event));
+                record::unexplained(name, &record).into_iter().for_each(|dismissal| analysis.dismiss(dismissal));
+            }
+        }
         record::ceilings(name, &record).into_iter().for_each(|event| analysis.note(event));
         Ok(bytes.len() as u64)
     })

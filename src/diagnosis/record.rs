@@ -3,8 +3,32 @@
 use std::fmt::Write;
 
 use crate::record::{Failure, FailureKind, Record};
-use plimsoll_diagnose::{Event, Evidence, Kind, Numbers, Verdict};
+use plimsoll_diagnose::{Dismissal, Event, Evidence, Kind, Numbers, Verdict, event_of_end};
 use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
+use plimsoll_memory::command::EndCause;
+use plimsoll_memory::meter::{Metric, worst_reading};
+
+/// The end of the command or test of `record` as an event, if it was a kill.
+pub(super) fn end(name: &str, record: &Record) -> Option<Event> {
+    let system = record.environment.system.as_ref();
+    let numbers = Numbers {
+        this_process: worst_reading(&record.phases, Metric::PeakRss).map(|(_, reading)| reading.bytes),
+        capacity: system.map(|system| system.memory),
+        allowed: system.and_then(|system| system.cgroup?.memory),
+        ..Numbers::default()
+    };
+    event_of_end(record.end.as_ref()?, name, numbers)
+}
+
+/// The end of a command that failed for a reason that is not in `record`.
+pub(super) fn unexplained(name: &str, record: &Record) -> Option<Dismissal> {
+    let end = record.end.as_ref().filter(|end| end.cause == EndCause::Exited && !end.success())?;
+    Some(Dismissal {
+        reason: "why it failed is not in the record: run it with `plimsoll run --diagnose`, or diagnose its log"
+            .to_owned(),
+        evidence: Evidence { file: name.to_owned(), line: 1, offset: 0, text: format!("the command {end}") },
+    })
+}
 
 /// The ceilings of `record` that were broken, as events. A ceiling is a limit on the process that someone set: passing
 /// it is no out-of-memory error.
@@ -18,6 +42,7 @@ fn broke(name: &str, at: usize, ceiling: &CeilingVerdict) -> Event {
     Event {
         kind: Kind::Report,
         backend: None,
+        software: None,
         verdict: Verdict::ProcessCap,
         also: Vec::new(),
         numbers: Numbers {
@@ -48,6 +73,12 @@ fn broke(name: &str, at: usize, ceiling: &CeilingVerdict) -> Event {
 /// A failure of which the record knows the kind and not the words is told in words that are recognised.
 pub(super) fn text(record: &Record) -> String {
     let mut text = String::new();
+    if let Some(EndCause::DeviceOutOfMemory { evidence }) = record.end.as_ref().map(|end| &end.cause) {
+        for line in evidence {
+            // The place that the line was found in is no part of it.
+            let _ = writeln!(text, "{}", line.split_once(": ").map_or(line.as_str(), |(_, line)| line));
+        }
+    }
     for result in &record.results.entries {
         let profile = result.profile.as_ref().and_then(|profile| profile.error.as_ref());
         let validation = result.validation.as_ref().and_then(|validation| validation.error.as_ref());

@@ -13,6 +13,7 @@ use super::repeat::{RepeatedRun, cpu_time};
 use super::results::{EntryResult, Results};
 use super::semantics::{EntrySemantics, Semantics};
 use super::verdict::Verdict;
+use plimsoll_diagnose::Findings;
 use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::PhaseReadings;
 
@@ -57,6 +58,9 @@ pub struct Record {
     /// One result an entry; only a run on a capture has them.
     #[serde(default, skip_serializing_if = "Results::is_empty")]
     pub results: Results,
+    /// What was found in the output of a command, its end and its memory; only `run --diagnose` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Box<Findings>>,
     /// What was judged.
     pub verdicts: Vec<Verdict>,
     /// The exit code of the command.

@@ -60,6 +60,7 @@ impl From<ProcessRun> for Record {
             runs: run.runs,
             releases: Vec::new(),
             results: Results::default(),
+            diagnosis: None,
             verdicts: run.verdicts,
             exit_code: run.exit_code,
         }

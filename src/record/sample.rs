@@ -60,7 +60,7 @@ pub(crate) fn semantics() -> Semantics {
     Semantics::Capture(CaptureSemantics {
         operator: "torch.nn.functional.embedding".to_owned(),
         entries: (0..ENTRIES).map(entry).collect(),
-        kernel: KernelIdentity { name: "builtin:embedding".to_owned(), digest: None },
+        kernel: KernelIdentity::new("builtin:embedding", None),
         comparison: Some(Comparison::exact()),
         reference: None,
         device: PlaceKind::Cpu,
@@ -210,6 +210,7 @@ pub(crate) fn record() -> Record {
     let semantics = semantics();
     let phases = plimsoll_memory::testing::phases();
     Record {
+        diagnosis: None,
         schema: SCHEMA.to_owned(),
         plimsoll: "0.1.0".to_owned(),
         command: ["plimsoll", "check", "captures/gemma4-e2b-gb10", "--kernel", "builtin:embedding"]

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use plimsoll_memory::ceiling::{CeilingStatus, CeilingVerdict};
 
+/// The subject of the verdict on what was found in the run of a command.
+pub(crate) const DIAGNOSIS: &str = "diagnosis";
+
 /// The judgement of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {

@@ -5,9 +5,10 @@
 
 use std::fmt::Write;
 
+use super::diagnosis::Told;
 use super::outcome::{Finding, Judged, status_word};
 use super::page::escaped;
-use crate::record::{EntryResult, Record, VerdictStatus};
+use crate::record::{DIAGNOSIS, EntryResult, Record, VerdictStatus};
 
 /// So many entries are named in the text of a failure.
 const ENTRIES: usize = 20;
@@ -70,6 +71,14 @@ fn suite(out: &mut String, judged: &Judged<'_>, totals: &mut Totals) {
 fn case(out: &mut String, record: Option<&Record>, name: &str, finding: &Finding<'_>) {
     let message = escaped(&finding.message);
     let element = match finding.status {
+        VerdictStatus::Pass if finding.subject == DIAGNOSIS => {
+            let _ = writeln!(
+                out,
+                "    <testcase name=\"{DIAGNOSIS}\" classname=\"{name}\">\n      <system-out>{}</system-out>\n    </testcase>",
+                diagnosis(record)
+            );
+            return;
+        }
         VerdictStatus::Pass => {
             let _ = writeln!(out, "    <testcase name=\"{}\" classname=\"{name}\"/>", escaped(&finding.subject));
             return;
@@ -83,10 +92,20 @@ fn case(out: &mut String, record: Option<&Record>, name: &str, finding: &Finding
         "    <testcase name=\"{}\" classname=\"{name}\">\n      <{element} message=\"{message}\" type=\"{kind}\">{message}",
         escaped(&finding.subject)
     );
+    if finding.subject == DIAGNOSIS {
+        let _ = write!(out, "\n{}", diagnosis(record));
+    }
     if let Some(record) = record.filter(|_| finding.subject == "validation") {
         entries(out, &record.results.entries);
     }
     let _ = writeln!(out, "</{element}>\n    </testcase>");
+}
+
+/// What was found in the run, and what to do.
+fn diagnosis(record: Option<&Record>) -> String {
+    let found = record.and_then(|record| record.diagnosis.as_ref());
+    let told = found.map_or_else(String::new, |found| Told::all(found).iter().map(Told::text).collect());
+    told.lines().map(|line| escaped(line) + "\n").collect()
 }
 
 /// The entries that did not pass, a line each.

@@ -1,6 +1,6 @@
 //! The kernels of a run on a capture in words: what was launched and where, beside what, and whose outputs were expected.
 
-use super::terminal::short;
+use super::terminal::{counted, short};
 use crate::record::CaptureSemantics;
 use plimsoll_capture::kernel::KernelIdentity;
 
@@ -17,11 +17,16 @@ pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> Strin
     words
 }
 
-/// A kernel by its name, and the start of its digest where it has one.
+/// A kernel by its name, the start of its digest, and how many other files it is made of.
 pub(super) fn kernel(kernel: &KernelIdentity, name: &dyn Fn(&str) -> String) -> String {
-    match &kernel.digest {
-        Some(digest) => format!("{} ({})", name(&kernel.name), name(&short(digest))),
-        None => name(&kernel.name),
+    let files = match kernel.sources.len() {
+        0 => None,
+        count => Some(counted(count, "more file", "more files")),
+    };
+    let parts: Vec<String> = kernel.digest.iter().map(|digest| name(&short(digest))).chain(files).collect();
+    match parts.is_empty() {
+        true => name(&kernel.name),
+        false => format!("{} ({})", name(&kernel.name), parts.join(" and ")),
     }
 }
 
@@ -44,15 +49,14 @@ mod tests {
     fn kernels_are_named_with_their_place_and_whose_outputs_were_expected() {
         let record = sample::versus();
         let mut semantics = record.semantics.capture().unwrap().clone();
-        semantics.kernel =
-            KernelIdentity { name: "lib:rows.so".to_owned(), digest: Some("0123456789abcdef".to_owned()) };
+        semantics.kernel = KernelIdentity::new("lib:rows.so", Some("0123456789abcdef".to_owned()));
         semantics.device = PlaceKind::Cuda;
         let name = |name: &str| format!("`{name}`");
         let words = kernels(&semantics, &name);
         assert!(words.starts_with("`lib:rows.so` (`blake3:0123456789ab`) on a GPU, in turns with `"), "{words}");
         semantics.versus = None;
         semantics.graph = true;
-        semantics.reference = Some(KernelIdentity { name: "torch:embedding".to_owned(), digest: None });
+        semantics.reference = Some(KernelIdentity::new("torch:embedding", None));
         assert_eq!(
             kernels(&semantics, &name),
             "`lib:rows.so` (`blake3:0123456789ab`) on a GPU, replays of a CUDA graph; what `torch:embedding` gives is \

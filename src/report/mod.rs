@@ -9,6 +9,7 @@
 mod annotations;
 mod bencher;
 mod csv;
+mod diagnosis;
 mod figures;
 pub mod gate;
 mod github_benchmark;

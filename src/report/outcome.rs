@@ -7,7 +7,7 @@ use plimsoll_memory::text::Tone;
 
 use super::figures::{amount, figure_words};
 use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
-use crate::record::{Record, RunState, Verdict, VerdictStatus};
+use crate::record::{DIAGNOSIS, Record, RunState, Verdict, VerdictStatus};
 use plimsoll_memory::ceiling::CeilingVerdict;
 
 /// The end of a run.
@@ -28,7 +28,10 @@ impl Outcome {
         if let Some(end) = of_its_own {
             return Self { word: "ENDED", meaning: format!("the command {end}"), tone: Tone::Warn };
         }
+        let failed = || record.verdicts.iter().filter(|verdict| verdict.status == VerdictStatus::Fail);
+        let by_diagnosis = failed().count() > 0 && failed().all(|verdict| verdict.subject == DIAGNOSIS);
         let (word, meaning, tone) = match record.exit_code {
+            1 if by_diagnosis => ("FAILED", "what --fail-on names was found".to_owned(), Tone::Bad),
             0 => ("HOLDS", "every verdict passed".to_owned(), Tone::Good),
             1 => ("FAILED", "a ceiling, a comparison or a gate failed".to_owned(), Tone::Bad),
             3 => ("NOT JUDGED", "a figure was not measurable or a verdict is inconclusive".to_owned(), Tone::Warn),
@@ -96,7 +99,25 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
             ),
         }
     }
+    findings.extend(of_diagnosis(record));
     findings
+}
+
+/// What was found in the run of a command, where no verdict tells of it: something to act on in a run that failed, something
+/// to know of one that did not.
+fn of_diagnosis(record: &Record) -> Option<Finding<'_>> {
+    let event = record.diagnosis.as_ref()?.events.first()?;
+    if record.verdicts.iter().any(|verdict| verdict.subject == DIAGNOSIS) {
+        return None;
+    }
+    let failed = record.diagnosis.as_ref().is_some_and(|found| found.failed());
+    let failed = failed && record.end.as_ref().is_some_and(|end| !end.success());
+    Some(Finding {
+        subject: DIAGNOSIS.into(),
+        status: if failed { VerdictStatus::Fail } else { VerdictStatus::Pass },
+        message: format!("{}: {}", event.verdict, event.explanation),
+        ceiling: None,
+    })
 }
 
 fn of_verdict(verdict: &Verdict) -> Finding<'_> {

@@ -37,6 +37,7 @@ impl Run<'_> {
         verdicts.extend(judge_watches(&phases, self.meter.watches()).into_iter().map(Verdict::from));
         let semantics = Semantics::Capture(semantics);
         Ok(Record {
+            diagnosis: None,
             schema: SCHEMA.to_owned(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             command: self.options.command.clone(),

@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         self.meter.phase(first.unwrap_or(Phase::Profile).name());
         let planned = manifest(self.capture, self.options.digest);
         let mut plan = self.plan(&planned)?;
-        let semantics = self.semantics(&planned);
+        let mut semantics = self.semantics(&planned);
         for side in &mut self.sides {
             side.results = no_results(&planned);
         }
@@ -182,6 +182,7 @@ impl<'a> Run<'a> {
             self.validate(&planned, rule);
         }
         let pairs = self.time(&planned, &mut plan, rule);
+        self.name_kernels(&mut semantics);
         let phases = self.meter.finish();
         self.verifier.remember();
         let results = self.results(semantics.aggregation, pairs);
@@ -240,6 +241,15 @@ impl<'a> Run<'a> {
                 .map(|audit| AuditSemantics { constant: audit.constant.clone(), untrusted: audit.untrusted }),
             aggregation: timed.then(|| Aggregation::of(options.protocol)),
             versus: versus.map(|side| VersusSemantics { kernel: side.launcher.kernel(), pairs: options.pairs }),
+        }
+    }
+
+    /// Names the kernels by all that they are made of, which is known once they were loaded, built and launched.
+    fn name_kernels(&self, semantics: &mut CaptureSemantics) {
+        semantics.kernel = self.sides[0].launcher.kernel();
+        semantics.reference = self.reference.as_ref().map(|reference| reference.kernel());
+        if let (Some(versus), Some(side)) = (&mut semantics.versus, self.sides.get(1)) {
+            versus.kernel = side.launcher.kernel();
         }
     }
 

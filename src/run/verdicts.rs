@@ -1,6 +1,6 @@
 //! Verdicts on the results of a run.
 
-use crate::record::{EntryResult, ProfileStatus, Release, Speedup, ValidationStatus, Verdict, VerdictStatus};
+use crate::record::{EntryResult, ProfileStatus, Release, Speedup, ValidationStatus, Values, Verdict, VerdictStatus};
 
 /// Whether every entry passed its validation.
 pub(super) fn validation(subject: &str, results: &[EntryResult]) -> Verdict {
@@ -31,7 +31,12 @@ pub(super) fn profile(subject: &str, results: &[EntryResult]) -> Verdict {
     let mut message = format!("{timed} of {} entries timed", results.len());
     let states = results.iter().filter_map(|r| r.profile.as_ref()?.state.as_ref());
     let throttled = states.filter(|state| !state.throttled.is_empty()).count();
+    let audits = || results.iter().filter_map(|r| r.profile.as_ref()?.audit.as_ref());
+    let judged = audits().map(|audit| audit.judged as usize).sum();
+    let unheld = audits().filter(|audit| audit.values == Values::Captured).count();
     for (count, what) in [
+        (judged, "timed launches judged"),
+        (unheld, "on captured values alone"),
         (failed, "failed"),
         (not_run, "were not run"),
         (throttled, "while the GPU's clocks were held back: their times are of a slower device"),

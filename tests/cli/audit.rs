@@ -150,6 +150,14 @@ fn an_argument_that_is_declared_constant_may_be_kept() {
 }
 
 #[test]
+fn an_argument_that_is_changed_in_place_as_declared_is_put_there_anew() {
+    let scene = Scene::new(1);
+    let library = built(&scene, "tests/kernels/library/audited.c");
+    let record = audited(&scene, &library, "writes_an_argument_when_timed", &["--audit", "--mutates", "weight"]);
+    assert_eq!(end_of(&record.results.entries[0]), "timed", "{:#?}", record.results.entries[0]);
+}
+
+#[test]
 fn two_kernels_are_audited_in_turns() {
     let scene = Scene::new(1);
     let library = built(&scene, "tests/kernels/library/audited.c");

@@ -37,7 +37,9 @@ fn devices_that_cannot_be_are_refused() {
     let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--device", "cuda"]));
     assert_eq!(code, 2);
     assert!(
-        err.contains("builtin:embedding runs on the CPU: --device cuda:0 takes torch:, lib: and py: kernels"),
+        err.contains(
+            "builtin:embedding runs on the CPU: --device cuda:0 takes torch:, lib:, py: and kernelforge: kernels"
+        ),
         "{err}"
     );
     let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--device", "tpu"]));

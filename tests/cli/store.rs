@@ -73,6 +73,34 @@ fn a_capture_is_packed_shown_verified_and_unpacked() {
 }
 
 #[test]
+fn several_captures_are_verified_against_the_folders_that_they_were_unpacked_to() {
+    let scene = Scene::new(2);
+    let (store, out) = (scene.path("store"), scene.path("out"));
+    let other = scene.path("other");
+    std::fs::create_dir(&other).unwrap();
+    // The names of the entries are the same, the entries are not.
+    std::fs::copy(scene.entry(1), other.join("entry_000000.pt")).unwrap();
+    for capture in [&scene.capture(), &other] {
+        ok(&[Path::new("pack"), capture, Path::new("--out"), &store]);
+    }
+    ok(&[Path::new("unpack"), &store, Path::new("--out"), &out]);
+    let text = ok(&[Path::new("verify"), &store, Path::new("--against"), &out]);
+    assert!(text.contains("; 3 equal those of "), "{text}");
+    std::fs::copy(scene.entry(0), out.join("other/entry_000000.pt")).unwrap();
+    std::fs::remove_file(out.join("capture/entry_000001.pt")).unwrap();
+    std::fs::copy(scene.entry(0), out.join("capture/entry_000007.pt")).unwrap();
+    let (code, text, _) = run(plimsoll().arg("verify").arg(&store).arg("--against").arg(&out));
+    assert_eq!(code, 1);
+    for words in [
+        "the folder has no capture/entry_000001.pt",
+        "out/other/entry_000000.pt",
+        "entry_000007.pt: it is not in the store",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
 fn every_command_speaks_json() {
     let scene = Scene::new(2);
     let (capture, store, out) = (scene.capture(), scene.path("store"), scene.path("out"));

@@ -1,6 +1,9 @@
 //! Diagnosis from outside: logs in, findings out.
 
+mod corpus;
+mod disguises;
 mod logs;
+mod page;
 mod properties;
 mod rules;
 mod support;

@@ -148,12 +148,10 @@ fn m16_late_at_the_longest_input_so_far_is_the_longest_batch() {
     let event = only(&format!("{run}{message}\n"));
     assert_eq!(event.also, [Verdict::LongestBatch]);
     assert!(event.advice.iter().any(|advice| advice.what.contains("bucket by length")));
-    // Late alone proves nothing, nor do lengths that stay.
-    for run in [
-        "step: 4812\n",
-        "step: 4811 seq_len: 512\nstep: 4812 seq_len: 512\n",
-        "step: 3 seq_len: 1\nstep: 4 seq_len: 2\n",
-    ] {
+    // A late step alone means it, as lengths that are not told may differ. Lengths that stay rule it out, and so does an
+    // early step.
+    assert_eq!(only(&format!("step: 4812\n{message}\n")).also, [Verdict::LongestBatch]);
+    for run in ["step: 4811 seq_len: 512\nstep: 4812 seq_len: 512\n", "step: 3 seq_len: 1\nstep: 4 seq_len: 2\n"] {
         assert_eq!(only(&format!("{run}{message}\n")).also, [], "{run}");
     }
 }
@@ -194,6 +192,23 @@ fn kernelforge_76_a_worker_that_holds_a_capture_is_a_matter_of_the_host() {
     assert_eq!(event.verdict, Verdict::HostKill);
     assert_eq!(event.numbers.this_process.unwrap().bytes(), 53_938_168 << 10);
     assert!(event.advice.iter().any(|advice| advice.what.contains("stream")));
+}
+
+#[test]
+fn m17_after_the_first_step_the_optimizers_state_is_there_as_well() {
+    let message = cuda("1.00 GiB", "79.15 GiB", "0.50 GiB", "78.60 GiB", "77.00 GiB", "1.00 GiB");
+    for bar in [
+        "  0%|          | 1/39003 [00:02<28:11:01,  2.60s/it]",
+        "Epoch 0:   0%|          | 1/5200 [00:03<4:51:12,  0.30it/s, v_num=2]",
+        " iteration        1/  500000 | consumed samples: 1024 |",
+        "[06/11 10:00:01 d2.utils.events]:  eta: 1:10:01  iter: 1  total_loss: 1.29",
+        "Epoch(train) [1][   1/1200]  lr: 1.0e-04",
+    ] {
+        let event = only(&format!("{bar}\n{message}\n"));
+        assert_eq!(event.also, [Verdict::OptimizerState], "{bar}");
+        assert_eq!(rungs(&event), [7, 8, 9, 10], "{bar}");
+    }
+    assert_eq!(only(&format!("  0%|          | 0/39003 [00:00<?, ?it/s]\n{message}\n")).also, []);
 }
 
 /// The message of a server is whole, and what helps first are settings of the server.

@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PACKAGE = os.path.join(ROOT, "harness", "python")
 sys.path.insert(0, PACKAGE)
 
-from plimsoll_capture import NotSaved, Store, StoreError, capture  # noqa: E402
+from plimsoll_capture import NotSaved, Store, StoreError, capture, load  # noqa: E402
 from plimsoll_capture import layout, storages, store as writing  # noqa: E402
 
 
@@ -92,6 +92,58 @@ class CaptureTest(unittest.TestCase):
         for id in objects(store):
             self.assertEqual(blake3(object_bytes(store, id)).hexdigest(), id)
         self.assertEqual(os.listdir(os.path.join(store, "tmp")), [])
+
+    def assert_same(self, loaded, expected):
+        """Two entries are alike: values, types, layouts, and which tensors share a storage."""
+        if isinstance(expected, torch.Tensor):
+            self.assertEqual((loaded.dtype, loaded.shape, loaded.stride(), loaded.storage_offset()),
+                             (expected.dtype, expected.shape, expected.stride(), expected.storage_offset()))
+            self.assertEqual(bytes(loaded.untyped_storage()), bytes(expected.untyped_storage()))
+        elif isinstance(expected, dict):
+            self.assertEqual(list(loaded), list(expected))
+            for key in expected:
+                self.assert_same(loaded[key], expected[key])
+        elif isinstance(expected, (list, tuple)):
+            self.assertEqual((type(loaded), len(loaded)), (type(expected), len(expected)))
+            for one, other in zip(loaded, expected):
+                self.assert_same(one, other)
+        else:
+            self.assertEqual(loaded, expected)
+
+    def test_what_was_saved_is_loaded_over_the_objects_of_the_store(self):
+        weight = torch.randn(300, 7)
+        entries = [
+            {"args": [weight, weight.t(), weight[1:3], torch.empty(0)], "kwargs": {"n": 3, "dtype": torch.float16}},
+            {"output": (weight.bfloat16(), torch.arange(5), torch.tensor([True])), "args": [weight.to(torch.complex64)]},
+        ]
+        with Store(self.store) as store:
+            for entry in entries:
+                store.save(entry, "one")
+            store.save({"args": [weight]}, "two")
+        for number, entry in enumerate(entries):
+            name = f"entry_{number:06d}.pt"
+            path = os.path.join(self.folder, name)
+            torch.save(entry, path)
+            self.assert_same(load(self.store, f"one/{name}"), torch.load(path, weights_only=True))
+        loaded = load(self.store, "entry_000001.pt")
+        self.assertEqual(len({tensor.untyped_storage().data_ptr() for tensor in load(self.store, "one/entry_000000.pt")["args"][:3]}), 1)
+        # The memory is the file's, and writing to it is nobody else's business.
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            self.assertIn(os.path.join(self.store, "objects"), maps.read())
+        loaded["args"][0].zero_()
+        self.assert_same(load(self.store, "entry_000001.pt"), torch.load(path, weights_only=True))
+        for wrong, words in (("entry_000000.pt", "one, two"), ("nothing.pt", "no capture"), ("../x/y", "no entry"),
+                             ("one/entry_9.pt", "cannot be read")):
+            with self.assertRaisesRegex(StoreError, words):
+                load(self.store, wrong)
+        skeleton = recipe(self.store, "one", "entry_000000.pt")["skeleton"]
+        path = os.path.join(self.store, "objects", skeleton[:2], skeleton)
+        os.chmod(path, 0o644)
+        with open(path, "r+b") as file:
+            file.seek(200)
+            file.write(b"?")
+        with self.assertRaisesRegex(StoreError, "damaged"):
+            load(self.store, "one/entry_000000.pt")
 
     def entries_of_all_kinds(self):
         base = torch.arange(24.0).view(4, 6)

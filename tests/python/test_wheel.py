@@ -13,7 +13,7 @@ import zipfile
 from program import ROOT, program
 
 TESTS = """
-import plimsoll, pytest
+import plimsoll, plimsoll.kernelforge, pytest
 
 @pytest.mark.plimsoll(peak_rss="4 GiB", swap_growth="4 GiB")
 def test_holds():

@@ -4,15 +4,15 @@ import datetime
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import types
 import warnings
 
 import pytest
+
+from plimsoll._program import NoProgram, program
 
 # The name of the plugin by which a process knows that it is the test's own.
 CHILD = "plimsoll_child"
@@ -280,12 +280,10 @@ def _text(name, value):
 
 
 def _program():
-    """The `plimsoll` program: the one that was installed with this plugin, else that of the path."""
-    beside = os.path.join(sysconfig.get_path("scripts"), "plimsoll")
-    program = os.environ.get("PLIMSOLL") or (beside if os.access(beside, os.X_OK) else shutil.which("plimsoll"))
-    if program is None:
-        raise pytest.UsageError(f"there is no program `plimsoll`, neither as {beside} nor on the path")
-    return program
+    try:
+        return program()
+    except NoProgram as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _tuples(data):

@@ -1,14 +1,16 @@
 """Captures calls of torch.nn.functional straight into a store of Plimsoll, each storage once.
 
-    from plimsoll_capture import capture
+    from plimsoll_capture import capture, load
 
     with capture("store", ops=["embedding", "linear"], max_per_op=20):
         model(batch)
+    entry = load("store", "torch_nn_functional_linear/entry_000000.pt")
 
 It needs torch and blake3. `docs/capture-python.md` says what is captured, and what it costs.
 """
 
 from .hooks import Capture, NoSuchOperator, capture
+from .reading import load
 from .store import NotSaved, Store, StoreError
 
-__all__ = ["Capture", "NoSuchOperator", "NotSaved", "Store", "StoreError", "capture"]
+__all__ = ["Capture", "NoSuchOperator", "NotSaved", "Store", "StoreError", "capture", "load"]

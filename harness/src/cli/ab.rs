@@ -108,6 +108,9 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
     if arguments.run.record.is_some() {
         return Err("ab has a record of each command: name a folder for them with --records".into());
     }
+    if arguments.run.diagnoses() {
+        return Err("--diagnose and --fail-on are of `plimsoll run`: ab compares figures, and reads no output".into());
+    }
     let words = &arguments.run.command;
     let between = words.iter().position(|word| word == "--vs").filter(|at| (1..words.len() - 1).contains(at));
     let between = between.ok_or("write both commands, with --vs between them: plimsoll ab -- CMD_A --vs CMD_B")?;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
-use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind, Verdict};
+use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Follower, Kind, Verdict};
 use plimsoll::estimate::{self, Ladder, Limits};
 use plimsoll::report::terminal;
 
@@ -19,7 +19,10 @@ use super::snapshot::SnapshotFlags;
 use super::{Failed, USAGE, output, snapshot};
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 nothing found; 1 a memory event was found; 2 an input could not be read.")]
+#[command(
+    after_help = "Exit codes: 0 nothing found; 1 a memory event, or what --fail-on names, was found; 2 an input could not be \
+    read."
+)]
 pub struct Diagnose {
     /// Logs of any kind, plain or gzipped, kernel logs, Plimsoll records, memory snapshots; `-` for standard input
     #[arg(required = true, value_name = "FILE")]
@@ -37,6 +40,14 @@ pub struct Diagnose {
     /// The memory of each GPU that the estimate has to fit into [default: what the text tells]
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_VRAM", help_heading = "Model")]
     pub vram: Option<ByteSize>,
+
+    /// Exit with 1 if one of these was found as well, such as `leak,cache-not-leak`
+    #[arg(long, value_name = "VERDICT,..", env = "PLIMSOLL_FAIL_ON", value_delimiter = ',', conflicts_with = "follow")]
+    pub fail_on: Vec<Verdict>,
+
+    /// Show all advice instead of the three best
+    #[arg(long, env = "PLIMSOLL_ALL_ADVICE")]
+    pub all_advice: bool,
 
     /// Print the findings as JSON; with --follow a line an event
     #[arg(long, env = "PLIMSOLL_JSON")]
@@ -64,14 +75,15 @@ pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     }
     snapshot::run(&mut snapshots, &diagnose.snapshot, &mut analysis)?;
     let findings = analysis.findings(ladder(diagnose, &analysis)?.as_ref());
+    let code = u8::from(findings.failed() || findings.any_of(&diagnose.fail_on).is_some());
     if diagnose.json {
         output::json(&findings)?;
     } else if failures.len() < diagnose.files.len() || !findings.events.is_empty() {
-        output::text(&terminal::findings(&findings, &super::screen()))?;
+        output::text(&text(&findings, code, diagnose))?;
         output::text(&snapshot::text(&findings))?;
     }
     failures.iter().for_each(|error| super::report(error));
-    Ok(if failures.is_empty() { code(&findings) } else { USAGE })
+    Ok(if failures.is_empty() { code } else { USAGE })
 }
 
 /// The ladder of the model that the flags tell, for the device of `--vram` or of the first message that tells one.
@@ -88,8 +100,12 @@ fn ladder(diagnose: &Diagnose, analysis: &Analysis) -> Result<Option<Ladder>, Fa
     Ok(Some(estimate::ladder(&model, &setup, &limits)?))
 }
 
-fn code(findings: &Findings) -> u8 {
-    u8::from(!matches!(findings.kind, Kind::None | Kind::Report))
+/// The findings as text.
+fn text(findings: &Findings, code: u8, diagnose: &Diagnose) -> String {
+    match diagnose.all_advice {
+        true => terminal::findings_with_all_advice(findings, code, &super::screen()),
+        false => terminal::findings(findings, code, &super::screen()),
+    }
 }
 
 /// Reads an input; a snapshot is given back.
@@ -148,7 +164,7 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
                     output::verbatim(&format!("{}\n", serde_json::to_string(event)?))?;
                 }
             } else if !findings.events.is_empty() {
-                output::text(&terminal::findings(&findings, &super::screen()))?;
+                output::text(&text(&findings, u8::from(findings.failed()), diagnose))?;
             }
         }
         std::thread::sleep(LOOK);

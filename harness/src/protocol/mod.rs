@@ -130,7 +130,7 @@ pub enum Request {
 }
 
 /// What one launch gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The time of the launch, as the worker saw it.
     pub elapsed_ns: u64,
@@ -142,6 +142,9 @@ pub struct Outcome {
     /// What it took of the device's memory; absent on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
+    /// More files that the kernel is made of, which this launch has shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<PathBuf>,
 }
 
 impl Outcome {
@@ -168,6 +171,9 @@ pub enum Reply {
         /// What it runs on.
         #[serde(default)]
         versions: std::collections::BTreeMap<String, String>,
+        /// The files that the kernel is made of beside its own, as far as loading it has shown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sources: Vec<PathBuf>,
     },
     /// A launch is done.
     Launched {

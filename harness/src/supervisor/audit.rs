@@ -91,15 +91,18 @@ fn clocked(
     watch: &Watch<'_>,
 ) -> Result<(Reply, Duration, Duration), Cause> {
     let pid = process.pid();
-    let threads = [format!("/proc/{pid}/task/{pid}/schedstat"), "/proc/thread-self/schedstat".to_owned()];
-    let before: Vec<Duration> = threads.iter().map(|thread| waited(thread)).collect();
+    let (worker, own) = (format!("/proc/{pid}/task/{pid}/schedstat"), "/proc/thread-self/schedstat");
     let line = WorkerProcess::line(request);
+    let worker_before = waited(&worker);
     let start = Instant::now();
     process.send_line(&line, watch)?;
+    // From here on this thread sleeps until there is an answer: what it waits then comes after the region. What it waited
+    // before, the worker may have used.
+    let own_before = waited(own);
     let reply = process.answer(watch)?;
     let seen = start.elapsed();
-    let after = threads.iter().map(|thread| waited(thread));
-    Ok((reply, seen, after.zip(before).map(|(after, before)| after.saturating_sub(before)).sum()))
+    let own_waited = waited(own).saturating_sub(own_before);
+    Ok((reply, seen, waited(&worker).saturating_sub(worker_before) + own_waited))
 }
 
 /// A call that is resident in a worker.
@@ -183,7 +186,7 @@ impl Audited for AuditedWorker<'_, '_> {
         let Reply::Region { durations_ns, outputs: kept, .. } = reply else { return Err(self.unexpected(&reply)) };
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
         let outcome =
-            Outcome { elapsed_ns: 0, outputs: kept.into_iter().flatten().collect(), mutated: Vec::new(), device: None };
+            Outcome { outputs: kept.into_iter().flatten().collect(), ..Outcome::default() };
         let memory = self.launcher.running()?.process.memory().try_clone();
         let launched = memory.map_err(|error| error.to_string()).and_then(|memory| outputs::collect(&memory, outcome));
         let launched = match launched {

@@ -16,7 +16,7 @@ use super::sealed;
 use super::untrusted::Untrusted;
 
 /// The worker for `py:` kernels, carried inside of the program.
-const PYTHON_WORKER: [(&str, &str); 11] = [
+const PYTHON_WORKER: [(&str, &str); 12] = [
     ("plimsoll_sealed.py", include_str!("../../python/plimsoll_sealed.py")),
     ("plimsoll_worker.py", include_str!("../../python/plimsoll_worker.py")),
     ("plimsoll_torch.py", include_str!("../../python/plimsoll_torch.py")),
@@ -26,6 +26,7 @@ const PYTHON_WORKER: [(&str, &str); 11] = [
     ("plimsoll_outputs.py", include_str!("../../python/plimsoll_outputs.py")),
     ("plimsoll_memory.py", include_str!("../../python/plimsoll_memory.py")),
     ("plimsoll_rules.py", include_str!("../../python/plimsoll_rules.py")),
+    ("plimsoll_sources.py", include_str!("../../python/plimsoll_sources.py")),
     ("plimsoll_stale.py", include_str!("../../python/plimsoll_stale.py")),
     ("plimsoll_timing.py", include_str!("../../python/plimsoll_timing.py")),
 ];
@@ -71,11 +72,18 @@ impl WorkerCommand {
                 let program = torch_worker(&kernel, own)?;
                 Ok(Self { kernel, program, own: false, sources: None, runtime: None, untrusted: None })
             }
-            KernelSpec::Python { file, function } => {
+            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
+                let kernel = match kernel {
+                    KernelSpec::Python { file, function } => {
+                        KernelSpec::Python { file: std::path::absolute(file)?, function }
+                    }
+                    KernelSpec::KernelForge(folder) => KernelSpec::KernelForge(std::path::absolute(folder)?),
+                    other => other,
+                };
                 let sources = BTreeMap::from(PYTHON_WORKER);
                 let text = serde_json::to_vec(&sources).expect("texts by name");
                 Ok(Self {
-                    kernel: KernelSpec::Python { file: std::path::absolute(file)?, function },
+                    kernel,
                     program: python,
                     own: false,
                     sources: Some(sealed::memory("plimsoll-worker", &text)?),
@@ -109,7 +117,9 @@ impl WorkerCommand {
     pub fn not_started(&self, error: &io::Error) -> String {
         let program = self.program();
         let advice = match self.kernel {
-            KernelSpec::Python { .. } => "; name a Python that has torch with --python or PLIMSOLL_PYTHON",
+            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
+                "; name a Python that has torch with --python or PLIMSOLL_PYTHON"
+            }
             _ => "",
         };
         format!("{program} could not be started: {error}{advice}")

@@ -3,6 +3,7 @@
 mod profile;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use super::command::WorkerCommand;
 use super::crew::Crew;
 use super::death;
 use super::error::NoLauncher;
+use super::made::Made;
 use super::outputs;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
@@ -47,7 +49,8 @@ pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
     /// What kernels are launched on; absent where that is the CPU.
     gpu: Option<OnGpu>,
-    identity: KernelIdentity,
+    /// The kernel, and the files that it is known to be made of.
+    made: Made,
     /// What its workers are called in readings of memory.
     name: &'static str,
     timeout: Duration,
@@ -112,6 +115,7 @@ impl<'a> WorkerLauncher<'a> {
         settings: &Settings,
         name: &'static str,
         gpu: Option<OnGpu>,
+        sources: &[PathBuf],
         context: &'a RunContext,
     ) -> Result<Self, NoLauncher> {
         let mut command = WorkerCommand::new(spec.clone(), &settings.program, settings.python_or_default())?;
@@ -119,7 +123,7 @@ impl<'a> WorkerLauncher<'a> {
             command = command.untrusted(&settings.program, &settings.python_or_default(), hidden)?;
         }
         Ok(Self {
-            identity: spec.identity()?,
+            made: Made::of(&spec, sources)?,
             name,
             command,
             copies: settings.hidden.as_ref().map(|_| Copies::new()).transpose()?,
@@ -208,8 +212,9 @@ impl<'a> WorkerLauncher<'a> {
             Err(cause) => Err(cause),
         };
         match asked {
-            Ok(Reply::Hello { protocol: VERSION, versions, .. }) => {
+            Ok(Reply::Hello { protocol: VERSION, versions, sources, .. }) => {
                 self.versions = versions;
+                self.made.add(sources);
                 self.killed_at_start = false;
                 Ok(())
             }
@@ -243,15 +248,9 @@ impl<'a> WorkerLauncher<'a> {
 
     /// Refuses a kernel whose file is not what it was when the run began: a worker before may have rewritten it.
     fn check_kernel(&mut self) -> Result<(), Failure> {
-        let now = self.command.kernel().identity();
-        if now.as_ref().is_ok_and(|now| now.digest == self.identity.digest) {
-            return Ok(());
-        }
-        let why = now.err().map(|error| format!(": {error}")).unwrap_or_default();
+        let Some(changed) = self.made.changed(&self.command.kernel()) else { return Ok(()) };
         let message = format!(
-            "the file of {} is not what it was when the run began{why}; run again when nothing writes to it, the kernel \
-             itself included",
-            self.identity.name
+            "{changed} is not what it was when the run began; run again when nothing writes to it, the kernel itself included"
         );
         let failure = Failure::new(FailureKind::Input, message);
         self.set_unloadable(&failure, false);
@@ -264,7 +263,7 @@ impl<'a> WorkerLauncher<'a> {
 
     /// Whether its workers need a PyTorch that somebody else has installed.
     fn needs_torch(&self) -> bool {
-        matches!(self.command.kernel(), KernelSpec::Torch(_) | KernelSpec::Python { .. })
+        self.is_torch() || self.command.kernel().needs_python()
     }
 
     fn set_unloadable(&mut self, failure: &Failure, absent: bool) {
@@ -321,7 +320,7 @@ fn is_spent(kind: FailureKind) -> bool {
 
 impl Launcher for WorkerLauncher<'_> {
     fn kernel(&self) -> KernelIdentity {
-        self.identity.clone()
+        self.made.identity().clone()
     }
 
     fn place(&self) -> PlaceKind {
@@ -370,8 +369,11 @@ impl Launcher for WorkerLauncher<'_> {
         let running = self.running()?;
         watch.building = running.may_build();
         match running.process.ask(&request, &watch) {
-            Ok(Reply::Launched { id: of, outcome }) if of == id => {
-                outputs::collect(running.process.memory(), outcome).map_err(|what| self.lost(Cause::Protocol(what)))
+            Ok(Reply::Launched { id: of, mut outcome }) if of == id => {
+                let sources = std::mem::take(&mut outcome.sources);
+                let launched = outputs::collect(running.process.memory(), outcome);
+                self.made.add(sources);
+                launched.map_err(|what| self.lost(Cause::Protocol(what)))
             }
             Ok(Reply::Error { id: Some(of), kind, message, detail, .. }) if of == id => {
                 let failure = death::reported(kind, message, detail);

@@ -24,6 +24,7 @@ mod crew;
 mod death;
 mod error;
 mod launcher;
+mod made;
 mod outputs;
 mod process;
 mod reclaim;

@@ -40,7 +40,7 @@ impl Drop for OutputMemory {
 /// # Errors
 /// What in the worker's answer cannot be.
 pub fn collect(memory: &File, outcome: Outcome) -> Result<Launched, String> {
-    let Outcome { elapsed_ns, outputs, mutated, device } = outcome;
+    let Outcome { elapsed_ns, outputs, mutated, device, sources: _ } = outcome;
     let size = memory.metadata().map_err(|e| format!("outputs that cannot be read: {e}"))?.len();
     for output in &outputs {
         let Some(placed) = output.tensor() else { continue };

@@ -37,6 +37,8 @@ pub struct Settings {
     pub cancel: Cancel,
     /// The workers of this process, if it starts nothing else.
     pub crew: Option<Arc<Crew>>,
+    /// Files that the kernel is made of, named by the user.
+    pub sources: Vec<PathBuf>,
 }
 
 impl Settings {

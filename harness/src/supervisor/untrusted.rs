@@ -65,8 +65,8 @@ impl Untrusted {
         read.push(program.to_owned());
         let mut user_base = None;
         match kernel {
-            KernelSpec::Python { file, .. } => {
-                read.extend(file.parent().map(Path::to_owned));
+            KernelSpec::Python { .. } | KernelSpec::KernelForge(_) => {
+                read.extend(kernel.file().and_then(|file| file.parent().map(Path::to_owned)));
                 let folders = folders_of(python);
                 user_base = folders.get(3).cloned();
                 read.extend(folders);

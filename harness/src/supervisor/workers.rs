@@ -67,6 +67,7 @@ impl Workers {
             hidden: None,
             cancel: Cancel::new()?,
             crew: None,
+            sources: Vec::new(),
         }))
     }
 
@@ -80,6 +81,13 @@ impl Workers {
     /// The longest that one launch may take; measuring an entry may take ten times that.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.0.timeout = timeout;
+        self
+    }
+
+    /// Files that kernels are made of beside what is seen while they load and build. If there are any, what is built from them
+    /// does not count: a library's identity is that of its sources.
+    pub fn sources(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.0.sources = files.into_iter().collect();
         self
     }
 
@@ -148,7 +156,7 @@ impl Workers {
     ) -> Result<WorkerLauncher<'r>, NoLauncher> {
         // A built-in kernel computes on the CPU what is expected of one on a GPU.
         let gpu = self.0.gpu.clone().filter(|_| !matches!(kernel, KernelSpec::Builtin(_)));
-        WorkerLauncher::new(kernel, &self.0, name, gpu, context)
+        WorkerLauncher::new(kernel, &self.0, name, gpu, &self.0.sources, context)
     }
 }
 

@@ -68,7 +68,7 @@ impl Launches {
             Loaded::Operator(operator) => self.given(operator.as_ref(), bound, outputs),
         })?;
         let mutated = if self.foreign { inputs.mutated(call)? } else { Vec::new() };
-        Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None })
+        Ok(Outcome { elapsed_ns, outputs: leaves, mutated, device: None, sources: Vec::new() })
     }
 
     /// The time of one launch into the shared memory, poisoned before, and what it left there.

@@ -11,6 +11,7 @@ mod inherited;
 mod inputs;
 mod kept;
 mod launch;
+mod linked;
 mod outputs;
 mod private;
 mod rules;
@@ -136,8 +137,13 @@ pub fn serve(host: &Host) -> Result<(), WorkerError> {
     while let Some(line) = lines.next() {
         match serde_json::from_slice(&line?)? {
             Request::Hello { protocol, kernel: spec, device, small_context } => {
+                let before = linked::mapped();
                 let served = || Served::of(host, &spec, device, small_context);
-                say(&mut writer, &hello(host, protocol, served, &mut kernel))?;
+                let mut reply = hello(host, protocol, served, &mut kernel);
+                if let Reply::Hello { sources, .. } = &mut reply {
+                    *sources = linked::linked(&spec, &before);
+                }
+                say(&mut writer, &reply)?;
             }
             Request::Launch { id, call } => {
                 let (reply, inputs) = match &mut kernel {
@@ -243,6 +249,7 @@ fn hello(
                 worker: host.name.to_owned(),
                 pid: std::process::id(),
                 versions: host.versions.clone(),
+                sources: Vec::new(),
             }
         }
         Err(NotServed::Refused(message)) => refuse(FailureKind::Unsupported.into(), message),

@@ -1,5 +1,6 @@
 //! [`Kernel`]: code that can be launched on a call, in this process.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -20,10 +21,44 @@ pub struct KernelIdentity {
     /// The BLAKE3 of the kernel's source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The BLAKE3 of each other file that the kernel is made of (modules, headers and sources that it is built from,
+    /// libraries that it links), by its path from the kernel's folder or, if it is elsewhere, its file name. Absent for
+    /// a kernel of one file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
+}
+
+impl KernelIdentity {
+    /// Makes the identity of a kernel of one file with this digest, or, without one, of a kernel whose version is a
+    /// part of the environment.
+    pub fn new(name: impl Into<String>, digest: Option<String>) -> Self {
+        Self { name: name.into(), digest, sources: BTreeMap::new() }
+    }
+
+    /// Adds `files` that the kernel is made of: paths and digests, distinguished by a number if names are equal.
+    pub fn with_sources<'a>(mut self, folder: &Path, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Self {
+        let named = |(path, digest): (&'a Path, &'a str)| {
+            let name = path.strip_prefix(folder).ok().or(path.file_name().map(Path::new)).unwrap_or(path);
+            (name.to_string_lossy().into_owned(), digest.to_owned())
+        };
+        // Files in other places, or found by two paths, are the same kernel.
+        let files: BTreeSet<(String, String)> = files.into_iter().map(named).collect();
+        self.sources.clear();
+        for (name, digest) in files {
+            let more = (2..).map(|number| format!("{name} ({number})"));
+            let mut names = std::iter::once(name.clone()).chain(more);
+            let free = names.find(|name| !self.sources.contains_key(name)).expect("numbers do not end");
+            self.sources.insert(free, digest);
+        }
+        self
+    }
 }
 
 /// The BLAKE3 of a kernel's file, in hexadecimal.
-pub(super) fn file_digest(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// The system's error if the file cannot be read.
+pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())

@@ -20,7 +20,7 @@ pub use builtin::{Builtin, looked_up};
 pub use call::{Call, CapturedOutput};
 pub use device_call::{DeviceCall, DeviceRange};
 pub use error::KernelError;
-pub use launch::{Kernel, KernelIdentity, Launch};
+pub use launch::{Kernel, KernelIdentity, Launch, file_digest};
 pub use operator::{Elements, Evaluation, Given, GivenValue, Operator};
 pub use output::OutputBuffer;
 pub use spec::{DEFAULT_FUNCTION, KernelSpec, ParseKernelSpecError, SpecError};

@@ -16,7 +16,7 @@ use super::library::{Library, LibraryError};
 pub const DEFAULT_FUNCTION: &str = "launch";
 
 /// A kernel as named on the command line: `builtin:embedding`, `torch:NAME`, `lib:FILE.so`, `lib:FILE.so:NAME`,
-/// `py:FILE.py`, `py:FILE.py:FUNCTION`.
+/// `py:FILE.py`, `py:FILE.py:FUNCTION`, `kernelforge:FOLDER`.
 ///
 /// ```
 /// use plimsoll_capture::kernel::KernelSpec;
@@ -47,6 +47,9 @@ pub enum KernelSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         symbol: Option<String>,
     },
+    /// The kernel of a folder written by KernelForge: the function `launch` of `kernel.cu` or `kernel.cpp`, which torch
+    /// builds, or of `kernel.py`. It is launched in a PyTorch process.
+    KernelForge(PathBuf),
 }
 
 /// Why a kernel cannot be loaded or identified.
@@ -59,6 +62,22 @@ pub enum SpecError {
         file: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The folder has no kernel.
+    #[error("{folder} has no kernel: a folder of KernelForge has {files}", folder = .folder.display(),
+        files = KERNELFORGE_FILES.join(", "))]
+    NoKernelForge {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder has more than one kernel.
+    #[error("there are {first} and {second}: keep the one that is to be launched, or name it, as py:FILE.py",
+        first = .first.display(), second = .second.display())]
+    SeveralKernelForge {
+        /// One of the files.
+        first: PathBuf,
+        /// Another of the files.
+        second: PathBuf,
     },
     /// A library that cannot be launched.
     #[error(transparent)]
@@ -77,12 +96,26 @@ impl KernelSpec {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel()),
             Self::Library { file, symbol } => Ok(Box::new(Library::open(file, symbol.as_deref())?)),
-            Self::Python { .. } | Self::Torch(_) => Err(SpecError::NotInProcess(self.clone())),
+            Self::Python { .. } | Self::Torch(_) | Self::KernelForge(_) => Err(SpecError::NotInProcess(self.clone())),
         }
     }
 
-    /// The name and digest for the record. A file is read for its digest; files that it imports or links are not
-    /// covered.
+    /// The kernel's own file; `None` if the kernel is not a file.
+    pub fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Builtin(_) | Self::Torch(_) => None,
+            Self::Python { file, .. } | Self::Library { file, .. } => Some(file.clone()),
+            Self::KernelForge(folder) => kernelforge_file(folder).ok(),
+        }
+    }
+
+    /// Whether the kernel runs in a Python process.
+    pub fn needs_python(&self) -> bool {
+        matches!(self, Self::Python { .. } | Self::KernelForge(_))
+    }
+
+    /// The name and digest for the record, from the kernel's own file. Files that it imports, is built from or links
+    /// are known once it is loaded.
     ///
     /// # Errors
     /// [`SpecError`] if the file cannot be read, or a library does not have the kernel.
@@ -90,15 +123,37 @@ impl KernelSpec {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel().identity()),
             // The version of PyTorch is a part of the environment, as for a Python function that calls it.
-            Self::Torch(_) => Ok(KernelIdentity { name: self.to_string(), digest: None }),
+            Self::Torch(_) => Ok(KernelIdentity::new(self.to_string(), None)),
             Self::Python { file, function } => {
-                let digest = file_digest(file).map_err(|source| SpecError::File { file: file.clone(), source })?;
                 let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
-                Ok(KernelIdentity { name: format!("py:{name}:{function}"), digest: Some(digest) })
+                Ok(KernelIdentity::new(format!("py:{name}:{function}"), Some(digest(file)?)))
+            }
+            Self::KernelForge(folder) => {
+                let file = kernelforge_file(folder)?;
+                let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+                let name = whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy();
+                Ok(KernelIdentity::new(format!("kernelforge:{name}"), Some(digest(&file)?)))
             }
             Self::Library { file, symbol } => Ok(Library::identity_of(file, symbol.as_deref())?),
         }
     }
+}
+
+/// The kernel files that KernelForge writes; a folder has one of them, with a function `launch`.
+const KERNELFORGE_FILES: [&str; 3] = ["kernel.cu", "kernel.cpp", "kernel.py"];
+
+/// The kernel in a folder that KernelForge wrote.
+fn kernelforge_file(folder: &Path) -> Result<PathBuf, SpecError> {
+    let mut found = KERNELFORGE_FILES.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
+    match (found.next(), found.next()) {
+        (Some(file), None) => Ok(file),
+        (None, _) => Err(SpecError::NoKernelForge { folder: folder.to_owned() }),
+        (Some(first), Some(second)) => Err(SpecError::SeveralKernelForge { first, second }),
+    }
+}
+
+fn digest(file: &Path) -> Result<String, SpecError> {
+    file_digest(file).map_err(|source| SpecError::File { file: file.to_owned(), source })
 }
 
 impl fmt::Display for KernelSpec {
@@ -109,6 +164,7 @@ impl fmt::Display for KernelSpec {
             Self::Python { file, function } => write!(f, "py:{}:{function}", file.display()),
             Self::Library { file, symbol: Some(symbol) } => write!(f, "lib:{}:{symbol}", file.display()),
             Self::Library { file, symbol: None } => write!(f, "lib:{}", file.display()),
+            Self::KernelForge(folder) => write!(f, "kernelforge:{}", folder.display()),
         }
     }
 }
@@ -117,8 +173,8 @@ impl fmt::Display for KernelSpec {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKernelSpecError {
     /// The text has no kind before a colon, or an unknown one.
-    #[error("`{0}` does not name a kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME] or \
-        py:FILE.py[:FUNCTION]", names = Builtin::names())]
+    #[error("`{0}` does not name a kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME], \
+        py:FILE.py[:FUNCTION] or kernelforge:FOLDER", names = Builtin::names())]
     UnknownKind(String),
     /// `torch:` without a name, or with a text that is not a name.
     #[error("`{0}`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME")]
@@ -134,6 +190,9 @@ pub enum ParseKernelSpecError {
         /// What is wrong with the text.
         reason: &'static str,
     },
+    /// `kernelforge:` without a folder.
+    #[error("`{0}`: the folder is missing; write kernelforge:FOLDER, with kernel.cu, kernel.cpp or kernel.py in it")]
+    KernelForge(String),
     /// `lib:` without a file.
     #[error("`{0}`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME")]
     Library(String),
@@ -149,6 +208,8 @@ impl FromStr for KernelSpec {
                 .ok_or_else(|| ParseKernelSpecError::UnknownBuiltin(name.to_owned())),
             Some(("py", place)) => python(text, place),
             Some(("lib", place)) => library(place).ok_or_else(|| ParseKernelSpecError::Library(text.to_owned())),
+            Some(("kernelforge", "")) => Err(ParseKernelSpecError::KernelForge(text.to_owned())),
+            Some(("kernelforge", folder)) => Ok(Self::KernelForge(folder.into())),
             Some(("torch", name)) => operator(name).ok_or_else(|| ParseKernelSpecError::Torch(text.to_owned())),
             _ => Err(ParseKernelSpecError::UnknownKind(text.to_owned())),
         }
@@ -229,15 +290,19 @@ mod tests {
         for (text, message) in [
             (
                 "embedding",
-                "`embedding` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+                "`embedding` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
             ),
             (
                 "cuda:k",
-                "`cuda:k` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME] or py:FILE.py[:FUNCTION]",
+                "`cuda:k` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
             ),
             (
                 "torch:aten::",
                 "`torch:aten::`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME",
+            ),
+            (
+                "kernelforge:",
+                "`kernelforge:`: the folder is missing; write kernelforge:FOLDER, with kernel.cu, kernel.cpp or kernel.py in it",
             ),
             ("lib:", "`lib:`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
             ("lib::launch", "`lib::launch`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
@@ -259,6 +324,7 @@ mod tests {
             ("py:/a/k.py:f", r#"{"python":{"file":"/a/k.py","function":"f"}}"#),
             ("lib:/a/k.so", r#"{"library":{"file":"/a/k.so"}}"#),
             ("lib:/a/k.so:f", r#"{"library":{"file":"/a/k.so","symbol":"f"}}"#),
+            ("kernelforge:/a/gelu", r#"{"kernelforge":"/a/gelu"}"#),
         ] {
             let spec = parse(text).unwrap();
             assert_eq!(serde_json::to_string(&spec).unwrap(), json);
@@ -283,9 +349,40 @@ mod tests {
         assert!(missing.to_string().starts_with("kernel file /nowhere/k.py: "), "{missing}");
     }
 
+    #[test]
+    fn a_folder_of_kernelforge_has_one_kernel() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("torch_nn_functional_gelu");
+        std::fs::create_dir(&folder).unwrap();
+        let spec = KernelSpec::KernelForge(folder.clone());
+        let error = spec.identity().unwrap_err().to_string();
+        assert!(
+            error.ends_with("has no kernel: a folder of KernelForge has kernel.cu, kernel.cpp, kernel.py"),
+            "{error}"
+        );
+        std::fs::write(folder.join("kernel.cu"), "torch::Tensor launch();").unwrap();
+        let identity = spec.identity().unwrap();
+        assert_eq!(identity.name, "kernelforge:torch_nn_functional_gelu");
+        assert_eq!(identity.digest, Some(blake3::hash(b"torch::Tensor launch();").to_hex().to_string()));
+        std::fs::write(folder.join("kernel.py"), "").unwrap();
+        assert!(spec.identity().unwrap_err().to_string().contains("kernel.cu and "));
+    }
+
+    #[test]
+    fn sources_are_named_from_the_kernels_folder_and_stand_in_the_identity() {
+        let files = [("/a/k/rows.h", "1"), ("/b/rows.h", "2"), ("/b/in/rows.h", "2"), ("/a/k/in/rows.h", "3")];
+        let files = files.map(|(path, digest)| (Path::new(path), digest));
+        let made = KernelIdentity::new("py:k.py:launch", None).with_sources("/a/k".as_ref(), files);
+        let sources = made.sources.iter().map(|(name, digest)| format!("{name}={digest}")).collect::<Vec<_>>();
+        assert_eq!(sources, ["in/rows.h=3", "rows.h=1", "rows.h (2)=2"]);
+        // A kernel of one file has the form that it had before there were sources.
+        let json = serde_json::to_string(&KernelIdentity::new("py:k.py:launch", Some("00ff".to_owned()))).unwrap();
+        assert_eq!(json, r#"{"name":"py:k.py:launch","digest":"00ff"}"#);
+    }
+
     proptest! {
         #[test]
-        fn what_parses_round_trips(text in "(builtin|py|lib|torch|x)?:?[a-z/:._]{0,12}(\\.py)?(:[a-z0-9]{0,3})?") {
+        fn what_parses_round_trips(text in "(builtin|py|lib|torch|kernelforge|x)?:?[a-z/:._]{0,12}(\\.py)?(:[a-z0-9]{0,3})?") {
             if let Ok(spec) = text.parse::<KernelSpec>() {
                 prop_assert_eq!(spec.to_string().parse::<KernelSpec>(), Ok(spec));
             }

@@ -221,18 +221,21 @@ impl Verification<'_> {
     /// Compares the files of a folder with the entries of the same names: files in the folder itself, and files in its
     /// subfolders with the name of a capture, as unpacking several captures makes them.
     fn compare(&mut self, folder: &Path, recipes: &[(&EntryName, Recipe)]) -> Result<(), StoreError> {
-        let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>());
-        let items = items.map_err(StoreError::io(folder, "list it"))?;
-        let mut files: BTreeMap<OsString, PathBuf> = items
-            .into_iter()
-            .filter(|item| is_entry(&item.file_name()))
-            .map(|item| (item.file_name(), item.path()))
-            .collect();
+        let mut files = entry_files(folder)?;
+        let captures: BTreeSet<&OsString> = recipes.iter().map(|(name, _)| &name.capture).collect();
+        for capture in captures {
+            let nested = folder.join(capture);
+            if nested.is_dir() {
+                files.extend(entry_files(&nested)?);
+            }
+        }
         let mut compared = 0;
         for (name, recipe) in recipes {
             self.cancelled()?;
-            let Some(path) = files.remove(&name.entry) else {
-                let message = format!("{}: the folder has no {}", folder.display(), name.entry.to_string_lossy());
+            let nested = folder.join(&name.capture).join(&name.entry);
+            let found = [nested, folder.join(&name.entry)].into_iter().find(|path| files.remove(path));
+            let Some(path) = found else {
+                let message = format!("{}: the folder has no {name}", folder.display());
                 let entries = vec![name.to_string()];
                 self.report.problems.push(Problem { object: None, message, entries });
                 continue;
@@ -248,11 +251,18 @@ impl Verification<'_> {
             }
             (self.options.progress)(recipe.bytes);
         }
-        for path in files.into_values() {
+        for path in files {
             let message = format!("{}: the file is not in the store", path.display());
             self.report.problems.push(Problem { object: None, message, entries: Vec::new() });
         }
         self.report.compared = Some(compared);
         Ok(())
     }
+}
+
+/// The files of `folder` whose names are those of entries.
+fn entry_files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
+    let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>());
+    let items = items.map_err(StoreError::io(folder, "list it"))?;
+    Ok(items.into_iter().filter(|item| is_entry(&item.file_name())).map(|item| item.path()).collect())
 }

@@ -3,7 +3,7 @@
 use super::super::findings::Numbers;
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
-use super::joined::{joined, unboxed};
+use super::joined::{BROKEN, joined, unboxed};
 use super::position::{Position, position};
 use super::size::{self, SIZE};
 use super::{library, regex};
@@ -57,8 +57,9 @@ fn caching(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     };
     // A line that was broken inside a word is put together without a gap: whichever way gives more numbers is right.
     let spaced = joined(lines, at, " ", whole);
-    let tight = joined(lines, at, "", whole);
-    let text = if figures(&tight) > figures(&spaced) { tight } else { spaced };
+    let others = [joined(lines, at, "", whole), joined(lines, at, BROKEN, whole)];
+    let text =
+        others.into_iter().fold(spaced, |best, other| if clarity(&other) > clarity(&best) { other } else { best });
     let head = head(lines, at, &text);
     let text = if head.is_empty() { text } else { format!("{head} {text}") };
     let tries: Vec<usize> = regex!(r"[Tt]ried to allocate").find_iter(&text).map(|tried| tried.start()).collect();
@@ -105,9 +106,12 @@ fn beginning(text: &str, from: usize, tried: usize) -> usize {
     begins.map_or(tried, |begins| from + begins.start())
 }
 
-/// How many amounts a text holds.
-fn figures(text: &str) -> usize {
-    sized!("", "").find_iter(text).count()
+/// How many amounts a text holds, and how many of the words between them are whole.
+fn clarity(text: &str) -> usize {
+    let words = regex!(
+        r"[Tt]ried to allocate \d|total capac|of which|is free|allocated memory|is allocated by|is reserved by|already allocated|memory in use|this process has"
+    );
+    sized!("", "").find_iter(text).count() + words.find_iter(text).count()
 }
 
 /// The message in `text[start..end]` whose `Tried` is at `tried`.

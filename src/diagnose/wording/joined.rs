@@ -19,11 +19,75 @@ pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) 
         }
         let next = unboxed(line.message());
         if !next.is_empty() {
-            text.push_str(glue);
+            text.push_str(if glue == BROKEN { gap(&text, next) } else { glue });
             text.push_str(next);
         }
     }
     text
+}
+
+/// A glue that looks whether a word or a number was broken, where a terminal broke a line at its last column.
+pub(super) const BROKEN: &str = "?";
+
+/// What stood between `text` and `next` before the line was broken.
+fn gap(text: &str, next: &str) -> &'static str {
+    const WORDS: [&str; 40] = [
+        "memory",
+        "tried",
+        "allocate",
+        "allocated",
+        "unallocated",
+        "which",
+        "total",
+        "capacity",
+        "capacty",
+        "free",
+        "process",
+        "including",
+        "non-pytorch",
+        "pytorch",
+        "reserved",
+        "already",
+        "this",
+        "have",
+        "with",
+        "private",
+        "pools",
+        "graphs",
+        "large",
+        "setting",
+        "avoid",
+        "fragmentation",
+        "documentation",
+        "management",
+        "cannot",
+        "failed",
+        "device",
+        "bytes",
+        "runtimeerror",
+        "outofmemoryerror",
+        "killed",
+        "cuda",
+        "gib",
+        "mib",
+        "kib",
+        "but",
+    ];
+    let last = text.rsplit(' ').next().unwrap_or_default();
+    let first = next.split(' ').next().unwrap_or_default();
+    let digit = |c: char| c.is_ascii_digit() || c == '.';
+    if last.ends_with(digit)
+        && first.starts_with(digit)
+        && !last.ends_with(". ")
+        && !(last.ends_with('.') && last.len() == 1)
+    {
+        return "";
+    }
+    let known = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
+        WORDS.contains(&word.rsplit('.').next().unwrap_or_default())
+    };
+    if known(&format!("{last}{first}")) && !(known(last) && known(first)) { "" } else { " " }
 }
 
 /// The text of a line without the box that a pretty printer drew around it.

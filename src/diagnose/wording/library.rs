@@ -1,4 +1,5 @@
-//! Devices outside PyTorch's allocators: drivers, libraries, other frameworks. Mostly without numbers.
+//! Devices outside PyTorch's allocators whose messages take several lines or tell several numbers: XLA, TensorFlow, Paddle,
+//! servers without room for their cache.
 
 use super::super::findings::Numbers;
 use super::super::sighting::{Cause, Sighting, Work};
@@ -7,107 +8,8 @@ use super::joined::joined;
 use super::position::{Position, position};
 use super::{regex, size};
 
-/// A wording of a library that could not allocate.
-struct Wording {
-    backend: &'static str,
-    regex: fn() -> &'static regex::Regex,
-    /// Whether it has to stand where a message begins: its words are ordinary ones.
-    strict: bool,
-}
-
-macro_rules! wording {
-    ($backend:literal, $strict:literal, $regex:literal) => {
-        Wording { backend: $backend, regex: || regex!($regex), strict: $strict }
-    };
-}
-
-static WORDINGS: [Wording; 17] = [
-    wording!("hpu", false, r"workspace Allocation of size ::(\d+) failed"),
-    wording!("mps", false, r"\[(?:metal::)?malloc(?:_or_wait)?\] (?:Unable|Attempting) to allocate (\d+) bytes"),
-    wording!(
-        "hip",
-        false,
-        r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((\d+) bytes\) )?from device: (?:HIP_ERROR_OutOfMemory|hipError_t\(1002\))"
-    ),
-    wording!(
-        "cuda",
-        false,
-        r"Cuda Error in [\w:]*allocate: 2 \(out of memory\)|Error Code 1: Cuda Runtime \(out of memory\)|Error Code 2: OutOfMemory \((?:Requested size was (\d+) bytes)?"
-    ),
-    wording!(
-        "hip",
-        false,
-        r"HIP error: out of memory|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory|hipErrorMemoryAllocation|(?:HIPBLAS|ROCBLAS|hipblas|rocblas)_STATUS_ALLOC_FAILED"
-    ),
-    wording!("xpu", false, r"(?:UR_RESULT|PI|ZE_RESULT)_ERROR_OUT_OF_DEVICE_MEMORY"),
-    wording!(
-        "cuda",
-        false,
-        r"failed to (?:allocate|alloc) [^\n]{0,60}?(?:\((\d+) bytes\) )?(?:from|on) (?:device|GPU)\b[^\n]{0,40}(?:CUDA_ERROR_OUT_OF_MEMORY|out of memory)"
-    ),
-    wording!("cuda", false, r"allocating (\d+\.\d+ [KMG]iB) on device \d+: cudaMalloc failed: out of memory"),
-    wording!(
-        "cuda",
-        false,
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CU(?:BLAS|DNN|SOLVER|SPARSE|BLASLT|FFT|RAND)_(?:STATUS_)?(?:INTERNAL_ERROR_)?ALLOC(?:ATION)?_FAILED"
-    ),
-    wording!(
-        "cuda",
-        true,
-        r"CUDA [Ee]rror: ?out of memory|CUDA driver error: out of memory|cuda runtime error \(2\) ?: out of memory|THCudaCheck FAIL [^\n]*error=2 : out of memory|cudaMalloc failed: out of memory|CUDA failure 2: out of memory|(?:CUDA|cuda)[\w ]* error 2 (?:at \S+ )?out of memory|CUDA error 2(?: \[[^\]]*\])?:? ?\(?out of memory|[Cc]uda error:? out of memory|CUDA-capable[^\n]*out of memory|(?:parallel_for|for_each|transform|reduce|scan|sort|copy|\w+_if|\w+_by_key) failed(?: on \S+ \w+)?: out of memory"
-    ),
-    wording!("cuda", false, r"Out of memory allocating ([\d,]+) bytes \(allocated so far: [\d,]+ bytes"),
-    wording!("cuda", false, r"\bout of memory to allocate ([\d,]+) bytes \(total [\d,]+ bytes\)"),
-    wording!(
-        "cuda",
-        false,
-        r"(?:std::bad_alloc: )?out_of_memory: (?:CUDA error|RMM failure)|std::bad_alloc: RMM failure at|RMM_ERROR_OUT_OF_MEMORY"
-    ),
-    wording!("onnxruntime", false, r"Failed to allocate memory for requested buffer of size (\d+)"),
-    wording!(
-        "cuda",
-        false,
-        r"[Cc]uda failure (?:2 )?'out of memory'|Failed to CUDA (?:calloc async|malloc|host calloc) (\d+(?: bytes)?)"
-    ),
-    wording!("npu", false, r"NPU error[^\n]{0,60}out of memory|aclrtMalloc[^\n]{0,80}(?:out of memory|207001)"),
-    wording!("mps", false, r"Invalid buffer size: ([\d.]+ [KMG]i?B)"),
-];
-
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
-    let line = &lines[at];
-    let text = line.message();
-    if let Some(sighting) = compiled(lines, at).or_else(|| paddle(lines, at)).or_else(|| served(lines, at)) {
-        found.push(sighting);
-        return;
-    }
-    // Pinned memory is the host's, whoever refuses it.
-    if let Some(pinned) =
-        regex!(r"failed to alloc(?:ate)? (\d+ bytes) on host|could not allocate pinned host memory of size: (\d+)")
-            .captures(text)
-    {
-        let mut sighting = Sighting::new(Cause::HostAlloc, line).backend("cuda");
-        sighting.numbers.tried = pinned.get(1).or(pinned.get(2)).and_then(|tried| size::bytes(tried.as_str()));
-        found.push(sighting);
-        return;
-    }
-    for wording in &WORDINGS {
-        let Some(matched) = (wording.regex)().captures(text) else { continue };
-        let start = matched.get(0).map_or(0, |whole| whole.start());
-        match position(text, start) {
-            Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
-            Position::Said(_) => {}
-            Position::Prose if wording.strict => {}
-            _ => {
-                let mut sighting = Sighting::new(Cause::Library, line).backend(wording.backend);
-                sighting.numbers.tried = matched.get(1).and_then(|tried| size::bytes(tried.as_str()));
-                if wording.backend == "mps" {
-                    sighting.cause = Cause::Device;
-                }
-                found.push(sighting);
-            }
-        }
-        return;
-    }
+    found.extend(compiled(lines, at).or_else(|| paddle(lines, at)).or_else(|| served(lines, at)));
 }
 
 /// A message of an allocator that ends before its numbers: `torch.OutOfMemoryError: CUDA out of memory.`
@@ -149,6 +51,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
                         .captures(&text),
                 )
                 .or_else(|| amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text))),
+                free: amount(regex!(r"There (?:are|is) ([\d.]+ ?[KMGT]?i?B?) free").captures(&text)),
                 capacity: amount(regex!(r"Used [\d.]+[KMGT] of ([\d.]+[KMGT]) hbm").captures(&text)),
                 ..Numbers::default()
             };

@@ -1,4 +1,4 @@
-//! Those that manage jobs, containers, services and workers: Slurm, LSF, PBS, Grid Engine, Kubernetes, Docker, systemd,
+//! Managers of jobs, containers, services and workers whose lines take more than a pattern: Slurm, Kubernetes, systemd,
 //! earlyoom, Ray.
 
 use super::super::sighting::{Cause, Sighting};
@@ -13,7 +13,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         found.push(Sighting::new(Cause::OtherEnd(reason), line));
         return;
     }
-    for recognise in [slurm, batch, container, service, ray] {
+    for recognise in [slurm, container, service, ray] {
         let Some((start, sighting)) = recognise(lines, at) else { continue };
         match position(&line.text, start) {
             Position::Talk(reason) => found.push(Sighting::new(Cause::Dismissed(reason), line)),
@@ -62,6 +62,9 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
         sighting.rank = matched[2].parse().ok();
         return Some((matched.get(0)?.start(), sighting));
     }
+    if text.contains("memory limit at some point") {
+        return None;
+    }
     let exceeded = regex!(
         r"(?:[Jj]ob|[Ss]tep) (?:StepId=)?(\d+)(?:\.\w+)? exceeded (?:job )?memory limit(?: \((\d+) ?> ?(\d+)\))?|[Ee]xceeded (?:job|step) memory limit()()()"
     );
@@ -83,55 +86,12 @@ fn slurm(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     Some((matched.start(), sighting))
 }
 
-/// LSF, PBS and Torque, Grid Engine, HTCondor, YARN, Dask.
-fn batch(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
-    let line = &lines[at];
-    let text = line.text.as_str();
-    if let Some(matched) = regex!(r"TERM_MEMLIMIT|job killed after reaching LSF memory usage limit").find(text) {
-        return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("lsf")));
-    }
-    let pbs = regex!(
-        r"job killed: (?:v?mem|pv?mem|resources_used\.mem)(?: job total)? (\d+ ?[kmg]?b) exceeded limit (\d+ ?[kmg]?b)"
-    );
-    if let Some(matched) = pbs.captures(text) {
-        let mut sighting = Sighting::new(Cause::Limit, line).backend("pbs");
-        sighting.numbers.this_process = size::bytes(&matched[1]);
-        sighting.numbers.allowed = size::bytes(&matched[2]);
-        return Some((matched.get(0)?.start(), sighting));
-    }
-    let yarn = regex!(
-        r"Container killed by YARN for exceeding (?:physical |virtual )?memory limits\.\s+([\d.]+ ?[KMG]B) of ([\d.]+ ?[KMG]B)"
-    );
-    if let Some(matched) = yarn.captures(text) {
-        let mut sighting = Sighting::new(Cause::Limit, line).backend("yarn");
-        sighting.numbers.this_process = size::bytes(&matched[1]);
-        sighting.numbers.allowed = size::bytes(&matched[2]);
-        return Some((matched.get(0)?.start(), sighting));
-    }
-    let dask = regex!(r"\bWorker(?: \S+ \(pid=\d+\))? exceeded \d+% memory budget\.\s+Restarting");
-    if let Some(matched) = dask.find(text) {
-        return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("dask")));
-    }
-    let others = regex!(
-        r"Job exceeded a memory resource limit|Cgroup mem(?:ory)? limit exceeded|job \d+\S* (?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22h_(?:vmem|rss)\x22|has gone over (?:memory|cgroup memory) limit|Docker container [^\n]* memory limit exceeded"
-    );
-    let matched = others.find(text)?;
-    Some((matched.start(), Sighting::new(Cause::Limit, line).backend("batch")))
-}
-
 /// Kubernetes, Docker and what stands on them.
 fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     let line = &lines[at];
     let text = line.text.as_str();
-    if let Some(matched) = regex!(r#"[Tt]he node was low on resource: memory|\bEvicted\b.{0,60}\bmemory\b"#).find(text)
-    {
-        return Some((matched.start(), Sighting::new(Cause::Machine, line).backend("kubernetes")));
-    }
-    if let Some(matched) = regex!(r#""?OOMKilled"?\s*[:=]\s*true"#).find(text) {
-        return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("docker")));
-    }
     let killed = regex!(
-        r#"(?:[Rr]eason"?\s*[:= ]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|was |got |been |: |container \S+ )OOM[- ]?[Kk]illed\b"#
+        r#"(?:[Rr]eason"?\s*[:= ]\s*\\?"?|\d/\d\s+(?:Init:)?|[Ss]tatus"?\s*[:=]\s*\\?"?|[Tt]erminated:? |^\s*[-*(]?\s*|\(|(?:[Pp]od|[Cc]ontainer|[Pp]rocess|[Tt]ask|[Jj]ob|[Ww]orker)\b\D{0,60}\S* (?:was |got |has been )|: |container \S+ )OOM[- ]?[Kk]illed\b"#
     );
     if let Some(matched) = killed.find(text).filter(|_| !regex!(r#"OOMKilled"?\s*[:=]\s*false"#).is_match(text)) {
         let at = matched.start() + matched.as_str().len() - matched.as_str().trim_start_matches(|c| c != 'O').len();
@@ -140,14 +100,7 @@ fn container(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
             _ => Some((at, Sighting::new(Cause::Limit, line).backend("kubernetes"))),
         };
     }
-    let event = regex!(
-        r"\bOOMKilling\b.{0,80}(?:Killed? process|Memory cgroup|System OOM)|System OOM encountered, victim process: (\S+?), pid: (\d+)"
-    );
-    let matched = event.captures(text)?;
-    let mut sighting = Sighting::new(Cause::Machine, line).backend("kubernetes");
-    sighting.victim = matched.get(1).map(|victim| victim.as_str().to_owned());
-    sighting.pid = matched.get(2).and_then(|pid| pid.as_str().parse().ok());
-    Some((matched.get(0)?.start(), sighting))
+    None
 }
 
 /// systemd, systemd-oomd, earlyoom and the like.
@@ -165,17 +118,21 @@ fn service(lines: &Lines, at: usize) -> Option<(usize, Sighting)> {
     if let Some(matched) = regex!(r"Your session crashed after using all available RAM").find(text) {
         return Some((matched.start(), Sighting::new(Cause::Machine, line).backend("colab")));
     }
+    // A function of Lambda that had used all of its memory when it ended.
+    if let Some(report) = regex!(r"Memory Size: (\d+ MB)\s+Max Memory Used: (\d+ MB)").captures(text) {
+        let (allowed, used) = (size::bytes(&report[1]), size::bytes(&report[2]));
+        if used < allowed {
+            return None;
+        }
+        let mut sighting = Sighting::new(Cause::Limit, line).backend("lambda");
+        sighting.software = Some("lambda");
+        sighting.numbers.allowed = allowed;
+        sighting.numbers.this_process = used;
+        return Some((report.get(0)?.start(), sighting));
+    }
     // A control group's own counter, as `memory.events` and `memory.oom_control` print it.
     if let Some(matched) = regex!(r"^\s*oom_kill [1-9]\d*$").find(line.message()) {
         return Some((matched.start(), Sighting::new(Cause::Limit, line).backend("linux")));
-    }
-    let oomd = regex!(
-        r"systemd-oomd\S*: .*?\bKilled (\S+) due to (?:memory used|memory pressure|swap)|\bKilled (/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed (\d+) process|oomd attempting to kill \d+ with KILL"
-    );
-    if let Some(matched) = oomd.captures(text) {
-        let mut sighting = Sighting::new(Cause::Machine, line).backend("systemd-oomd");
-        sighting.victim = matched.get(1).or(matched.get(2)).map(|unit| unit.as_str().to_owned());
-        return Some((matched.get(0)?.start(), sighting));
     }
     let early = regex!(r#"sending SIG(?:TERM|KILL) to process (\d+)(?: uid \d+)? "([^"]*)".*?(?:VmRSS (\d+ MiB))?"#);
     let matched = early

@@ -5,17 +5,22 @@
 //! an exception. Numbers make it count elsewhere too; code, documentation and quoted talk never count.
 
 mod allocator;
+mod guard;
 mod host;
 mod joined;
 mod kernel;
 mod killed;
 mod library;
 mod manager;
-mod position;
+pub(super) mod position;
 mod shared_memory;
+mod side;
 mod size;
+mod table;
 
-use super::sighting::Sighting;
+pub use table::{KnownWording, known_wordings};
+
+use super::sighting::{Cause, Sighting};
 use super::window::Lines;
 
 /// A regular expression that is compiled when it is first used.
@@ -31,13 +36,24 @@ pub(super) use regex;
 /// What line `at` of `lines` tells, in order of the text.
 pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let before = found.len();
+    if let Some(reason) = guard::dismissed(lines, at) {
+        found.push(Sighting::new(Cause::Dismissed(reason), &lines[at]));
+        return;
+    }
     allocator::recognise(lines, at, found);
     if found.len() == before {
         library::recognise(lines, at, found);
     }
     // A line has one subject: who killed says more than that something was killed.
-    for family in [kernel::recognise, manager::recognise, shared_memory::recognise, host::recognise, killed::recognise]
-    {
+    for family in [
+        kernel::recognise,
+        manager::recognise,
+        shared_memory::recognise,
+        host::recognise,
+        table::specific,
+        killed::recognise,
+        table::general,
+    ] {
         if found.len() == before {
             family(lines, at, found);
         }

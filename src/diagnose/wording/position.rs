@@ -48,9 +48,9 @@ pub(super) fn position(message: &str, start: usize) -> Position {
     Position::Prose
 }
 
-/// Why the words are talk, if they are.
-fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
-    let code = regex!(
+/// Whether `message` begins as a line of source code does.
+pub(in super::super) fn is_code(message: &str) -> bool {
+    regex!(
         r#"(?x)^\s*(?:[+-]\s+)?(?:\d+\s*[:|]?\s+)?(?:
             (?:raise|except|if|elif|assert|return|print|with|def|class|import|from|for|while|case|throw|catch|warn|echo|grep|rg|sed|awk)\b[^:]*[("'{\x20]
             | (?:self\.)?_?(?:logger|logging|log|warnings|console|LOG|LOGGER)\.\w+\(
@@ -58,7 +58,11 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
             | [\w.\[\]]+\s*(?:=|\+=|==|in)\s*[frb]{0,2}["']
             | \#\s | // | /\* | \*\s | <!-- | ''' | """ | ["'].*["']\s*(?:,|\)|\bin\b|\+|%|\.format)
         )"#
-    );
+    ).is_match(message)
+}
+
+/// Why the words are talk, if they are.
+fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     let listing =
         regex!(r"^\S*\.(?:py|pyi|rs|c|cc|cpp|cu|cuh|h|hpp|js|ts|go|java|md|rst|txt|ipynb|sh|yaml|yml|toml)[:-]\d+[:-]");
     if listing.is_match(message) {
@@ -74,7 +78,7 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     let heading = regex!(r"^#+ (?:[\w.]+ )?(?:ERROR|[\w.]*(?:Error|Exception))\b").is_match(message);
     // A structured log quotes its message and goes on with fields.
     let structured = regex!(r#"^"[^"]*" \w+="#).is_match(message);
-    if code.is_match(message)
+    if is_code(message)
         && !structured
         && !raised
         && !heading
@@ -119,7 +123,7 @@ fn said(before: &str, after: &str) -> Option<&'static str> {
         return Some("advice or documentation about such errors");
     }
     // What could not be done is what happened.
-    let happened = regex!(r"(?i)\b(?:could|can) ?not \w*alloc").is_match(before);
+    let happened = regex!(r"(?i)\b(?:could|can) ?not (?:[ac-z]|b[^e])").is_match(before);
     ((denied.is_match(before) && !happened) || not_then.is_match(after)).then_some("the text denies it")
 }
 

@@ -6,9 +6,25 @@ use plimsoll_memory::bytes::ByteSize;
 /// was cut or broken in two is absent instead of wrong.
 pub(super) const SIZE: &str = r"(?:\d+\.\d\d ?[KMGTPE]i?B|\d+ bytes)";
 
+/// Sizes from here on stand for unknown and unlimited, or are garbage: no processor addresses so much.
+const UNKNOWN: u64 = 1 << 56;
+
+/// Whether `text` is a size that no machine has, such as the difference of two that went below zero.
+pub(super) fn beyond(text: &str) -> bool {
+    let digits =
+        text.chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ')).any(|c| c.is_ascii_digit());
+    digits && bytes(text).is_none()
+}
+
+/// The bytes of `0x10000`.
+pub(super) fn hexadecimal(text: &str) -> Option<ByteSize> {
+    let bytes = u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+    (bytes < UNKNOWN).then(|| ByteSize::new(bytes))
+}
+
 /// The bytes of `text`: a number and a unit, `1.50 GiB`, `256 bytes`, `711. MiB`, `16.0G`, `123,456kB`. Units are binary
-/// whatever their spelling: allocators, kernels and Ray all divide by 1024. `None` for 2^62 and more, which stand for
-/// unknown and unlimited, and for what is no amount.
+/// whatever their spelling: allocators, kernels and Ray all divide by 1024. `None` for sizes that
+/// no machine has, and for what is no amount.
 pub(super) fn bytes(text: &str) -> Option<ByteSize> {
     let text: String = text.chars().filter(|c| !matches!(c, ',' | ' ')).collect();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -16,14 +32,13 @@ pub(super) fn bytes(text: &str) -> Option<ByteSize> {
     let shift = match unit.to_ascii_lowercase().as_str() {
         "" | "b" | "byte" | "bytes" => 0,
         "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
+        "m" | "mb" | "mib" | "megabytes" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
         "p" | "pb" | "pib" => 50,
         "e" | "eb" | "eib" => 60,
         _ => return None,
     };
-    const UNKNOWN: u64 = 1 << 62;
     let bytes = match number.parse::<u64>() {
         Ok(whole) => whole.checked_mul(1 << shift)?,
         Err(_) => {

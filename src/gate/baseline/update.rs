@@ -8,12 +8,13 @@ use super::error::BaselineError;
 use crate::gate::Subject;
 use crate::record::{Record, write_record};
 
-/// `record` without what a gate does not need and what would make a baseline large: timelines, processes, mappings.
+/// `record` without what a gate does not need and what would make a baseline large: timelines, processes, mappings, findings.
 pub fn distilled(record: &Record) -> Record {
     let mut record = record.clone();
     for phase in &mut record.phases {
         *phase = phase.without_details();
     }
+    record.diagnosis = None;
     for ceiling in record.verdicts.iter_mut().filter_map(|verdict| verdict.ceiling.as_mut()) {
         ceiling.process = None;
     }

@@ -16,6 +16,7 @@ mod end;
 mod enforcement;
 mod error;
 mod exec_stop;
+mod kernel_log;
 mod marks;
 mod metered;
 mod oom;
@@ -34,12 +35,13 @@ mod wait;
 pub use end::{EndCause, ProcessEnd};
 pub use enforcement::Enforcement;
 pub use error::CommandError;
+pub use kernel_log::KernelLog;
 #[cfg(feature = "phase-lines")]
 pub use marks::PhaseLines;
 pub use marks::{MARKS, MAX_PHASES, MarkError, MarkPipe, MarkSocket, mark};
 pub use metered::Metered;
 #[cfg(feature = "phase-lines")]
-pub use output::OutputTap;
+pub use output::{OutputTap, OutputWatch};
 pub use repeat::Repeats;
 pub use running::{Ended, Running, Step};
 pub use signal::Signal;

@@ -1,4 +1,5 @@
-//! [`OutputTap`]: the output of a command on its way through, byte for byte, for lines that begin phases.
+//! [`OutputTap`]: the output of a command on its way through, byte for byte, for lines that begin phases and for whoever
+//! watches it.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
@@ -21,6 +22,15 @@ use super::marks::PhaseLines;
 /// So much of the last of standard error is kept.
 const SAID: usize = 64 << 10;
 
+/// A pipe that is watched holds so much, so that a command does not wait for what a look at its output takes.
+const PIPE: usize = 1 << 20;
+
+/// So much is read at once.
+const PIECE: usize = 256 << 10;
+
+/// A line without end is handed to the watcher in pieces of this size.
+const LONGEST_LINE: usize = 64 << 10;
+
 /// What a process that escaped the tree holds open is not waited for any longer.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_secs(2);
 
@@ -28,7 +38,7 @@ const WAIT_FOR_OUTPUT: Duration = Duration::from_secs(2);
 ///
 /// Where one of them is a terminal the command gets a terminal as well, a pseudo-terminal in raw mode of the same size, so
 /// that it prints as it always does, colours and progress included; both together get one, so that their order stays. Else
-/// it gets a pipe. Standard input is left alone.
+/// it gets a pipe; one for both if they are the same file, for the same reason. Standard input is left alone.
 #[derive(Debug)]
 pub struct OutputTap {
     names: Receiver<String>,
@@ -42,12 +52,15 @@ pub struct OutputTap {
     terminal: Option<(OwnedFd, OwnedFd)>,
 }
 
+/// Takes the output of a command in whole lines, those of standard output and standard error in the order of their ends.
+pub type OutputWatch = Box<dyn FnMut(&[u8]) + Send>;
+
 impl OutputTap {
-    /// Takes the output of `command`, which is not started yet.
+    /// Takes the output of `command`, which is not started yet; `watch` sees what passes.
     ///
     /// # Errors
     /// The system's, where it gives no pipe, terminal or thread.
-    pub fn attach(command: &mut Command, expressions: &[Regex]) -> io::Result<Self> {
+    pub fn attach(command: &mut Command, expressions: &[Regex], watch: Option<OutputWatch>) -> io::Result<Self> {
         let (out, err) = (io::stdout(), io::stderr());
         let (wake, told) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -57,14 +70,24 @@ impl OutputTap {
         let mut tap =
             Self { names, said: Arc::clone(&said), wake, _told: told.try_clone()?, pumps: Vec::new(), terminal: None };
         let teller = Teller { sender, wake: told };
+        let watch = watch.map(|watch| Arc::new(Mutex::new(watch)));
         let (out_is_terminal, err_is_terminal) = (out.is_terminal(), err.is_terminal());
         let pump = |from: OwnedFd, to: BorrowedFd<'_>, keeps: bool| -> io::Result<JoinHandle<()>> {
-            let said = keeps.then(|| Arc::clone(&said));
             let (to, teller) = (to.try_clone_to_owned()?, teller.try_clone()?);
-            let lines = PhaseLines::new(expressions.to_vec());
-            std::thread::Builder::new()
-                .name("output".to_owned())
-                .spawn(move || hand_through(&from, &to, said.as_deref(), lines, &teller))
+            let mut eyes = Eyes {
+                said: keeps.then(|| Arc::clone(&said)),
+                phases: (!expressions.is_empty()).then(|| PhaseLines::new(expressions.to_vec())),
+                teller,
+                watch: watch.clone(),
+                open: Vec::new(),
+            };
+            std::thread::Builder::new().name("output".to_owned()).spawn(move || hand_through(&from, &to, &mut eyes))
+        };
+        let pipe = || -> io::Result<_> {
+            let (reader, writer) = io::pipe()?;
+            // Refused beyond the user's share of the kernel's memory: the usual size does, too.
+            let _ = watch.as_ref().map(|_| rustix::pipe::fcntl_setpipe_size(&reader, PIPE));
+            Ok((OwnedFd::from(reader), writer))
         };
         if out_is_terminal || err_is_terminal {
             let real = if out_is_terminal { out.as_fd() } else { err.as_fd() };
@@ -78,15 +101,21 @@ impl OutputTap {
             tap.pumps.push(pump(ours.try_clone()?, real, err_is_terminal)?);
             tap.terminal = Some((ours, real.try_clone_to_owned()?));
         }
+        if !out_is_terminal && !err_is_terminal && same_file(out.as_fd(), err.as_fd()) {
+            let (reader, writer) = pipe()?;
+            command.stdout(writer.try_clone()?).stderr(writer);
+            tap.pumps.push(pump(reader, err.as_fd(), true)?);
+            return Ok(tap);
+        }
         if !out_is_terminal {
-            let (reader, writer) = io::pipe()?;
+            let (reader, writer) = pipe()?;
             command.stdout(writer);
-            tap.pumps.push(pump(reader.into(), out.as_fd(), false)?);
+            tap.pumps.push(pump(reader, out.as_fd(), false)?);
         }
         if !err_is_terminal {
-            let (reader, writer) = io::pipe()?;
+            let (reader, writer) = pipe()?;
             command.stderr(writer);
-            tap.pumps.push(pump(reader.into(), err.as_fd(), true)?);
+            tap.pumps.push(pump(reader, err.as_fd(), true)?);
         }
         Ok(tap)
     }
@@ -142,36 +171,77 @@ impl Teller {
     }
 }
 
-/// Copies until one of the two sides is closed. Where nobody reads any more the command is to see that as well, which it
-/// does once `from` is dropped.
-fn hand_through(
-    from: &OwnedFd,
-    to: &OwnedFd,
-    said: Option<&Mutex<VecDeque<u8>>>,
-    mut lines: PhaseLines,
-    teller: &Teller,
-) {
-    let mut bytes = vec![0; 32 << 10];
+/// What looks at the bytes of one stream on their way.
+struct Eyes {
+    said: Option<Arc<Mutex<VecDeque<u8>>>>,
+    /// Absent if no line begins a phase: what is only watched is not cut into lines here.
+    phases: Option<PhaseLines>,
+    teller: Teller,
+    watch: Option<Arc<Mutex<OutputWatch>>>,
+    /// A line that has not ended yet.
+    open: Vec<u8>,
+}
+
+impl Eyes {
+    fn see(&mut self, bytes: &[u8]) {
+        if let Some(phases) = &mut self.phases {
+            phases.feed(bytes, |name| self.teller.tell(name));
+        }
+        if let Some(said) = &self.said {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            said.extend(&bytes[bytes.len().saturating_sub(SAID)..]);
+            let beyond = said.len().saturating_sub(SAID);
+            said.drain(..beyond);
+        }
+        let Some(watch) = &self.watch else { return };
+        // The other stream may be in the middle of a line of its own: only whole lines may come between.
+        let ended = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
+        let (whole, open) = bytes.split_at(ended);
+        if !whole.is_empty() || self.open.len() + open.len() > LONGEST_LINE {
+            let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            for piece in [&std::mem::take(&mut self.open)[..], whole] {
+                if !piece.is_empty() {
+                    watch(piece);
+                }
+            }
+        }
+        self.open.extend_from_slice(open);
+    }
+
+    /// Hands over the last line, which has no end.
+    fn close(&mut self) {
+        if let Some(watch) = self.watch.as_ref().filter(|_| !self.open.is_empty()) {
+            watch.lock().unwrap_or_else(PoisonError::into_inner)(&self.open);
+        }
+    }
+}
+
+/// Copies until one of the two sides is closed. If nobody reads any more, the command is to see that as well, which it does
+/// once `from` is dropped.
+fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes) {
+    let mut bytes = vec![0; PIECE];
     loop {
         match rustix::io::read(from, &mut bytes[..]) {
             // A terminal whose other side is closed gives an error.
-            Ok(0) | Err(Errno::IO) => return,
+            Ok(0) | Err(Errno::IO) => break,
             Ok(count) => {
-                lines.feed(&bytes[..count], |name| teller.tell(name));
-                if let Some(said) = said {
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    said.extend(&bytes[..count]);
-                    let beyond = said.len().saturating_sub(SAID);
-                    said.drain(..beyond);
-                }
+                // Seen first: a phase that a line begins is not to wait for the reader of that line.
+                eyes.see(&bytes[..count]);
                 if write_all(to, &bytes[..count]).is_err() {
-                    return;
+                    break;
                 }
             }
             Err(Errno::INTR) => {}
-            Err(_) => return,
+            Err(_) => break,
         }
     }
+    eyes.close();
+}
+
+/// Whether both lead to the same file, pipe or socket.
+fn same_file(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
+    let of = |fd| rustix::fs::fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
+    of(one).is_some_and(|one| of(other) == Some(one))
 }
 
 fn write_all(to: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {

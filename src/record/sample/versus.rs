@@ -7,7 +7,7 @@ use super::*;
 pub(crate) fn versus() -> Record {
     let mut record = record();
     let pairs = 10.try_into().unwrap();
-    let other = KernelIdentity { name: "lib:./embedding.so".to_owned(), digest: Some("00ff".to_owned()) };
+    let other = KernelIdentity::new("lib:./embedding.so", Some("00ff".to_owned()));
     capture(&mut record).versus = Some(VersusSemantics { kernel: other, pairs });
     record.semantics_digest = record.semantics.digest();
     let interval = |low, high| Some(SpeedupInterval { low, high, confidence: 0.99 });

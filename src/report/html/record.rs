@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::course::Course;
 use super::{Body, ceilings, chart, conditions, entries, escaped, memory, strips, versus};
 use crate::record::{Record, Semantics};
+use crate::report::diagnosis;
 use crate::report::kernels::kernels;
 use crate::report::outcome::{Outcome, state_words};
 use crate::report::terminal::{duration, machine, words};
@@ -24,6 +25,7 @@ pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize, g
         chart::charts(out, record, &course);
     }
     ceilings::verdicts(out, record);
+    diagnosis::html(out, record);
     versus::versus(out, record);
     entries::entries(out, record);
     memory::phases(out, record);

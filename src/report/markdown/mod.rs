@@ -14,6 +14,7 @@ use escape::{code, text};
 
 pub use gate::gate;
 
+use super::diagnosis::Told;
 use super::kernels::kernels;
 use super::outcome::{Outcome, findings, names, state_words};
 use super::runs::shifts;
@@ -73,6 +74,7 @@ fn one(out: &mut String, record: &Record, name: &str) {
     let findings = findings(record);
     tables::ceilings(out, &findings);
     tables::others(out, &findings);
+    diagnosis(out, record);
     tables::versus(out, record);
     runs::runs(out, record);
     let _ = writeln!(out, "<details><summary>Memory by phase, conditions</summary>\n");
@@ -84,6 +86,20 @@ fn one(out: &mut String, record: &Record, name: &str) {
     let _ = writeln!(out, "- semantics: {}", code(&record.semantics_digest));
     let _ = writeln!(out, "- machine: {}", text(&machine(&record.environment)));
     let _ = writeln!(out, "- started: {}, Plimsoll {}\n\n</details>\n", text(&record.started), text(&record.plimsoll));
+}
+
+/// What was found in the run of a command.
+fn diagnosis(out: &mut String, record: &Record) {
+    for told in record.diagnosis.iter().flat_map(|findings| Told::all(findings)) {
+        let _ = writeln!(out, "**{}**: {}\n\n{}\n", text(&told.verdict), text(&told.what), text(&told.explanation));
+        for (at, line) in told.advice.iter().enumerate() {
+            let _ = writeln!(out, "{}. {}", at + 1, text(line));
+        }
+        for line in &told.evidence {
+            let _ = writeln!(out, "\n{}", code(line));
+        }
+        out.push('\n');
+    }
 }
 
 #[cfg(test)]

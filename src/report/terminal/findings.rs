@@ -4,24 +4,54 @@ use super::trends::trends;
 use plimsoll_diagnose::estimate::Mark;
 use plimsoll_diagnose::{Event, Findings, Form, Kind, Numbers, Verdict};
 use plimsoll_memory::text::Screen;
-use plimsoll_memory::text::{clean, counted, cut, labelled, styled, width, wrap};
+use plimsoll_memory::text::{LABEL, clean, counted, cut, labelled, styled, width, wrap};
 
 /// So many different events are shown; JSON has them all.
-const SHOWN: usize = 6;
+pub(crate) const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
-const EVIDENCE: usize = 3;
+pub(crate) const EVIDENCE: usize = 3;
+/// So much advice on an event is shown, unless all is asked for.
+const ADVICE: usize = 3;
 /// The trends of so many inputs are shown.
 const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
 const DISMISSED: usize = 5;
 
 /// The document of `findings`: a block an event, events that differ in the rank alone in one; what was dismissed; and a
-/// closing line that says what the exit code means.
-pub fn findings(findings: &Findings, screen: &Screen) -> String {
+/// closing line that says what the exit code, `code`, means.
+pub fn findings(findings: &Findings, code: u8, screen: &Screen) -> String {
+    whole(findings, code, ADVICE, screen)
+}
+
+/// The findings with all the advice that there is.
+pub fn findings_with_all_advice(findings: &Findings, code: u8, screen: &Screen) -> String {
+    whole(findings, code, usize::MAX, screen)
+}
+
+fn whole(findings: &Findings, code: u8, most: usize, screen: &Screen) -> String {
+    let mut text = events(findings, most, screen);
+    if findings.events.is_empty() {
+        text.push_str(&dismissed(findings, screen));
+    }
+    text.push_str(&closing(findings, code, screen));
+    text
+}
+
+/// What was found in the run of a command, for the document of its record.
+pub(super) fn of_run(findings: &Findings, screen: &Screen) -> String {
+    if findings.events.is_empty() {
+        let line = format!("no memory event in {}", inputs(findings));
+        return labelled("diagnosis", screen.palette.dim, &line, LABEL, screen);
+    }
+    events(findings, ADVICE, screen).trim_end().to_owned() + "\n"
+}
+
+/// A block an event with at most `most` pieces of advice, and the trends.
+fn events(findings: &Findings, most: usize, screen: &Screen) -> String {
     let mut text = String::new();
     let groups = groups(&findings.events);
     for group in groups.iter().take(SHOWN) {
-        text.push_str(&block(group, screen));
+        text.push_str(&block(group, most, screen));
     }
     let hidden = groups.len().saturating_sub(SHOWN) as u64 + findings.omitted_events.unwrap_or(0);
     if hidden > 0 {
@@ -34,15 +64,11 @@ pub fn findings(findings: &Findings, screen: &Screen) -> String {
         }
         text.push_str(&trends(report, screen));
     }
-    if findings.events.is_empty() {
-        text.push_str(&dismissed(findings, screen));
-    }
-    text.push_str(&closing(findings, screen));
     text
 }
 
 /// Events that differ in nothing but where they happened.
-fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
+pub(crate) fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
     let mut groups: Vec<Vec<&Event>> = Vec::new();
     for event in events {
         let alike = |group: &&mut Vec<&Event>| {
@@ -58,7 +84,7 @@ fn groups(events: &[Event]) -> Vec<Vec<&Event>> {
     groups
 }
 
-fn block(group: &[&Event], screen: &Screen) -> String {
+fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     let (palette, event) = (&screen.palette, group[0]);
     let (mark, style) = match (event.kind, event.verdict) {
         (Kind::Report, Verdict::ReportOnly | Verdict::CacheNotLeak) => ('✓', palette.good),
@@ -73,7 +99,7 @@ fn block(group: &[&Event], screen: &Screen) -> String {
     for line in wrap(&clean(&event.explanation), screen.width() - 4) {
         text.push_str(&format!("   {line}\n"));
     }
-    text.push_str(&advice(event, screen));
+    text.push_str(&advice(event, most, screen));
     let numbers = numbers(&event.numbers);
     if !numbers.is_empty() {
         text.push_str(&labelled("numbers", palette.dim, &numbers, 12, screen));
@@ -102,7 +128,7 @@ fn styled_padded(label: &str, screen: &Screen) -> String {
 }
 
 /// What ran out, and where.
-fn what(group: &[&Event]) -> String {
+pub(crate) fn what(group: &[&Event]) -> String {
     let event = group[0];
     let mut parts = vec![
         match event.kind {
@@ -137,13 +163,9 @@ fn what(group: &[&Event]) -> String {
     parts.join(" · ")
 }
 
-fn advice(event: &Event, screen: &Screen) -> String {
-    let mut text = String::new();
-    if event.advice.is_empty() {
-        return text;
-    }
-    text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    for (index, advice) in event.advice.iter().enumerate() {
+/// What to do, a line each.
+pub(crate) fn advice_lines(event: &Event) -> impl Iterator<Item = String> {
+    event.advice.iter().map(|advice| {
         let mut line = advice.what.clone();
         if let Some(saving) = advice.saving {
             line.push_str(&format!("; saves {saving}"));
@@ -156,12 +178,31 @@ fn advice(event: &Event, screen: &Screen) -> String {
             None if advice.class != Mark::KeepsTheMath => line.push_str(&format!(" [{}]", advice.class.title())),
             None => {}
         }
+        line
+    })
+}
+
+fn advice(event: &Event, most: usize, screen: &Screen) -> String {
+    let mut text = String::new();
+    if event.advice.is_empty() {
+        return text;
+    }
+    text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
+    // With an estimate the list ends where it is enough: all of it is the answer.
+    let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
+    let shown = if estimated { event.advice.len() } else { most.min(event.advice.len()) };
+    for (index, line) in advice_lines(event).take(shown).enumerate() {
         text.push_str(&labelled(&format!("{:>2}", index + 1), screen.palette.good, &line, 4, screen));
+    }
+    let more = event.advice.len() - shown;
+    if more > 0 {
+        let line = format!("{more} more with --all-advice");
+        text.push_str(&format!("    {}\n", styled(&line, screen.palette.dim)));
     }
     text
 }
 
-fn numbers(numbers: &Numbers) -> String {
+pub(crate) fn numbers(numbers: &Numbers) -> String {
     let all = [
         ("tried", numbers.tried),
         ("capacity", numbers.capacity),
@@ -196,27 +237,32 @@ fn dismissed(findings: &Findings, screen: &Screen) -> String {
     text
 }
 
-fn closing(findings: &Findings, screen: &Screen) -> String {
-    let palette = &screen.palette;
+/// What was read.
+fn inputs(findings: &Findings) -> String {
     let lines: u64 = findings.inputs.iter().map(|input| input.lines.unwrap_or(0)).sum();
-    let read = match &findings.inputs[..] {
+    match &findings.inputs[..] {
         [input] if input.form == Form::Record => "a record".to_owned(),
         [input] if input.form == Form::Snapshot => "a snapshot".to_owned(),
         inputs => {
             format!("{} of {}", counted(lines as usize, "line", "lines"), counted(inputs.len(), "input", "inputs"))
         }
-    };
+    }
+}
+
+fn closing(findings: &Findings, code: u8, screen: &Screen) -> String {
+    let palette = &screen.palette;
+    let read = inputs(findings);
     let (word, meaning, style) = match (findings.kind, findings.verdict) {
         (Kind::Report, verdict) if verdict != Verdict::ReportOnly => {
             let style = if verdict == Verdict::CacheNotLeak { palette.good } else { palette.warn };
-            ("NO OOM", format!("{verdict}, and no memory event, in {read} (exit 0)"), style)
+            ("NO OOM", format!("{verdict}, and no memory event, in {read} (exit {code})"), style)
         }
-        (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit 0)"), palette.good),
-        (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit 1)"), palette.bad),
+        (Kind::None | Kind::Report, _) => ("NO OOM", format!("no memory event in {read} (exit {code})"), palette.good),
+        (_, Verdict::Mixed) => ("OOM", format!("several causes of like weight in {read} (exit {code})"), palette.bad),
         (_, verdict) => {
             let failures = findings.events.iter().filter(|event| event.kind != Kind::Report).count();
             let events = counted(failures, "event", "events");
-            ("OOM", format!("{verdict}: {events} in {read} (exit 1)"), palette.bad)
+            ("OOM", format!("{verdict}: {events} in {read} (exit {code})"), palette.bad)
         }
     };
     labelled(word, style, &meaning, width(word) + 2, screen)
@@ -238,7 +284,8 @@ mod tests {
         analysis.begin("train.log");
         analysis.push(&fs::read(path).unwrap());
         analysis.end();
-        super::findings(&analysis.findings(None), &Screen::new(width, Palette::plain()))
+        let findings = analysis.findings(None);
+        super::findings(&findings, u8::from(findings.failed()), &Screen::new(width, Palette::plain()))
     }
 
     #[test]

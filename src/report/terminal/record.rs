@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::capture;
 use super::cost::cost;
+use super::findings::of_run;
 use super::judged::verdict_mark;
 use super::memory::memory;
 use super::runs::runs;
@@ -16,7 +17,7 @@ use plimsoll_memory::text::{LABEL, clean, cut, duration, labelled, short, styled
 /// The document of `record`, which was written to `path` where there is one.
 ///
 /// What was run, what a run on a capture has of its own (a row an entry, the failures once more with their causes),
-/// memory by phase, the proofs that memory came back, the batches, the verdicts, and a closing line that says what the
+/// memory by phase, the proofs that memory came back, the batches, the verdicts, what was found in the output of a command, and a closing line that says what the
 /// exit code means.
 pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     let mut text = header(record, screen);
@@ -47,6 +48,10 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
             columns,
             screen,
         ));
+    }
+    if let Some(diagnosis) = &record.diagnosis {
+        text.push('\n');
+        text.push_str(&of_run(diagnosis, screen));
     }
     text.push_str(&closing(record, path, screen));
     text

@@ -105,6 +105,8 @@ struct Unit<'a> {
     size: u64,
     integers: bool,
     whole: bool,
+    /// Whether the kernel changes it, so that what a launch is to find there is put there before each.
+    always: bool,
     /// The elements of a row of the largest tensor.
     row: u64,
 }
@@ -209,8 +211,14 @@ impl<'a> Fresh<'a> {
     /// What has arguments hold one set of values that hold another.
     pub fn changes(&self, from: &Standing, to: &Standing) -> Vec<Patch> {
         let mut patches = Vec::new();
+        for unit in
+            self.units.iter().filter(|unit| unit.always && !to.0.contains_key(&(unit.storage, unit.reach.start)))
+        {
+            let bytes = unit.elements().to_vec();
+            patches.push(Patch { storage: unit.storage, at: unit.reach.start, bytes, captured: true });
+        }
         for ((storage, at), bytes) in from.0.iter().filter(|(place, _)| !to.0.contains_key(place)) {
-            if let Some(unit) = self.units.iter().find(|unit| unit.storage == *storage) {
+            if let Some(unit) = self.units.iter().find(|unit| unit.storage == *storage && !unit.always) {
                 let bytes = unit.bytes[*at as usize..*at as usize + bytes.len()].to_vec();
                 patches.push(Patch { storage: *storage, at: *at, bytes, captured: true });
             }
@@ -242,8 +250,9 @@ impl<'a> Unit<'a> {
             seen.tensor.layout.numel().unwrap_or(0) / shape.first().copied().unwrap_or(1).max(1)
         };
         let row = tensors.iter().map(row).max().unwrap_or(1);
-        let whole = reach.end - reach.start <= WHOLE || tensors.iter().any(|seen| seen.whole);
-        let unit = Self { storage, bytes, reach, size, integers, whole, row };
+        let always = tensors.iter().any(|seen| seen.whole);
+        let whole = reach.end - reach.start <= WHOLE || always;
+        let unit = Self { storage, bytes, reach, size, integers, whole, always, row };
         let fits = unit.reach.end <= bytes.len() as u64 && unit.count() > 1;
         // Integers of a large storage stay: cells of them, each shuffled by itself, would be no other values.
         (fits && !(integers && !whole) && !is_sorted(unit.elements(), dtype)).then_some(unit)
@@ -357,7 +366,7 @@ mod tests {
     use super::*;
 
     fn unit(bytes: &[u8], size: u64, integers: bool, whole: bool) -> Unit<'_> {
-        Unit { storage: 0, bytes, reach: 0..bytes.len() as u64, size, integers, whole, row: 8 }
+        Unit { storage: 0, bytes, reach: 0..bytes.len() as u64, size, integers, whole, always: false, row: 8 }
     }
 
     #[test]

@@ -198,11 +198,12 @@ impl Course<'_> {
         let mut launches = Vec::with_capacity(count);
         for _ in 0..count {
             launches.push(match self.chance.below(CAPTURED_ONE_IN) {
+                _ if self.audit.values == Values::Captured => self.fresh.captured(),
                 0 => self.fresh.captured(),
                 1 => self.fresh.draw_near(&mut self.chance),
                 _ => self.fresh.draw(&mut self.chance),
             });
-            known.push(self.fresh.standing.is_captured() && !self.fresh.is_empty());
+            known.push(self.fresh.standing.is_captured() && self.audit.values != Values::Captured);
         }
         (before, launches, known)
     }

@@ -20,10 +20,19 @@ pub struct Check {
     /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
-    /// What to check: `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI) or
-    /// `py:FILE.py[:FUNCTION]` (`launch`)
+    /// The kernel: `builtin:`, `torch:`, `lib:`, `py:` or `kernelforge:` and its place
+    ///
+    /// `builtin:embedding`, `torch:NAME` (PyTorch's own operator), `lib:FILE.so[:NAME]` (TVM-FFI C ABI),
+    /// `py:FILE.py[:FUNCTION]` (`launch`) or `kernelforge:FOLDER` (kernel.cu, kernel.cpp or kernel.py).
     #[arg(long, short, value_name = "KERNEL", env = "PLIMSOLL_KERNEL")]
     pub kernel: KernelSpec,
+
+    /// More files that the kernel is made of, such as the sources of a library
+    ///
+    /// What a kernel reads while it loads and builds is seen. A library is known by its sources in place of the binary if they
+    /// are named.
+    #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
+    pub kernel_source: Vec<PathBuf>,
 
     /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N` with the number of a GPU; exit 3 where there is none
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]

@@ -65,7 +65,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         .options(options(parts, &check, &capture))
         .ceilings(check.memory.ceilings.ceilings())
         .sample_interval(check.memory.sample_interval)
-        .kernel(workers.isolated(check.kernel.clone()));
+        .kernel(workers.clone().sources(check.kernel_source.iter().cloned()).isolated(check.kernel.clone()));
     for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
         if let Some(audit) = audit.clone() {
             job = job.audit(audit, workers.isolated(kernel.clone()));
@@ -127,9 +127,10 @@ fn workers(check: &Check, cancel: &Cancel) -> Result<Workers, Failed> {
         for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
             if matches!(kernel, KernelSpec::Builtin(_)) {
                 let device = check.device;
-                return Err(
-                    format!("{kernel} runs on the CPU: --device {device} takes torch:, lib: and py: kernels").into()
-                );
+                return Err(format!(
+                    "{kernel} runs on the CPU: --device {device} takes torch:, lib:, py: and kernelforge: kernels"
+                )
+                .into());
             }
             if check.graph && !matches!(kernel, KernelSpec::Library { .. }) {
                 return Err(format!("--graph takes lib: kernels, and not {kernel}").into());

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use plimsoll::diagnose::Verdict;
 use plimsoll::meter::Metric;
 use regex::bytes::Regex;
 
@@ -13,8 +14,8 @@ use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, durati
 
 #[derive(Args, Clone)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
-    Exit codes: the command's own where nothing failed here, 128 and the signal where one ended it; 1 a ceiling is broken \
-    or the timeout passed; 3 a ceiling is not measurable; 2 bad usage; 126 the program cannot be executed; 127 there is no \
+    Exit codes: the command's own where nothing failed here, 128 and the signal where one ended it; 1 a ceiling is broken, \
+    the timeout passed, or --fail-on was found; 3 a ceiling is not measurable; 2 bad usage; 126 the program cannot be executed; 127 there is no \
     such program.")]
 pub struct Run {
     #[command(flatten)]
@@ -62,6 +63,14 @@ pub struct Run {
     #[arg(long, value_name = "N", env = "PLIMSOLL_PHASE_FD", value_parser = clap::value_parser!(u8).range(3..))]
     pub phase_fd: Option<u8>,
 
+    /// Watch the output, and say at the end what went wrong with memory
+    #[arg(long, env = "PLIMSOLL_DIAGNOSE")]
+    pub diagnose: bool,
+
+    /// Fail if one of these was found, as `leak,fragmentation`; implies --diagnose
+    #[arg(long, value_name = "VERDICT,..", env = "PLIMSOLL_FAIL_ON", value_delimiter = ',')]
+    pub fail_on: Vec<Verdict>,
+
     /// The time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
@@ -98,6 +107,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether the output is watched.
+    pub fn diagnoses(&self) -> bool {
+        self.diagnose || !self.fail_on.is_empty()
+    }
+
     /// Whether a control group is to be made for the command: a ceiling on one that others are in as well would be no
     /// ceiling of the command.
     pub fn own_cgroup(&self) -> bool {

@@ -10,6 +10,7 @@ mod said;
 
 use std::path::Path;
 
+use plimsoll::diagnose::CommandWatch;
 use plimsoll::record::{Record, RecordFile};
 use plimsoll::report::terminal;
 
@@ -29,7 +30,8 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
     arguments.documents.check()?;
     let mut keeper = Keeper::new(arguments.record.as_deref());
-    let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings(), &mut keeper) {
+    let watch = arguments.diagnoses().then(CommandWatch::begin);
+    let made = match repeat::repeat(arguments, &arguments.ceilings.ceilings(), &mut keeper, watch.as_ref()) {
         Ok(made) => made,
         Err(error) => {
             let Some(code) = error.shell_exit_code() else { return Err(error.into()) };
@@ -38,7 +40,10 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
         }
     };
     let orphaned = made.orphaned;
-    let record = document::record(arguments, made);
+    let mut record = document::record(arguments, made);
+    if let Some(watch) = watch {
+        watch.conclude(&mut record, &arguments.fail_on);
+    }
     if orphaned {
         return Ok(orphan(keeper, record));
     }

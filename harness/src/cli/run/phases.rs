@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::process::Command;
 
 use command_fds::{CommandFdExt as _, FdMapping};
-use plimsoll::command::{MARKS, MAX_PHASES, MarkPipe, MarkSocket, OutputTap, Running};
+use plimsoll::command::{MARKS, MAX_PHASES, MarkPipe, MarkSocket, OutputTap, OutputWatch, Running};
 
 use super::flags::Run;
 use super::said::Said;
@@ -20,8 +20,8 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Has `command` tell of its phases.
-    pub fn attach(arguments: &Run, command: &mut Command) -> io::Result<Self> {
+    /// Has `command` tell of its phases; `watch` sees its output.
+    pub fn attach(arguments: &Run, command: &mut Command, watch: Option<OutputWatch>) -> io::Result<Self> {
         // Without a socket the command runs all the same, and `plimsoll mark` says that there is no run.
         let socket = MarkSocket::open().ok();
         match &socket {
@@ -35,7 +35,8 @@ impl Phases {
             command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
             pipe = Some(reader);
         }
-        let tap = (!arguments.phases.is_empty()).then(|| OutputTap::attach(command, &arguments.phases)).transpose()?;
+        let taps = watch.is_some() || !arguments.phases.is_empty();
+        let tap = taps.then(|| OutputTap::attach(command, &arguments.phases, watch)).transpose()?;
         // The phase that begins with the program is one.
         Ok(Self { socket, pipe, tap, said: Said::begin(), begun: 1 })
     }

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::ceiling::Ceilings;
-use plimsoll::command::{CommandError, Ended, Metered, Repeats, Running, Step};
-use plimsoll::diagnose::cause_by_text;
+use plimsoll::command::{CommandError, Ended, Metered, OutputWatch, Repeats, Running, Step};
+use plimsoll::diagnose::{CommandWatch, cause_by_text};
 use plimsoll::meter::{Metric, PhaseReadings};
 use plimsoll::record::Record;
 
@@ -28,7 +28,12 @@ const SETTLED: Duration = Duration::from_millis(500);
 
 /// Runs the command as often as it is to be run; fewer times where one run fails, a signal comes that ends a process, or
 /// the guardian is gone.
-pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Result<Made, CommandError> {
+pub fn repeat(
+    arguments: &Run,
+    ceilings: &Ceilings,
+    keeper: &mut Keeper,
+    watch: Option<&CommandWatch>,
+) -> Result<Made, CommandError> {
     let guarded = guardian::guarded();
     let began = Instant::now();
     let mut made = Made {
@@ -43,11 +48,13 @@ pub fn repeat(arguments: &Run, ceilings: &Ceilings, keeper: &mut Keeper) -> Resu
         let offset = began.elapsed();
         let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         progress("run", number, arguments);
-        let running = start(arguments, ceilings, total > 1, Stdio::inherit())?;
+        let eyes = watch.map(|watch| -> OutputWatch { Box::new(watch.output(&name(arguments, number))) });
+        let running = start(arguments, ceilings, total > 1, Stdio::inherit(), eyes)?;
         // Gone before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
         let ended = wait(running, Some((&mut *keeper, so_far)))?;
         drop(live);
+        watch.inspect(|watch| watch.ended());
         let signals = guarded.map(|guarded| &guarded.signals).inspect(|signals| signals.note());
         made.orphaned = signals.is_some_and(|signals| signals.orphaned());
         let failed = !ended.end.success();
@@ -79,7 +86,16 @@ pub fn progress(what: &str, number: u32, arguments: &Run) {
 
 /// One run of which nothing is kept before its end, whose standard output goes to `output`.
 pub fn once(arguments: &Run, ceilings: &Ceilings, output: Stdio) -> Result<Ended, CommandError> {
-    wait(start(arguments, ceilings, true, output)?, None)
+    wait(start(arguments, ceilings, true, output, None)?, None)
+}
+
+/// The name of the output of the run `number`, from 0, in findings.
+fn name(arguments: &Run, number: u32) -> String {
+    match number.checked_sub(arguments.warmup) {
+        None => format!("output of warm-up {}", number + 1),
+        Some(_) if arguments.repeat.get() == 1 => "output".to_owned(),
+        Some(at) => format!("output of run {}", at + 1),
+    }
 }
 
 fn start(
@@ -87,6 +103,7 @@ fn start(
     ceilings: &Ceilings,
     one_of_many: bool,
     output: Stdio,
+    watch: Option<OutputWatch>,
 ) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
@@ -94,7 +111,7 @@ fn start(
     if let Some(guarded) = guardian::guarded() {
         guarded.prepare(&mut command);
     }
-    let phases = Phases::attach(arguments, &mut command).map_err(|source| CommandError::System {
+    let phases = Phases::attach(arguments, &mut command, watch).map_err(|source| CommandError::System {
         program: program.to_string_lossy().into_owned(),
         what: "the ways by which it tells of phases",
         source,

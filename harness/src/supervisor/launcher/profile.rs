@@ -1,5 +1,7 @@
 //! The part of a batch that one worker profiles.
 
+use std::path::PathBuf;
+
 use plimsoll::gpu::StateSampler;
 use plimsoll::record::{Failure, FailureKind, ReleaseReason};
 use plimsoll::run::{Launcher, Timed};
@@ -20,6 +22,21 @@ impl WorkerLauncher<'_> {
         sampler: Option<&StateSampler>,
         each: &mut dyn FnMut(usize, Result<Timed, Failure>),
     ) -> (usize, Option<Failure>) {
+        let mut sources = Vec::new();
+        let ended = self.profile_with(calls, protocol, sampler, each, &mut sources);
+        self.made.add(sources);
+        ended
+    }
+
+    /// Adds the files to `sources` that the kernel was seen to be made of.
+    fn profile_with(
+        &mut self,
+        calls: &[(usize, CallBuilder)],
+        protocol: Protocol,
+        sampler: Option<&StateSampler>,
+        each: &mut dyn FnMut(usize, Result<Timed, Failure>),
+        sources: &mut Vec<PathBuf>,
+    ) -> (usize, Option<Failure>) {
         let id = self.next_id();
         let mut watch = self.watch(self.timeout.saturating_mul(PROFILE_FACTOR));
         let messages = calls.iter().map(|(_, call)| call.message()).collect();
@@ -34,7 +51,8 @@ impl WorkerLauncher<'_> {
         watch.building = None;
         for (done, (index, _)) in calls.iter().enumerate() {
             match reply {
-                Ok(Reply::Timed { id: of, index: at, samples, again }) if (of, at) == (id, done) => {
+                Ok(Reply::Timed { id: of, index: at, samples, mut again }) if (of, at) == (id, done) => {
+                    sources.append(&mut again.sources);
                     match outputs::collect(running.process.memory(), again) {
                         Ok(again) => {
                             let state = sampler.map(StateSampler::take);

@@ -131,6 +131,7 @@ impl DeviceLaunches {
                 growth: Some(growth),
                 allocator,
             }),
+            sources: Vec::new(),
         })
     }
 

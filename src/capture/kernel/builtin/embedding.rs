@@ -27,7 +27,7 @@ pub struct Embedding;
 
 impl Kernel for Embedding {
     fn identity(&self) -> KernelIdentity {
-        KernelIdentity { name: NAME.to_owned(), digest: None }
+        KernelIdentity::new(NAME, None)
     }
 
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError> {

@@ -63,7 +63,7 @@ impl Library {
         let digest = super::launch::file_digest(path)
             .map_err(|e| LibraryError::Unreadable { path: path.to_owned(), reason: e.to_string() })?;
         let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        Ok(KernelIdentity { name: format!("lib:{file}:{name}"), digest: Some(digest) })
+        Ok(KernelIdentity::new(format!("lib:{file}:{name}"), Some(digest)))
     }
 
     /// Prepares a launch of `call` that can be repeated and timed. The launch returns once the kernel has put its work
@@ -110,10 +110,9 @@ impl Library {
 
 impl Kernel for Library {
     fn identity(&self) -> KernelIdentity {
-        Self::identity_of(&self.path, Some(&self.name)).unwrap_or_else(|_| KernelIdentity {
+        Self::identity_of(&self.path, Some(&self.name)).unwrap_or_else(|_| {
             // The file was removed after it was loaded.
-            name: format!("lib:{}:{}", self.path.display(), self.name),
-            digest: None,
+            KernelIdentity::new(format!("lib:{}:{}", self.path.display(), self.name), None)
         })
     }
 

@@ -1,0 +1,177 @@
+"""What a kernel of the Python worker is made of beside its own file: what is read while it loads, builds, and is launched first.
+
+Modules that it imports, files that it opens, libraries that it loads, and for a build by torch (`load`, `load_inline`) its sources
+and the headers that the compiler has read, which ninja keeps. What Python, its installed packages, torch and the system have is left
+out, for the environment of the record has their versions; so is what a build or a cache makes, for it follows from the rest.
+"""
+
+import builtins
+import ctypes
+import functools
+import importlib.machinery
+import importlib.util
+import inspect
+import io
+import os
+import stat
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+# Folders of the system: what lies there belongs to the machine, unless the kernel lies there itself.
+SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib")
+CACHES = ("CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR",
+          "XDG_CACHE_HOME")
+INSTALLED = {"site-packages", "dist-packages"}
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Sources:
+    """What is read between `begin` and `end`. Between the two, functions of Python that read are replaced: a hook of `sys` would
+    see them as well, but could not be taken back, and slow down whatever is timed later."""
+
+    def __init__(self):
+        self.read, self.made, self.built, self.told = {}, set(), set(), set()
+        self.file = self.folder = None
+        self.replaced = []
+
+    def begin(self, file):
+        """Begins to take note, for a kernel whose own file this is."""
+        self.file, self.folder = os.path.realpath(file), os.path.dirname(os.path.realpath(file))
+        self.roots = roots()
+        self.resume()
+
+    def resume(self):
+        """Goes on to take note."""
+        files = importlib.machinery
+        for owner, name, seen in (
+            (builtins, "open", self.opened), (io, "open", self.opened), (os, "open", self.opened_by_flags),
+            (os, "rename", self.renamed), (os, "replace", self.renamed),
+            (files.SourceFileLoader, "get_data", lambda loader, path: self.note(path)),
+            (files.ExtensionFileLoader, "exec_module", lambda loader, module: self.note(loader.path)),
+            (ctypes, "_dlopen", lambda name, *_: self.note(name)),
+        ):
+            watched = self.watched(getattr(owner, name), seen)
+            self.replaced.append((owner, name, vars(owner).get(name), watched))
+            setattr(owner, name, watched)
+
+    def end(self):
+        """Puts everything back as it was."""
+        while self.replaced:
+            owner, name, own, watched = self.replaced.pop()
+            if vars(owner).get(name) is not watched:
+                # The kernel has put one of its own there.
+                continue
+            if own is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+
+    def watched(self, function, seen):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            if self.replaced:
+                try:
+                    seen(*args, **kwargs)
+                except Exception:
+                    # What is no path that could be read is no source; the call itself says what is wrong with it.
+                    pass
+            return function(*args, **kwargs)
+
+        return call
+
+    def opened(self, file, mode="r", *_, **__):
+        if not isinstance(file, int):
+            (self.write if any(letter in mode for letter in "wax+") else self.note)(file)
+
+    def opened_by_flags(self, path, flags, *_, **__):
+        (self.write if flags & WRITES else self.note)(path)
+
+    def renamed(self, source, target, **_):
+        self.write(target)
+
+    def write(self, path):
+        self.made.add(os.path.realpath(os.fsdecode(path)))
+
+    def note(self, path):
+        if path:
+            self.read[os.path.abspath(os.fsdecode(path))] = None
+
+    def take(self):
+        """The files that were read, each told once, in order."""
+        found = {self.source(path) for path in self.read} - self.told - {None}
+        self.read.clear()
+        self.told |= found
+        return sorted(found)
+
+    def source(self, path):
+        """The file behind a path, if the kernel is made of it."""
+        if path.endswith(".pyc"):
+            try:
+                path = importlib.util.source_from_cache(path)
+            except ValueError:
+                pass
+        path = os.path.realpath(path)
+        if path == self.file or path in self.made or below(path, self.roots) or below(path, self.built):
+            return None
+        if INSTALLED & set(path.split(os.sep)) or "__pycache__" in path:
+            return None
+        if below(path, SYSTEM) and not below(path, [self.folder]):
+            return None
+        try:
+            return path if stat.S_ISREG(os.stat(path).st_mode) else None
+        except OSError:
+            return None
+
+    def watch_builds(self, extension):
+        """Has torch's builds tell what they are made of; `extension` is torch.utils.cpp_extension."""
+        build, signature = extension._jit_compile, inspect.signature(extension._jit_compile)
+
+        def watched(*args, **kwargs):
+            module = build(*args, **kwargs)
+            if self.replaced:
+                try:
+                    given = signature.bind(*args, **kwargs).arguments
+                    self.take_build(given.get("build_directory"), given.get("sources"))
+                except Exception:
+                    # Of a torch that builds in another way the kernel's own files are known.
+                    pass
+            return module
+
+        extension._jit_compile = watched
+
+    def take_build(self, folder, sources):
+        if not folder:
+            return
+        self.built.add(os.path.realpath(folder))
+        for source in [sources] if isinstance(sources, str) else sources or ():
+            self.note(source)
+        try:
+            listed = subprocess.run(["ninja", "-t", "deps"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        except OSError:
+            return
+        for line in listed.stdout.splitlines():
+            if line.startswith("    "):
+                self.read[os.path.normpath(os.path.join(folder, line.strip()))] = None
+
+
+def roots():
+    """The folders of Python, torch and caches."""
+    torch = sys.modules.get("torch")
+    paths = sysconfig.get_paths()
+    named = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib", "include", "platinclude", "scripts")]
+    named += [os.path.dirname(torch.__file__)] if torch else []
+    named += [os.environ[name] for name in (*CACHES, "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    home = os.path.expanduser("~")
+    named += [os.path.join(home, name) for name in (".cache", ".config", ".local", ".nv", ".triton")]
+    try:
+        user = __import__("getpass").getuser()
+        named.append(os.path.join(tempfile.gettempdir(), f"torchinductor_{user}"))
+    except Exception:
+        pass
+    return {os.path.realpath(name) for name in named}
+
+
+def below(path, folders):
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)

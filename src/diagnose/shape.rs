@@ -1,0 +1,129 @@
+//! [`Shapes`]: what lines of one shape have told so far, so that the thousandth of them costs no more than a look.
+//!
+//! The shape of a line is the line without its numbers. A line that differs from many others in its numbers alone tells
+//! what they told: the first ones are read, the others are counted.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::{FixedState, RandomState};
+
+/// So many lines of a shape that tells events are read.
+const TELLING: u32 = 2048;
+/// So many lines of a shape that tells nothing are read.
+const SILENT: u32 = 24;
+/// So many shapes are kept apart.
+const SHAPES: usize = 1 << 15;
+
+/// The shape of `line`: a hash in which its numbers are all the same, but for those that carry a meaning.
+pub(super) fn of(line: &[u8]) -> u64 {
+    const LONGEST: usize = 600;
+    let line = &line[..line.len().min(LONGEST)];
+    // Two numbers that are compared with one another: Lambda's limit and use.
+    if memchr::memmem::find(line, b"Memory Used").is_some() {
+        return FixedState::default().hash_one(line);
+    }
+    let mut shape = [0u8; LONGEST];
+    let (mut length, mut at) = (0, 0);
+    while at < line.len() {
+        let byte = line[at];
+        if !byte.is_ascii_digit() {
+            shape[length] = byte;
+            length += 1;
+            at += 1;
+            continue;
+        }
+        let start = at;
+        // A name with digits in it, such as an identifier in hexadecimal, is one number.
+        while at < line.len() && line[at].is_ascii_alphanumeric() {
+            at += 1;
+        }
+        let number = &line[start..at];
+        let fraction = line.get(at) == Some(&b'.') || (start > 0 && line[start - 1] == b'.');
+        let meant: &[u8] = match number {
+            _ if fraction => b"1",
+            b"0" | b"2" | b"9" | b"12" | b"14" | b"15" | b"41" | b"137" | b"701" | b"802" | b"1037" | b"1038"
+            | b"1455" => number,
+            _ if number.starts_with(b"0x") => &number[..number.len().min(10)],
+            _ if number.len() < 4 && !number.iter().all(u8::is_ascii_digit) => number,
+            _ => b"1",
+        };
+        shape[length..length + meant.len()].copy_from_slice(meant);
+        length += meant.len();
+    }
+    FixedState::default().hash_one(&shape[..length])
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    read: u32,
+    tells: bool,
+    /// The incident that the last one told of.
+    incident: Option<u64>,
+}
+
+/// What is known of the shapes of an input.
+#[derive(Debug, Default)]
+pub(super) struct Shapes(HashMap<u64, Seen, RandomState>);
+
+/// What to do with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Read,
+    /// It tells nothing.
+    Silent,
+    /// It tells what lines of its shape have told: of this incident, if they all told of one.
+    Counted(Option<u64>),
+}
+
+impl Shapes {
+    /// What to do with a line of `shape`.
+    pub(super) fn next(&self, shape: u64) -> Next {
+        match self.0.get(&shape) {
+            Some(seen) if seen.tells && seen.read >= TELLING => Next::Counted(seen.incident),
+            Some(seen) if !seen.tells && seen.read >= SILENT => Next::Silent,
+            _ => Next::Read,
+        }
+    }
+
+    /// A line of `shape` was read, and told of `incident` if of any.
+    pub(super) fn read(&mut self, shape: u64, tells: bool, incident: Option<u64>) {
+        if self.0.len() >= SHAPES && !self.0.contains_key(&shape) {
+            return;
+        }
+        let seen = self.0.entry(shape).or_default();
+        seen.incident = if seen.read == 0 || seen.incident == incident { incident } else { None };
+        seen.read += 1;
+        seen.tells |= tells;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_differ_in_numbers_alone_are_one_shape_and_meaning_stays() {
+        let same = |a: &str, b: &str| of(a.as_bytes()) == of(b.as_bytes());
+        assert!(same("[rank31]: tried 2.00 GiB of 79.15 GiB", "[rank7]: tried 12.25 GiB of 80.00 GiB"));
+        assert!(same("pod 8f5d11aa", "pod 77aa0911"));
+        for (a, b) in [("exit code 0", "exit code 137"), ("oom_kill 0", "oom_kill 3"), ("h264: full", "vp9: full")] {
+            assert!(!same(a, b), "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn what_tells_nothing_is_soon_known_and_what_tells_is_counted() {
+        let mut shapes = Shapes::default();
+        for _ in 0..SILENT {
+            assert_eq!(shapes.next(1), Next::Read);
+            shapes.read(1, false, None);
+        }
+        assert_eq!(shapes.next(1), Next::Silent);
+        for _ in 0..TELLING {
+            assert_eq!(shapes.next(2), Next::Read);
+            shapes.read(2, true, Some(4));
+        }
+        assert_eq!(shapes.next(2), Next::Counted(Some(4)));
+    }
+}

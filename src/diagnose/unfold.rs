@@ -1,0 +1,204 @@
+//! A line of a log as the lines that were written: JSON of collectors taken apart, escaped line ends and HTML undone.
+//!
+//! Docker, Kubernetes, Loki, Cloud Logging, CloudWatch, Fluent Bit, structlog and the like wrap what a program wrote into
+//! an object a line. The strings of it that hold messages are the lines; who wrote them stands in its other fields.
+
+use serde_json::Value;
+
+use super::wording::regex;
+
+/// The lines in one line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Unfolded {
+    pub(super) texts: Vec<String>,
+    /// The machine, pod or container that the object names.
+    pub(super) host: Option<String>,
+    pub(super) rank: Option<u64>,
+}
+
+/// Fields that hold what a program wrote.
+const MESSAGES: [&str; 24] = [
+    "log",
+    "message",
+    "msg",
+    "@message",
+    "event",
+    "text",
+    "textpayload",
+    "exception",
+    "error",
+    "err",
+    "stack",
+    "stacktrace",
+    "stack_trace",
+    "traceback",
+    "exc_info",
+    "stderr",
+    "stdout",
+    "body",
+    "line",
+    "raw",
+    "values",
+    "detail",
+    "logevent",
+    "statusreason",
+];
+/// Fields that name who wrote it.
+const HOSTS: [&str; 9] =
+    ["pod", "pod_name", "podname", "hostname", "host", "container_name", "container_id", "logstream", "instance"];
+/// Fields of data sets and conversations: what they hold happened to nobody.
+const TALK: [&str; 9] =
+    ["prompt", "completion", "role", "instruction", "question", "answer", "query", "chosen", "messages"];
+/// Objects are searched so deep.
+const DEPTH: usize = 6;
+/// So many lines of one are kept.
+const LINES: usize = 256;
+
+/// The lines that `text`, a line without its prefixes, was made from; `None` if it is a plain line.
+pub(super) fn unfold(text: &str) -> Option<Unfolded> {
+    let trimmed = text.trim();
+    if trimmed.starts_with('{') {
+        let mut unfolded = Unfolded::default();
+        match serde_json::from_str::<Value>(trimmed) {
+            Ok(value) if talk(&value) => return None,
+            Ok(value) => collect(&value, false, DEPTH, &mut unfolded),
+            Err(_) => unfolded.texts.extend(cut(trimmed).into_iter().flat_map(|text| split(&text))),
+        }
+        unfolded.texts.truncate(LINES);
+        return (!unfolded.texts.is_empty()).then_some(unfolded);
+    }
+    if !escaped(trimmed) {
+        return None;
+    }
+    let texts = split(&unescaped(trimmed));
+    (texts.len() > 1).then(|| Unfolded { texts, ..Unfolded::default() })
+}
+
+fn talk(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| TALK.iter().filter(|key| object.contains_key(**key)).count() >= 1)
+}
+
+fn collect(value: &Value, message: bool, depth: usize, unfolded: &mut Unfolded) {
+    if depth == 0 || unfolded.texts.len() > LINES {
+        return;
+    }
+    match value {
+        Value::String(text) if message => {
+            // A logger's object inside a collector's.
+            match unfold(text) {
+                Some(inner) if text.trim_start().starts_with('{') => {
+                    unfolded.texts.extend(inner.texts);
+                    unfolded.host = unfolded.host.take().or(inner.host);
+                    unfolded.rank = unfolded.rank.or(inner.rank);
+                }
+                _ => unfolded.texts.extend(split(text)),
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect(value, message, depth - 1, unfolded)),
+        Value::Object(object) => {
+            for (key, value) in object {
+                let key = key.to_ascii_lowercase();
+                let key = key.rsplit('.').next().unwrap_or(&key);
+                if key == "rank" || key == "local_rank" {
+                    unfolded.rank = unfolded.rank.or(value.as_u64());
+                } else if HOSTS.contains(&key) {
+                    unfolded.host = unfolded.host.take().or_else(|| value.as_str().map(str::to_owned));
+                } else {
+                    collect(value, MESSAGES.contains(&key), depth - 1, unfolded);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn split(text: &str) -> Vec<String> {
+    let lines = text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.trim().is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+/// The message of an object that was cut off: collectors split long lines.
+fn cut(text: &str) -> Option<String> {
+    let begins = regex!(r#"^\{\s*"(?:log|message|msg|textPayload)"\s*:\s*"((?:[^"\\]|\\.)*)"#).captures(text)?;
+    Some(unescaped(&begins[1]))
+}
+
+/// Whether line ends are written as `\n` in `text`. A path of Windows may hold the same two characters.
+fn escaped(text: &str) -> bool {
+    text.contains("\\n") && !regex!(r"\b[A-Za-z]:\\|\\\\[A-Za-z]").is_match(&text.replace("\\\\n", "\\n"))
+}
+
+fn unescaped(text: &str) -> String {
+    let mut text = text.to_owned();
+    // A log of a log escapes twice.
+    for _ in 0..2 {
+        if text.contains('\\') {
+            text = text.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "    ").replace("\\\"", "\"");
+        }
+        text = text
+            .replace("\\\n", "\n")
+            .replace("\\u003c", "<")
+            .replace("\\u003e", ">")
+            .replace("\\u0026", "&")
+            .replace("\\u0027", "'");
+    }
+    text
+}
+
+/// `text` with the entities of HTML undone.
+pub(super) fn plain(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (entity, plain) in [
+        ("&quot;", "\""),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&#x27;", "'"),
+        ("&apos;", "'"),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&nbsp;", " "),
+        ("&#x2F;", "/"),
+        ("&#47;", "/"),
+        ("&amp;", "&"),
+    ] {
+        if text.contains(entity) {
+            text = text.replace(entity, plain);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        unfold(text).map(|unfolded| unfolded.texts).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_objects_of_collectors_are_the_lines_in_them() {
+        for (object, expected) in [
+            (r#"{"log":"Killed\n","stream":"stderr","time":"2024-07-02T03:10:01Z"}"#, vec!["Killed"]),
+            (r#"{"jsonPayload":{"message":"a\n b\n"},"severity":"ERROR"}"#, vec!["a", " b"]),
+            (r#"{"stream":{"job":"x"},"values":[["1712","one"],["1713","two"]]}"#, vec!["1712", "one", "1713", "two"]),
+            (r#"{"log":"{\"msg\":\"inner\"}\n"}"#, vec!["inner"]),
+            (r#"{"log":"cut off in the mid"#, vec!["cut off in the mid"]),
+            (r#"err="first\n\tat second""#, vec!["err=\"first", "    at second\""]),
+        ] {
+            assert_eq!(texts(object), expected, "{object}");
+        }
+        let unfolded = unfold(r#"{"kubernetes":{"pod_name":"p-1"},"log":"x","rank":3}"#).unwrap();
+        assert_eq!((unfolded.host.as_deref(), unfolded.rank), (Some("p-1"), Some(3)));
+    }
+
+    #[test]
+    fn plain_lines_paths_and_data_sets_stay() {
+        for text in
+            ["Killed", r"C:\new\names", r#"{"prompt":"why CUDA out of memory","completion":"because"}"#, r#"{"a":1}"#]
+        {
+            assert_eq!(unfold(text), None, "{text}");
+        }
+        assert_eq!(plain("&quot;a&quot; &lt;b&gt; &amp;c"), "\"a\" <b> &c");
+    }
+}

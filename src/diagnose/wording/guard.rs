@@ -1,0 +1,131 @@
+//! What looks like an event and is none, by the line and those around it: rules of alerts, counters, patches, manuals, help,
+//! conversations, searches, source code.
+
+use super::super::window::Lines;
+use super::regex;
+
+/// So many lines around one belong to the same rule.
+const RULE: usize = 15;
+/// So many lines above one may be the head of its patch.
+const PATCH: usize = 80;
+
+/// Why line `at` tells no event, whatever its words are.
+pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
+    let raw = lines[at].text.as_str();
+    let text = raw.trim_start();
+    if counter(text) {
+        return Some("a counter, or the name of one");
+    }
+    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) || rule(lines, at) {
+        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+    }
+    if patch(lines, at) {
+        return Some("a line of a patch");
+    }
+    let listed = regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}");
+    if listed.is_match(raw) || listed.is_match(lines[at].message()) {
+        return Some("a manual's list of errors");
+    }
+    if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)").is_match(text) {
+        return Some("the help of a program");
+    }
+    if regex!(r"^(?:\[[\d:. ]+\]\s*)?[<@]?[A-Za-z][\w.-]{1,20}>?:\s").is_match(text)
+        && regex!(
+            r"(?i)\b(?:i|i'm|i'd|we|we're|yeah|yep|nope|maybe|guess|btw|lol|did you|are you|do you|have you|should i|should we|last (?:week|night|time))\b"
+        )
+        .is_match(text)
+        && !regex!(r"Error: |Exception: |\d (?:bytes|[KMG]i?B)|\bpid \d").is_match(text)
+    {
+        return Some("words of a conversation");
+    }
+    if regex!(
+        r#"https?://\S+ ["'(]|\b(?:query|q|search|search_query|title|subject|keywords?|pattern|regex|match|description|summary|help|doc|example|examples|enum)["']?\s*[=:]\s*["']"#
+    )
+    .is_match(text)
+    {
+        return Some("a text that was searched for, fetched or described");
+    }
+    if regex!(
+        r"^(?:\S+@\S+[:~ ]\S*)?[$%] (?:sudo )?(?:grep|egrep|zgrep|rg|dmesg|journalctl|awk|sed|cat|less|tail|head|echo|man|watch|kubectl|docker|history)\b"
+    )
+    .is_match(text)
+    {
+        return Some("a command that was typed");
+    }
+    if source(text) {
+        return Some("a line of code");
+    }
+    None
+}
+
+/// An exposed metric, or a query over one.
+fn counter(text: &str) -> bool {
+    regex!(
+        r"^# (?:HELP|TYPE) |^[a-z][a-z0-9]*_[a-z0-9]+_[a-z0-9_:]+(?:\{[^}]*\})? [\d.e+-]+(?: \d+)?$|^[a-z_:][a-z0-9_:]*\{[^}]*\} [\d.e+-]+|\b[a-z]+_[a-z0-9_]+\{[a-z_]+[=!]|\b(?:rate|increase|sum|max_over_time|changes)\([a-z_]+"
+    )
+    .is_match(text)
+}
+
+/// A rule in YAML: its name and its expression stand near.
+fn rule(lines: &Lines, at: usize) -> bool {
+    let from = at.saturating_sub(RULE);
+    let to = lines.len().min(at + RULE);
+    let any = |regex: &regex::Regex| lines[from..to].iter().any(|line| regex.is_match(&line.text));
+    if !regex!(r"^\s*(?:-\s*)?[\w-]+:|\{\{").is_match(&lines[at].text) {
+        return false;
+    }
+    any(regex!(r"^\s*(?:-\s*)?(?:alert|record|alertname|rule|name):\s*\S"))
+        && any(regex!(r"^\s*(?:-\s*)?(?:expr|query|condition):"))
+}
+
+/// A line of a patch, below its head.
+fn patch(lines: &Lines, at: usize) -> bool {
+    let text = lines[at].text.as_str();
+    text.starts_with(['+', '-', ' '])
+        && lines[at.saturating_sub(PATCH)..at]
+            .iter()
+            .any(|line| regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+").is_match(&line.text))
+}
+
+/// Code by its form: a format string, a call that ends a statement.
+fn source(text: &str) -> bool {
+    regex!(
+        r#"^(?:sys\.|os\.|process\.|std::process::)?_?exit\s*\(\s*\d+\s*\);?$|"[^"]*(?:%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXp]\b|%l[du]\w|\{\}|\{:\??\}|\$\{\w+\})[^"]*".*[;,)\\{]$"#
+    )
+    .is_match(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_event_is_known_by_its_form() {
+        for text in [
+            "node_vmstat_oom_kill 12",
+            "container_oom_events_total{container=\"api\"} 3",
+            "[FIRING:1] PodOOMKilled (api prod)",
+            "       ENOMEM Out of memory.",
+            "| 137 | killed by SIGKILL, mostly out of memory |",
+            "  --exit-on-oom   exit with code 137 if out of memory",
+            "bob: yeah, we got OOMKilled last week",
+            "10:11 query=\"what does exit code 137 mean\"",
+            "INFO fetching https://example.org/1 \"CUDA out of memory\"",
+            "$ dmesg | grep -i 'out of memory'",
+            "    fprintf(stderr, \"out of memory: %d bytes\\n\", n);",
+            "sys.exit(137)",
+        ] {
+            let lines = Lines::hot(text);
+            assert!(dismissed(&lines, 0).is_some(), "{text}");
+        }
+        for text in [
+            "oom_kill 3",
+            "solver: out of memory allocating 12 bytes",
+            "ERROR: out of memory",
+            "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
+            "Killed",
+        ] {
+            assert_eq!(dismissed(&Lines::hot(text), 0), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Which side ran out, device or host, by the words around a message; and whose message it is.
+
+use super::super::sighting::Cause;
+use super::super::window::Lines;
+use super::regex;
+
+/// So many lines around a message say which side it is about.
+const AROUND: usize = 3;
+
+/// Whether the message of line `at` is about a device.
+pub(super) fn is_device(lines: &Lines, at: usize) -> bool {
+    let own = lines[at].message();
+    if host(own) {
+        return false;
+    }
+    device(own)
+        || lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)).any(|line| failing_device(line.message()))
+}
+
+fn device(text: &str) -> bool {
+    regex!(
+        r"(?i)\b(?:cuda\w*|gpus?|gpu\d+|vram|nvml|hip|rocm|rocblas|cublas\w*|cudnn\w*|nccl|rccl|vulkan|vk\w*|metal|mtl\w+|opencl|cl[A-Z]\w+|nvenc|nvdec|d3d\d*\w*|dxgi|opengl|webgl|webgpu|wgpu|xla|tpu|hbm|npu|xpu|dmem|tensorrt|trt|optix|sycl|level.?zero|hpu|video memory|graphics memory|device memory)\b|\b(?:on|from|of) (?:the )?device(?: \d+)?\b|\bdevice \d+\b|cuMem|cudaM|hipM"
+    )
+    .is_match(text)
+}
+
+fn host(text: &str) -> bool {
+    regex!(
+        r"(?i)\bhost (?:memory|ram|buffer|allocation)|\bpinned|page.?locked|OUT_OF_HOST|\bsystem (?:memory|ram)\b|\bcpu (?:memory|ram|allocat)|device:CPU|main memory"
+    )
+    .is_match(text)
+        && !regex!(r"(?i)\bgpu and shared host memory").is_match(text)
+}
+
+/// Whether a line near a message fails on a device, so that the message is about it as well.
+fn failing_device(text: &str) -> bool {
+    regex!(
+        r"(?i)\b(?:cuda\w*|hip\w*|vulkan|metal|opencl|gpu)\b[^\n]{0,60}\b(?:error|fail\w*|out of memory)|\b(?:error|fail\w*)\b[^\n]{0,60}\b(?:cuda\w*|hip\w+|vulkan|opencl|gpu)\b"
+    )
+    .is_match(text)
+}
+
+/// Whether ordinary words at `start` are the message of a program: they stand behind its name, a place or an error's head.
+pub(super) fn named(text: &str, start: usize) -> bool {
+    let before = &text[..start];
+    if regex!(r"(?i)\b(?:i|we|you|my|our|your|they|if|when|whenever|may|might|can|could|would|should|to avoid|because|usually|often)\b[^:]*$").is_match(before) {
+        return false;
+    }
+    // Words that somebody quotes within a sentence.
+    if before.matches('"').count() % 2 == 1
+        && before.rsplit_once('"').is_some_and(|(head, _)| head.trim_end().ends_with(|c: char| c.is_ascii_lowercase()))
+    {
+        return false;
+    }
+    let after = &text[start..];
+    if regex!(r"(?i)^[^.]{0,80}\b(?:retry\w*|falling back|fall back|skipp\w+|will be|try again|instead)\b")
+        .is_match(after)
+    {
+        return false;
+    }
+    regex!(
+        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120})$"#
+    )
+    .is_match(before)
+}
+
+/// The word for who says so: the device's interface, or the program on the host.
+pub(super) fn backend(software: &str, cause: &Cause, text: &str) -> Option<String> {
+    let device = matches!(cause, Cause::Device | Cause::Library);
+    let name = match software {
+        "" if device => by_words(text).unwrap_or("device"),
+        "" => return None,
+        "mlx" | "metal" => "mps",
+        "jax" => "xla",
+        "tensorrt-llm" | "tensorrt" | "llama.cpp" | "whisper.cpp" | "sglang" | "tgi" | "comfyui" | "bitsandbytes"
+        | "rapids" | "xgboost" | "numba" | "cupy" | "faiss" | "catboost" | "mxnet" | "julia" | "matlab"
+        | "triton-server" | "exllama" | "blender" | "onnxruntime" | "ollama"
+            if device =>
+        {
+            by_words(text).unwrap_or("cuda")
+        }
+        name => name,
+    };
+    Some(name.to_owned())
+}
+
+fn by_words(text: &str) -> Option<&'static str> {
+    let words: [(&str, &regex::Regex); 6] = [
+        ("vulkan", regex!(r"(?i)vulkan|\bvk::")),
+        ("hip", regex!(r"(?i)\bhip|rocm")),
+        ("mps", regex!(r"(?i)metal|\bmps\b")),
+        ("opencl", regex!(r"(?i)opencl|\bcl[A-Z]")),
+        ("xpu", regex!(r"(?i)sycl|level.zero")),
+        ("cuda", regex!(r"(?i)cuda|cublas|cudnn|nvml|nccl")),
+    ];
+    words.into_iter().find(|(_, regex)| regex.is_match(text)).map(|(name, _)| name)
+}

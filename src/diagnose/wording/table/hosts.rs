@@ -1,0 +1,103 @@
+//! Kernels other than Linux, and services of the machine. The reports of the Linux kernel have a reader of their own.
+
+use super::Means::{Ended, Host, Limit, Machine, Nothing};
+use super::{Wording, row};
+
+pub(super) static ROWS: &[Wording] = &[
+    row(
+        Nothing("a limit on processes or threads (ulimit -u, pids.max), not on memory"),
+        "",
+        "",
+        r"(?:pthread_create|fork|clone)[^\n]{0,60}(?:Resource temporarily unavailable|EAGAIN|\(11\)|errno 11)|fork: retry:",
+        "OpenBLAS blas_thread_init: pthread_create failed for thread 31 of 64: Resource temporarily unavailable",
+        "POSIX: EAGAIN of pthread_create",
+    ),
+    row(
+        Ended("a timeout of its service manager ended it"),
+        "",
+        "",
+        r"State '[\w-]+' timed out\. (?:Killing|Terminating)|Failed with result 'timeout'",
+        "api.service: State 'stop-sigterm' timed out. Killing.",
+        "systemd: core/service.c",
+    ),
+    row(
+        Ended("someone killed it by hand"),
+        "",
+        "",
+        r"^(?:[^\n]{0,40}[$#%>] ?)?(?:sudo )?(?:kill|pkill|killall) (?:-s )?-?(?:9|KILL|SIGKILL) \S+",
+        "$ kill -9 8123",
+        "kill(1)",
+    ),
+    row(
+        Machine,
+        "macos",
+        "macOS ended a process because memory or swap ran short.",
+        r"memorystatus: killing_\w+ (?:process )?(?:pid )?(?P<pid>\d+) \[(?P<victim>[^\]]+)\]|memorystatus[^\n]{0,40}: killing[^\n]*?pid (?P<pid_b>\d+)|low swap: (?:killing|suspending)[^\n]*?pid (?P<pid_c>\d+) \((?P<victim_b>[^)]+)\)|JETSAM_REASON_MEMORY\w+",
+        "kernel: memorystatus: killing_specific_process pid 8123 [python3.11] (vm-compressor-space-shortage) 48123MB",
+        "xnu: kern_memorystatus.c",
+    ),
+    row(
+        Limit,
+        "ios",
+        "The system ended the app at the limit of its memory.",
+        r"Namespace JETSAM|EXC_RESOURCE[^\n]{0,20}RESOURCE_TYPE_MEMORY(?: \(limit=(?P<allowed>\d+ ?MB))?|Terminated due to memory (?:issue|error|pressure)|jetsam[^\n]{0,40}per-process-limit",
+        "Thread 4: EXC_RESOURCE RESOURCE_TYPE_MEMORY (limit=1400 MB, unused=0x0)",
+        "Apple: jetsam event reports",
+    ),
+    row(
+        Machine,
+        "freebsd",
+        "FreeBSD ended a process because memory or swap ran short.",
+        r"pid (?P<pid>\d+) \((?P<victim>[^)]+)\),[^\n]*was killed: (?:out of swap space|failed to reclaim memory|a thread waited too long)",
+        "pid 8123 (ruby31), jid 0, uid 1001, was killed: failed to reclaim memory",
+        "FreeBSD: vm_pageout.c",
+    ),
+    row(
+        Host,
+        "bsd",
+        "A BSD or Solaris system had no swap left for a process.",
+        r"no swap space to grow (?:stack|heap) for pid (?P<pid>\d+) \((?P<victim>[^)]+)\)|swap_pager(?:_getswapspace\(\d+\))?: (?:failed|out of swap space)|UVM: pid (?P<pid_b>\d+)[^\n]*killed: out of swap|tmpfs: [^\n]*swap space limit exceeded",
+        "WARNING: Sorry, no swap space to grow stack for pid 8123 (java)",
+        "Solaris: as.c; FreeBSD: swap_pager.c",
+    ),
+    row(
+        Host,
+        "windows",
+        "The page file or the commit limit of Windows does not hold the request.",
+        r"\[?WinError (?:8|14|1450|1455)\]?\b|(?:code|error) 1455\b|\(os error 1455\)|[Pp]aging file is too small|STATUS_NO_MEMORY|STATUS_COMMITMENT_LIMIT|0x[cC]0000017\b|0x[cC]000012[dD]\b|\b0x8007000[eE]\b|ERROR_COMMITMENT_LIMIT|ERROR_NOT_ENOUGH_MEMORY|Insufficient system resources exist to complete the requested service",
+        "OSError: [WinError 1455] The paging file is too small for this operation to complete",
+        "Windows: system error codes 8, 14, 1455",
+    ),
+    row(
+        Host,
+        "windows",
+        "Windows found its virtual memory exhausted and names the largest users.",
+        r"diagnosed a low virtual memory condition|Windows is low on virtual memory|Your (?:system|computer) is low on (?:virtual )?memory",
+        "Windows successfully diagnosed a low virtual memory condition. The following programs consumed the most virtual memory: python.exe (8123)",
+        "Windows: Resource-Exhaustion-Detector, event 2004",
+    ),
+    row(
+        Machine,
+        "systemd-oomd",
+        "systemd-oomd or a service of the kind ended processes under memory pressure.",
+        r"systemd-oomd\S*: .*?\bKilled (?P<victim>\S+) due to (?:memory used|memory pressure|swap)|\bKilled (?P<victim_b>/\S+\.(?:scope|slice|service)) due to (?:memory used|memory pressure)|systemd-oomd killed \d+ process|oomd attempting to kill \d+ with KILL",
+        "systemd-oomd[812]: Killed /user.slice/user-1000.slice due to memory pressure for /user.slice being 64.06% > 50.00%",
+        "systemd: oom/oomd-manager.c",
+    ),
+    row(
+        Machine,
+        "nohang",
+        "A user-space killer ended a process because memory ran short.",
+        r"Sending SIG(?:TERM|KILL) to the victim|implement_corrective_action: victim: (?P<victim>[^,]+), PID: (?P<pid>\d+)",
+        "[ INFO ] Sending SIGTERM to the victim; total response time: 11 ms",
+        "nohang",
+    ),
+    row(
+        Host,
+        "zos",
+        "The address space has no storage left.",
+        r"ABEND=?S?(?:80A|878|822|804)\b|not enough storage available",
+        "IEF450I JOB1 STEP1 - ABEND=S80A U0000 REASON=00000010",
+        "z/OS: system codes",
+    ),
+];

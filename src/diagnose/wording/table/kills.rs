@@ -1,0 +1,23 @@
+//! SIGKILL without a sender, in the words of those who saw it.
+
+use super::Means::Killed;
+use super::{Wording, row};
+
+pub(super) static ROWS: &[Wording] = &[
+    row(
+        Killed,
+        "",
+        "A child ended with the status that SIGKILL leaves.",
+        r"(?i)(?:error )?exit(?:ed)?[ _-]?(?:status|code)?[\x22']?(?: is|:|=|\s)*\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|(?:terminated|failed|finished|stopped|died|ended) with (?:an? )?(?:error )?(?:exit )?(?:code|status)?:?\s*\(?(?:137|-9)\)?(?:$|[\s,;.)}\]\x22'(])|\bsignal: (?:SIGKILL|killed)\b|\bsignal[\x22']?\s*[:=]\s*[\x22']?(?:SIGKILL|9)\b|code: null and signal: SIGKILL|errored out with signal SIGKILL|(?:^|\s)npm ERR! (?:code|errno) 137",
+        "Next.js build worker exited with code: null and signal: SIGKILL",
+        "wait(2): 128 + 9",
+    ),
+    row(
+        Killed,
+        "",
+        "A worker was killed with SIGKILL.",
+        r"(?i)died, killed by signal 9|SIGKILL\(-9\)|Negsignal\.SIGKILL|exited with 'signal 9|exited prematurely: signal 9|Worker \(pid:\d+\) was sent SIGKILL|Received \x22killed\x22 signal|Killed by external signal|PANIC: [^\n]*SIGKILL|plugin encountered an error: signal: killed|process has terminated: signal: killed",
+        "DAMN ! worker 3 (pid: 8123) died, killed by signal 9 :( trying respawn ...",
+        "uwsgi, celery, gunicorn, loky",
+    ),
+];

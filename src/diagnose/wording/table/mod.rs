@@ -1,0 +1,357 @@
+//! Wordings as data: a row a wording, a file a family.
+//!
+//! A row says what its pattern means, who prints it, where it comes from, and gives an example. The page of the manual and
+//! the tests are made from the rows, so that a new wording is one row. Named groups of a pattern are the numbers and names
+//! of the event: `tried`, `capacity`, `free`, `allocated`, `used`, `allowed`, each with `_k`, `_m` or `_g` behind it if the
+//! text leaves out the unit, and `pid`, `device`, `job`, `victim`.
+
+mod clouds;
+mod databases;
+mod devices;
+mod generic;
+mod graphics;
+mod hosts;
+mod inference;
+mod kills;
+mod languages;
+mod native;
+mod schedulers;
+mod training;
+mod virtual_machines;
+
+use std::sync::{LazyLock, OnceLock};
+
+use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::super::findings::Numbers;
+use super::super::sighting::{Cause, Sighting};
+use super::super::window::Lines;
+use super::joined::joined;
+use super::position::{Position, position};
+use super::{regex, side, size};
+
+/// What a row's wording means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// The memory of a device ran out.
+    Device,
+    /// A program found by itself that the device does not hold what it needs.
+    Full,
+    /// The host refused an allocation, or a runtime's own limit did.
+    Host,
+    /// An allocation was refused, on the device or the host: the words around decide.
+    Refused,
+    /// A control group, container, job or service reached its limit.
+    Limit,
+    /// The machine ran out, and something was killed for it.
+    Machine,
+    /// Shared memory is full.
+    Shared,
+    /// SIGKILL without a sender.
+    Killed,
+    /// Something other than memory ended the processes.
+    Ended(&'static str),
+    /// It looks like an event and is none.
+    Nothing(&'static str),
+}
+
+/// A row: one wording.
+#[derive(Debug)]
+pub(super) struct Wording {
+    pub(super) means: Means,
+    /// Who prints it.
+    pub(super) software: &'static str,
+    /// What happened, in a sentence.
+    pub(super) meaning: &'static str,
+    pattern: &'static str,
+    pub(super) example: &'static str,
+    /// Where the wording is defined or described.
+    pub(super) source: &'static str,
+    /// Whether it counts only where a message begins: its words are ordinary ones.
+    begins: bool,
+}
+
+/// A row that counts wherever it stands, unless it is talk.
+const fn row(
+    means: Means,
+    software: &'static str,
+    meaning: &'static str,
+    pattern: &'static str,
+    example: &'static str,
+    source: &'static str,
+) -> Wording {
+    Wording { means, software, meaning, pattern, example, source, begins: false }
+}
+
+impl Wording {
+    /// The same row, counted only where a message begins.
+    const fn begins(mut self) -> Self {
+        self.begins = true;
+        self
+    }
+}
+
+/// A family: its title in the manual, and its rows.
+pub(super) type Family = (&'static str, &'static [Wording]);
+
+/// Every family. Among the rows that match a line the first decides.
+pub(super) fn families() -> [Family; 13] {
+    [
+        ("Training frameworks", training::ROWS),
+        ("Inference", inference::ROWS),
+        ("Graphics, video and other device interfaces", graphics::ROWS),
+        ("Devices: drivers and libraries", devices::ROWS),
+        ("Clouds and containers", clouds::ROWS),
+        ("Batch systems and workflow managers", schedulers::ROWS),
+        ("Java, JavaScript and .NET", virtual_machines::ROWS),
+        ("Operating systems and their services", hosts::ROWS),
+        ("Other language runtimes", languages::ROWS),
+        ("Databases, caches and brokers", databases::ROWS),
+        ("Compilers, C libraries and tools", native::ROWS),
+        ("Kills without a sender", kills::ROWS),
+        ("Any other program", generic::ROWS),
+    ]
+}
+
+/// The families that name their software; the others come after every other reader.
+const NAMED: usize = 11;
+
+/// A wording of the table that diagnosis goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownWording {
+    /// The family that it belongs to.
+    pub family: &'static str,
+    /// Who prints it; empty if many do.
+    pub software: &'static str,
+    /// What happened, or why it is no event.
+    pub meaning: &'static str,
+    /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`, `nothing`.
+    pub side: &'static str,
+    /// A line with it.
+    pub example: &'static str,
+    /// Where it is defined or described; empty if it is nobody's own.
+    pub source: &'static str,
+}
+
+/// The wordings of the table, by family.
+///
+/// ```
+/// let java = plimsoll_diagnose::known_wordings().into_iter().filter(|wording| wording.software == "jvm");
+/// assert!(java.count() > 3);
+/// ```
+pub fn known_wordings() -> Vec<KnownWording> {
+    let of = |family: &'static str, row: &'static Wording| {
+        let (side, meaning) = match row.means {
+            Means::Device | Means::Full => ("device", row.meaning),
+            Means::Host => ("host", row.meaning),
+            Means::Refused => ("device or host", row.meaning),
+            Means::Limit => ("limit", row.meaning),
+            Means::Machine => ("machine", row.meaning),
+            Means::Shared => ("shared memory", row.meaning),
+            Means::Killed => ("killed", row.meaning),
+            Means::Ended(reason) | Means::Nothing(reason) => ("nothing", reason),
+        };
+        KnownWording { family, software: row.software, meaning, side, example: row.example, source: row.source }
+    };
+    families().into_iter().flat_map(|(family, rows)| rows.iter().map(move |row| of(family, row))).collect()
+}
+
+/// Patterns that are searched for at once: one pass over a line finds the rows that match.
+struct Rows {
+    set: RegexSet,
+    /// The rows, each with its pattern alone, compiled when a line first matches it.
+    rows: Vec<(&'static Wording, OnceLock<Regex>)>,
+}
+
+impl Rows {
+    fn of(families: &[Family]) -> Self {
+        let rows: Vec<&Wording> = families.iter().flat_map(|(_, rows)| rows.iter()).collect();
+        let set = RegexSetBuilder::new(rows.iter().map(|row| row.pattern))
+            .unicode(false)
+            .size_limit(256 << 20)
+            .dfa_size_limit(16 << 20)
+            .build()
+            .expect("the patterns of the table are valid");
+        Self { set, rows: rows.into_iter().map(|row| (row, OnceLock::new())).collect() }
+    }
+}
+
+fn compiled(row: &Wording) -> Regex {
+    RegexBuilder::new(row.pattern).unicode(false).build().expect("a pattern of the set is valid by itself")
+}
+
+static SPECIFIC: LazyLock<Rows> = LazyLock::new(|| Rows::of(&families()[..NAMED]));
+static GENERAL: LazyLock<Rows> = LazyLock::new(|| Rows::of(&families()[NAMED..]));
+
+/// What the rows that name their software make of line `at`.
+pub(super) fn specific(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    found.extend(message(&SPECIFIC, lines, at));
+}
+
+/// What the rows for any program make of line `at`.
+pub(super) fn general(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
+    found.extend(message(&GENERAL, lines, at));
+}
+
+/// The message in line `at`, with the lines before and behind it if it was wrapped.
+fn message(rows: &Rows, lines: &Lines, at: usize) -> Option<Sighting> {
+    let own = lines[at].message();
+    let sighting = of(rows, lines, at, own, None);
+    let told = |sighting: &Sighting| sighting.numbers.tried.is_some() || matches!(sighting.cause, Cause::Dismissed(_));
+    if sighting.as_ref().is_some_and(told) {
+        return sighting;
+    }
+    for glue in [" ", ""] {
+        let text = joined(lines, at, glue, |text| text.len() > own.len() + 400);
+        if text.len() > own.trim().len() {
+            let across = of(rows, lines, at, &text, Some(own.trim().len()));
+            let better = |across: &Sighting| {
+                !matches!(across.cause, Cause::Dismissed(_)) && (sighting.is_none() || told(across))
+            };
+            if across.as_ref().is_some_and(better) {
+                return across;
+            }
+        }
+    }
+    sighting
+}
+
+/// The first row that matches `text` and stands where it counts. With a border, the match has to lie on both sides of it.
+fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) -> Option<Sighting> {
+    let line = &lines[at];
+    let mut dismissed = None;
+    for (row, regex) in rows.set.matches(text.as_bytes()).into_iter().map(|index| &rows.rows[index]) {
+        let regex = regex.get_or_init(|| compiled(row));
+        let Some(matched) = regex.captures(text.as_bytes()) else { continue };
+        let (start, end) = matched.get(0).map_or((0, 0), |whole| (whole.start(), whole.end()));
+        if border.is_some_and(|border| start >= border || end <= border) {
+            continue;
+        }
+        let start = (0..=start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let cause = match row.means {
+            Means::Nothing(reason) => return Some(Sighting::new(Cause::Dismissed(reason), line)),
+            Means::Ended(reason) => return Some(Sighting::new(Cause::OtherEnd(reason), line)),
+            means => cause(means, row.software, lines, at, &matched),
+        };
+        match position(text, start) {
+            Position::Talk(reason) => {
+                dismissed.get_or_insert(reason);
+                continue;
+            }
+            Position::Said(reason) if matched.name("tried").is_none() => {
+                dismissed.get_or_insert(reason);
+                continue;
+            }
+            Position::Prose if row.begins && !side::named(text, start) => continue,
+            _ => {}
+        }
+        let mut sighting = Sighting::new(cause, line);
+        fill(&mut sighting, &matched);
+        sighting.backend = side::backend(row.software, &sighting.cause, text);
+        sighting.software = Some(row.software).filter(|name| !name.is_empty());
+        sighting.meaning = Some(row.meaning).filter(|meaning| !meaning.is_empty());
+        sighting.weak = row.begins;
+        beside(&mut sighting, lines, at);
+        return Some(sighting);
+    }
+    dismissed.map(|reason| Sighting::new(Cause::Dismissed(reason), line))
+}
+
+fn cause(means: Means, software: &str, lines: &Lines, at: usize, matched: &Captures<'_>) -> Cause {
+    let device = || {
+        let numbered = ["capacity", "free", "allocated", "allowed"];
+        let numbers = numbered.iter().any(|name| matched.name(name).is_some()) || matches!(software, "mlx" | "mps");
+        if numbers { Cause::Device } else { Cause::Library }
+    };
+    match means {
+        Means::Device => device(),
+        Means::Full => Cause::Device,
+        Means::Refused if side::is_device(lines, at) => device(),
+        Means::Limit => Cause::Limit,
+        Means::Machine => Cause::Machine,
+        Means::Shared => Cause::SharedMemory,
+        Means::Killed => Cause::Killed,
+        Means::Ended(reason) => Cause::OtherEnd(reason),
+        Means::Nothing(reason) => Cause::Dismissed(reason),
+        Means::Host | Means::Refused => Cause::HostAlloc,
+    }
+}
+
+/// Takes the numbers that stand on the lines around a message, in the report that it belongs to.
+fn beside(sighting: &mut Sighting, lines: &Lines, at: usize) {
+    const AROUND: usize = 30;
+    let report = match sighting.software {
+        Some("lsf") => {
+            regex!(r"Total Requested Memory : +(?P<allowed>[\d.]+ [KMGT]?B)|Max Memory : +(?P<used>[\d.]+ [KMGT]?B)")
+        }
+        Some("heroku") => regex!(r"Process running mem=(?P<used>\d+M)"),
+        Some("lambda") => regex!(r"Memory Size: (?P<allowed>\d+ MB)\s+Max Memory Used: (?P<used>\d+ MB)"),
+        Some("sge") => regex!(r"^maxvmem +(?P<used>[\d.]+[KMG])"),
+        _ => return,
+    };
+    for line in lines.before(at).take(AROUND).chain(lines.after(at).take(AROUND)) {
+        for found in report.captures_iter(line.message()) {
+            let amount = |name| found.name(name).and_then(|amount| size::bytes(amount.as_str()));
+            sighting.numbers.allowed = sighting.numbers.allowed.or(amount("allowed"));
+            sighting.numbers.this_process = sighting.numbers.this_process.or(amount("used"));
+        }
+    }
+}
+
+/// Takes the named groups of a match. Behind a name may stand which of several places of a pattern it is (`_b` to `_d`),
+/// and what the text leaves out (`_k`, `_m`: the unit; `_x`: hexadecimal).
+fn fill(sighting: &mut Sighting, matched: &Captures<'_>) {
+    let group = |name: &str| matched.name(name).map(|group| String::from_utf8_lossy(group.as_bytes()).into_owned());
+    let text = |name: &str| ["", "_b", "_c", "_d"].iter().find_map(|place| group(&format!("{name}{place}")));
+    let amount = |name: &str| {
+        let own = text(name).and_then(|text| size::bytes(&text));
+        let unit = |unit: &str| size::bytes(&format!("{}{unit}", group(&format!("{name}_{unit}"))?));
+        own.or_else(|| unit("k")).or_else(|| unit("m")).or_else(|| size::hexadecimal(&text(&format!("{name}_x"))?))
+    };
+    sighting.numbers = Numbers {
+        tried: amount("tried"),
+        capacity: amount("capacity"),
+        free: amount("free"),
+        allocated: amount("allocated"),
+        this_process: amount("used"),
+        allowed: amount("allowed"),
+        ..Numbers::default()
+    };
+    sighting.huge = sighting.numbers.tried.is_none() && text("tried").is_some_and(|text| size::beyond(&text));
+    let number = |name: &str| text(name).and_then(|text| text.parse().ok());
+    sighting.pid = number("pid").or(sighting.pid);
+    sighting.device = number("device");
+    sighting.job = text("job");
+    sighting.victim = text("victim");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::window::Lines;
+    use super::*;
+
+    #[test]
+    fn every_example_is_told_by_its_own_row() {
+        let mut wrong = Vec::new();
+        for (family, rows) in families() {
+            for row in rows {
+                let lines = Lines::hot(row.example);
+                let mut found = Vec::new();
+                specific(&lines, 0, &mut found);
+                if found.is_empty() {
+                    general(&lines, 0, &mut found);
+                }
+                let right = found.first().is_some_and(|sighting| match row.means {
+                    Means::Nothing(reason) => sighting.cause == Cause::Dismissed(reason),
+                    Means::Ended(reason) => sighting.cause == Cause::OtherEnd(reason),
+                    Means::Refused => matches!(sighting.cause, Cause::HostAlloc | Cause::Library | Cause::Device),
+                    _ => sighting.meaning == Some(row.meaning) && sighting.software.unwrap_or("") == row.software,
+                });
+                if !right {
+                    wrong.push(format!("{family}: {} is {found:?}", row.example));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

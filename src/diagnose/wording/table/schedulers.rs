@@ -1,0 +1,103 @@
+//! Batch systems, workflow managers, distributed executors.
+
+use super::Means::{Host, Killed, Limit, Nothing, Shared};
+use super::{Wording, row};
+
+pub(super) static ROWS: &[Wording] = &[
+    row(
+        Nothing("usage passed the limit for a moment and the job went on"),
+        "",
+        "",
+        r"[Ee]xceeded (?:job|step) memory limit at some point",
+        "slurmstepd: error: Exceeded step memory limit at some point. Step may have been partially swapped out to disk.",
+        "slurm: task/cgroup",
+    ),
+    row(
+        Limit,
+        "lsf",
+        "LSF ended the job at its memory limit.",
+        r"TERM_(?:MEM|SWAP)LIMIT|job killed after reaching LSF memory usage limit|reached the (?:job-level |per-process )?memory limit",
+        "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.",
+        "LSF: termination reasons",
+    ),
+    row(
+        Limit,
+        "pbs",
+        "PBS ended the job at its memory limit.",
+        r"job killed: (?:v?mem|pv?mem|resources_used\.mem)(?: job total)? (?P<used>\d+ ?[kmg]?b) exceeded limit (?P<allowed>\d+ ?[kmg]?b)|Job exceeded a memory resource limit|Cgroup mem(?:ory|sw)? limit exceeded|Exit_status ?= ?-2[78]\b",
+        "=>> PBS: job killed: mem 17179901kb exceeded limit 16777216kb",
+        "PBS: mom",
+    ),
+    row(
+        Limit,
+        "sge",
+        "Grid Engine ended the job at h_vmem or h_rss.",
+        r"job (?P<job>\d+)\S* (?:exceeded|exceeds) (?:job )?(?:hard limit|soft limit|master hard limit) \x22[hs]_(?:vmem|rss|data)\x22[^\n]*?(?:\((?P<used>\d+)(?:\.\d+)? > limit:(?P<allowed>\d+))?",
+        "job 812301 exceeds job hard limit \"h_vmem\" of queue \"all.q@node11\" (17231212544.00000 > limit:17179869184.00000) - sending SIGKILL",
+        "SGE: execd messages",
+    ),
+    row(
+        Limit,
+        "condor",
+        "HTCondor held the job because it used more than request_memory.",
+        r"has gone over (?:cgroup )?memory limit(?: of (?P<allowed>\d+ (?:megabytes|MB)))?|memory usage exceeded (?:request_memory|memory_?request)|exceeded (?:allocated|requested) memory|MemoryUsage > RequestMemory[^\n]*(?:held|TRUE)",
+        "Error from slot1_1@node4: Job has gone over cgroup memory limit of 4096 megabytes. Last measured usage: 4091 megabytes.",
+        "HTCondor: starter, hold codes 26 and 34",
+    ),
+    row(
+        Limit,
+        "yarn",
+        "YARN ended the container because it used more than its memory.",
+        r"Container killed by YARN for exceeding (?:physical |virtual )?memory limits\.\s+(?P<used>[\d.]+ ?[KMG]B) of (?P<allowed>[\d.]+ ?[KMG]B)|running (?:\d+B )?beyond (?:the ')?(?:PHYSICAL|VIRTUAL|physical|virtual)'? memory limits?\.(?:[^\n]*?Current usage: (?P<used_b>[\d.]+ ?[KMG]B) of (?P<allowed_b>[\d.]+ ?[KMG]B) physical)?|Container killed by YARN for exceeding",
+        "Container [pid=8123,containerID=container_17_0012_01_000002] is running 58892288B beyond the 'PHYSICAL' memory limit. Current usage: 2.1 GB of 2 GB physical memory used; 4.4 GB of 4.2 GB virtual memory used. Killing container.",
+        "hadoop: ContainersMonitorImpl",
+    ),
+    row(
+        Limit,
+        "dask",
+        "Dask's nanny restarted a worker at its memory limit.",
+        r"\bWorker(?: \S+ \(pid=(?P<pid>\d+)\))? exceeded \d+% memory budget\.\s+Restarting|KilledWorker[^\n]*memory",
+        "Worker tcp://127.0.0.1:41231 (pid=8123) exceeded 95% memory budget. Restarting...",
+        "distributed: nanny.py",
+    ),
+    row(
+        Shared,
+        "ray",
+        "Ray's object store, in shared memory, is full.",
+        r"ObjectStoreFullError|The local object store is full of objects|Failed to put object \S+ in object store because it is full",
+        "ray.exceptions.ObjectStoreFullError: Failed to put object ffffffffffffffff in object store because it is full. Object size is 4294967296 bytes.",
+        "ray: python/ray/exceptions.py",
+    ),
+    row(
+        Killed,
+        "airflow",
+        "A task's process was killed with SIGKILL.",
+        r"was killed before it finished \(likely due to running out of memory\)|Task exited with return code (?:Negsignal\.SIGKILL|-9)|detected (?:as )?zombie job[^\n]*-9",
+        "Job 812 was killed before it finished (likely due to running out of memory)",
+        "airflow: task_runner",
+    ),
+    row(
+        Killed,
+        "sge",
+        "The job ended with status 137, which is SIGKILL.",
+        r"^exit_status +137\b",
+        "exit_status  137                  (Killed)",
+        "SGE: qacct",
+    ),
+    row(
+        Limit,
+        "slurm",
+        "Slurm ended the job at its memory limit.",
+        r"\bOUT_OF_MEMORY\b[^\n]{0,40}(?:\bJobId?\b|\bslurm)|State(?:=|: )OUT_OF_MEMORY|JobState=OUT_OF_MEMORY|\x22state\x22:\s*(?:\[\s*)?\x22OUT_OF_MEMORY\x22|(?:Run|Queued) time [\d:-]+, OUT_OF_MEMORY",
+        "JobState=OUT_OF_MEMORY Reason=OutOfMemory Dependency=(null)",
+        "slurm: job states",
+    ),
+    row(
+        Host,
+        "databricks",
+        "The driver of the notebook ran out of memory.",
+        r"Driver is (?:out of memory|up but is not responsive, likely due to GC)|The spark driver has stopped unexpectedly and is restarting[^\n]*memory",
+        "Reason: Driver is out of memory. Increase the driver memory",
+        "Databricks: driver events",
+    ),
+];

@@ -1,0 +1,86 @@
+//! [`CommandWatch`]: a command's output as it passes, and what its end adds to it.
+
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::record;
+use crate::record::{DIAGNOSIS, Record, Verdict, VerdictStatus};
+use plimsoll_diagnose::{Analysis, Findings, Kind, Verdict as Cause};
+use plimsoll_memory::command::{EndCause, KernelLog, ProcessEnd};
+
+/// Watches a command: its output while it passes; at the end the end itself, its memory and the kernel's log.
+#[derive(Debug)]
+pub struct CommandWatch {
+    analysis: Arc<Mutex<Analysis>>,
+    kernel: Option<KernelLog>,
+}
+
+impl CommandWatch {
+    /// Begins to watch a command that is not started yet.
+    pub fn begin() -> Self {
+        Self { analysis: Arc::default(), kernel: KernelLog::begin() }
+    }
+
+    /// What takes the output of the run that begins now, called `name` in the findings, in whole lines.
+    pub fn output(&self, name: &str) -> impl FnMut(&[u8]) + Send + use<> {
+        self.analysis().begin(name);
+        let analysis = Arc::clone(&self.analysis);
+        move |bytes| analysis.lock().unwrap_or_else(PoisonError::into_inner).push(bytes)
+    }
+
+    /// Takes the output of the run for whole.
+    pub fn ended(&self) {
+        self.analysis().end();
+    }
+
+    /// Puts what was found into `record`, which is of the command, with a verdict if one of `fail_on` is among it.
+    pub fn conclude(self, record: &mut Record, fail_on: &[Cause]) {
+        let mut analysis = mem::take(&mut *self.analysis());
+        if let Some(log) = self.kernel.filter(|_| record.end.as_ref().is_some_and(killed_by_kernel)) {
+            analysis.begin("kernel log");
+            analysis.push(&log.since());
+            analysis.end();
+        }
+        if let Some(event) = record::end("end of the command", record) {
+            analysis.ended(event);
+        }
+        let mut findings = analysis.findings(None);
+        name_phase(&mut findings, record);
+        if !fail_on.is_empty() {
+            let failed = findings.any_of(fail_on).map(|event| {
+                Verdict::new(DIAGNOSIS, VerdictStatus::Fail, format!("{}: {}", event.verdict, event.explanation))
+            });
+            let names: Vec<String> = fail_on.iter().map(Cause::to_string).collect();
+            let none = || Verdict::new(DIAGNOSIS, VerdictStatus::Pass, format!("no {} was found", names.join(" or ")));
+            record.verdicts.push(failed.unwrap_or_else(none));
+            let judged = crate::record::exit_code(&record.verdicts);
+            record.exit_code = if judged == 0 { record.exit_code } else { judged };
+        }
+        record.diagnosis = Some(Box::new(findings));
+    }
+
+    fn analysis(&self) -> MutexGuard<'_, Analysis> {
+        self.analysis.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the kernel has counted a kill, so that its log tells of this one: others are no business of the command.
+fn killed_by_kernel(end: &ProcessEnd) -> bool {
+    matches!(
+        end.cause,
+        EndCause::CgroupOomKill { .. }
+            | EndCause::SlurmOomKill { .. }
+            | EndCause::KernelOomKill { .. }
+            | EndCause::CeilingEnforced { .. }
+    )
+}
+
+/// Says in which phase the command ended, for the event that ended it.
+fn name_phase(findings: &mut Findings, record: &Record) {
+    let [_, .., last] = &record.phases[..] else { return };
+    let failed = record.runs.is_empty() && record.end.as_ref().is_some_and(|end| !end.success());
+    let event = findings.events.iter_mut().rfind(|event| event.kind != Kind::Report);
+    if let Some(event) = event.filter(|_| failed) {
+        event.explanation += &format!(" The command ended in the phase `{}`.", last.phase);
+    }
+}

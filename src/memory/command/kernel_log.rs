@@ -1,0 +1,91 @@
+//! [`KernelLog`]: what the kernel logs while a command runs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+/// A record of the log is no longer: more is cut by the kernel.
+const LONGEST: usize = 8 << 10;
+
+/// So many records are read at most; the kernel's report of a kill has some hundred.
+const MOST: usize = 20_000;
+
+/// The place in the kernel's log at which a command began.
+#[derive(Debug)]
+pub struct KernelLog(File);
+
+impl KernelLog {
+    /// The end of the log as it is now. `None` if this user may not read the log.
+    pub fn begin() -> Option<Self> {
+        let mut log = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").ok()?;
+        log.seek(SeekFrom::End(0)).ok()?;
+        Some(Self(log))
+    }
+
+    /// What was logged since then, a line a record.
+    pub fn since(self) -> Vec<u8> {
+        read(self.0)
+    }
+}
+
+/// The records that `log` gives, each by one `read`, as lines.
+fn read(mut log: impl Read) -> Vec<u8> {
+    let mut lines = Vec::new();
+    let mut record = [0; LONGEST];
+    for _ in 0..MOST {
+        match log.read(&mut record) {
+            Ok(0) => break,
+            Ok(count) => line(&record[..count], &mut lines),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The oldest records made room for newer ones: the next read gives what is there.
+            Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
+            Err(_) => break,
+        }
+    }
+    lines
+}
+
+/// Adds a record of `/dev/kmsg`, `priority,sequence,microseconds,flags;message`, as dmesg prints it. Lines below the first
+/// are the record's dictionary.
+fn line(record: &[u8], lines: &mut Vec<u8>) {
+    let Some(at) = record.iter().position(|byte| *byte == b';') else { return };
+    let message = record[at + 1..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let time = record[..at].split(|byte| *byte == b',').nth(2).and_then(|time| std::str::from_utf8(time).ok());
+    if let Some(time) = time.and_then(|time| time.parse::<u64>().ok()) {
+        lines.extend_from_slice(format!("[{:5}.{:06}] ", time / 1_000_000, time % 1_000_000).as_bytes());
+    }
+    lines.extend_from_slice(message);
+    lines.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a record a read, as the kernel does.
+    struct Records(Vec<io::Result<&'static str>>);
+
+    impl Read for Records {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let Some(next) = self.0.pop() else { return Err(io::ErrorKind::WouldBlock.into()) };
+            next.map(|text| {
+                out[..text.len()].copy_from_slice(text.as_bytes());
+                text.len()
+            })
+        }
+    }
+
+    #[test]
+    fn records_become_the_lines_of_dmesg() {
+        let records = vec![
+            Ok("no record at all"),
+            Ok("3,1331,5951424519,-;Memory cgroup out of memory: Killed process 20876 (sh); UID:0\n SUBSYSTEM=mm\n"),
+            Err(io::Error::from_raw_os_error(libc::EPIPE)),
+            Ok("6,1330,17,-;eth0: up\n"),
+        ];
+        let text = String::from_utf8(read(Records(records))).unwrap();
+        let expected =
+            "[    0.000017] eth0: up\n[ 5951.424519] Memory cgroup out of memory: Killed process 20876 (sh); UID:0\n";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,127 @@
+//! [`Told`]: what was found in the run of a command, in words, for the documents that are no terminal.
+
+use std::fmt::Write;
+
+use super::page::{Body, escaped};
+use super::terminal::{EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
+use crate::record::Record;
+use plimsoll_diagnose::{Event, Findings};
+
+/// Events that differ in nothing but where they happened.
+pub(super) struct Told {
+    /// The verdict.
+    pub(super) verdict: String,
+    /// What ran out, and where.
+    pub(super) what: String,
+    pub(super) explanation: String,
+    pub(super) advice: Vec<String>,
+    /// The numbers in a line; empty where there are none.
+    pub(super) numbers: String,
+    /// Lines with their places.
+    pub(super) evidence: Vec<String>,
+}
+
+impl Told {
+    /// The first of what was found.
+    pub(super) fn all(findings: &Findings) -> Vec<Self> {
+        groups(&findings.events).iter().take(SHOWN).map(|group| Self::of(group)).collect()
+    }
+
+    fn of(group: &[&Event]) -> Self {
+        let event = group[0];
+        let line =
+            |evidence: &plimsoll_diagnose::Evidence| format!("{}:{}: {}", evidence.file, evidence.line, evidence.text);
+        Self {
+            verdict: event.verdict.to_string(),
+            what: what(group),
+            explanation: event.explanation.clone(),
+            advice: advice_lines(event).collect(),
+            numbers: numbers(&event.numbers),
+            evidence: event.evidence.iter().take(EVIDENCE).map(line).collect(),
+        }
+    }
+
+    /// All of it as plain text.
+    pub(super) fn text(&self) -> String {
+        let Self { verdict, what, explanation, advice, numbers, evidence } = self;
+        let mut text = format!("{verdict}: {what}\n{explanation}\n");
+        for (at, line) in advice.iter().enumerate() {
+            let _ = writeln!(text, "{}. {line}", at + 1);
+        }
+        if !numbers.is_empty() {
+            let _ = writeln!(text, "numbers: {numbers}");
+        }
+        for line in evidence {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+}
+
+/// What was found, on the page of a record.
+pub(super) fn html(out: &mut Body, record: &Record) {
+    let Some(findings) = &record.diagnosis else { return };
+    out.push_str("<h2>Diagnosis</h2>\n");
+    if findings.events.is_empty() {
+        out.push_str("<p class=\"soft\">No memory event in the output of the command or in its end.</p>\n");
+    }
+    for told in Told::all(findings) {
+        let class = if findings.failed() { "bad" } else { "warn" };
+        let mut text = format!(
+            "<p><b class=\"{class}\">{}</b> {}</p>\n<p>{}</p>\n",
+            escaped(&told.verdict),
+            escaped(&told.what),
+            escaped(&told.explanation)
+        );
+        if !told.advice.is_empty() {
+            text.push_str("<ol>\n");
+            told.advice.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
+            text.push_str("</ol>\n");
+        }
+        if !told.numbers.is_empty() {
+            let _ = writeln!(text, "<p class=\"soft\">{}</p>", escaped(&told.numbers));
+        }
+        told.evidence.iter().for_each(|line| text.push_str(&format!("<p><code>{}</code></p>\n", escaped(line))));
+        out.push_str(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::record::sample::{self, assert_snapshot};
+    use crate::report::{html, junit, markdown, terminal};
+    use plimsoll_diagnose::Analysis;
+    use plimsoll_memory::text::{Palette, Screen};
+
+    fn diagnosed() -> crate::record::Record {
+        let mut analysis = Analysis::default();
+        analysis.begin("output");
+        analysis.push(
+            b"  loss.backward()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total \
+              capacity of 79.15 GiB of which 1.20 GiB is free. Process 7 has 77.90 GiB memory in use. Of the allocated memory \
+              70.10 GiB is allocated by PyTorch, and 7.10 GiB is reserved by PyTorch but unallocated.\n",
+        );
+        analysis.end();
+        let mut record = sample::command();
+        record.diagnosis = Some(Box::new(analysis.findings(None)));
+        record
+    }
+
+    #[test]
+    fn every_document_says_the_cause_and_what_to_do() {
+        let record = diagnosed();
+        let shown = terminal::record(&record, None, &Screen::new(110, Palette::plain()));
+        let from = shown.find(" ✗ fragmentation").unwrap_or_else(|| panic!("{shown}"));
+        assert_snapshot("terminal_record_diagnosis", &shown[from..]);
+        let (page, xml) = (html(std::slice::from_ref(&record)), junit(std::slice::from_ref(&record)));
+        let text = markdown(std::slice::from_ref(&record));
+        for (document, name) in [(&page, "page"), (&xml, "JUnit"), (&text, "Markdown")] {
+            assert!(document.contains("fragmentation"), "{name}: {document}");
+            assert!(document.contains("expandable") && document.contains("output:2"), "{name}: {document}");
+        }
+        let mut quiet = record;
+        quiet.diagnosis = Some(Box::new(Analysis::default().findings(None)));
+        assert!(terminal::record(&quiet, None, &Screen::new(110, Palette::plain())).contains("no memory event"));
+        assert!(!junit(std::slice::from_ref(&quiet)).contains("diagnosis"));
+    }
+}

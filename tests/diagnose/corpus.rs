@@ -1,0 +1,133 @@
+//! Texts with their truth beside them: `unseen/` was written before any pattern was read for it, `made/` is what programs
+//! printed that really ran out of memory (`make_corpus.py`).
+//!
+//! A case begins with `=== NAME`; lines `what: truth | other truth` and a line `---` come before its text.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use plimsoll::diagnose::{Findings, Kind};
+
+use crate::support::findings;
+
+/// A text, and what has to be found in it.
+pub struct Case {
+    pub name: String,
+    truth: BTreeMap<String, Vec<String>>,
+    pub text: String,
+}
+
+/// The cases of a folder.
+pub fn cases(folder: &str) -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnose").join(folder);
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut cases = Vec::new();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
+        let file = fs::read_to_string(path).unwrap();
+        for case in file.split("=== ").filter(|case| case.contains("\n---\n")) {
+            let (head, text) = case.split_once("\n---\n").unwrap();
+            let (name, truth) = head.split_once('\n').unwrap();
+            let truth = truth.lines().filter_map(|line| line.split_once(':')).map(|(what, truth)| {
+                (what.trim().to_owned(), truth.split('|').map(|truth| truth.trim().to_owned()).collect())
+            });
+            let name = format!("{}/{}", path.file_stem().unwrap().to_string_lossy(), name.trim());
+            cases.push(Case { name, truth: truth.collect(), text: text.to_owned() });
+        }
+    }
+    cases
+}
+
+fn side(kind: Kind) -> &'static str {
+    match kind {
+        Kind::VramOom => "device",
+        Kind::None | Kind::Report => "none",
+        _ => "host",
+    }
+}
+
+impl Case {
+    /// What differs from the truth; the software that asks is told apart, with `true`.
+    pub fn wrong(&self, found: &Findings) -> Vec<(bool, String)> {
+        let mut wrong = Vec::new();
+        let event = serde_json::to_value(found.events.first()).unwrap();
+        for (what, truth) in &self.truth {
+            let own = match what.as_str() {
+                "verdict" => found.verdict.to_string(),
+                "side" => side(found.kind).to_owned(),
+                "events" => found.events.len().to_string(),
+                "job" => event["job"].as_str().unwrap_or_default().to_owned(),
+                "who" => event["software"].as_str().unwrap_or_default().to_owned(),
+                "also" => {
+                    let also = event["also"].as_array().into_iter().flatten().filter_map(|also| also.as_str());
+                    also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
+                }
+                number => {
+                    let (found, expected) = (event["numbers"][number].as_f64(), truth[0].parse::<f64>().unwrap());
+                    // An amount that is told with one decimal is good to a hundredth.
+                    match found.filter(|found| (found - expected).abs() <= (expected * 0.01).max(11e6)) {
+                        Some(_) => continue,
+                        None => found.map_or_else(String::new, |found| found.to_string()),
+                    }
+                }
+            };
+            if !truth.contains(&own) {
+                wrong.push((what == "who", format!("{}: {what} is {own:?}, not {}", self.name, truth.join(" or "))));
+            }
+        }
+        wrong
+    }
+}
+
+fn judged(folder: &str, least: usize) -> Vec<String> {
+    let cases = cases(folder);
+    assert!(cases.len() >= least, "only {} cases in {folder}", cases.len());
+    let wrong = cases.iter().map(|case| case.wrong(&findings(case.text.as_bytes())));
+    let (who, wrong): (Vec<_>, Vec<_>) = wrong.flatten().partition(|(who, _)| *who);
+    let asked = cases.iter().filter(|case| case.truth.contains_key("who")).count();
+    // Who asks is known of nearly all: of a bare line nobody can say.
+    assert!(who.len() * 20 <= asked, "{who:#?}");
+    wrong.into_iter().map(|(_, wrong)| wrong).collect()
+}
+
+#[test]
+fn texts_that_were_written_without_sight_of_the_patterns_are_right() {
+    let wrong = judged("unseen", 350);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_programs_printed_that_ran_out_of_memory_is_right() {
+    let wrong = judged("made", 20);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Device advice never answers a host that failed, nor the reverse, and nobody is told what another's settings are.
+#[test]
+fn advice_fits_the_side_and_who_asks() {
+    let device =
+        ["per_device_train_batch_size", "LoRA", "nvidia-smi", "-ngl", "gpu_memory_utilization", "expandable_segments"];
+    let host = ["num_workers", "-Xmx", "--max-old-space-size", "/dev/shm", "ulimit"];
+    for case in ["unseen", "made"].into_iter().flat_map(cases) {
+        for event in findings(case.text.as_bytes()).events {
+            let forbidden: &[&str] = if event.kind == Kind::VramOom { &host } else { &device };
+            let first: Vec<&str> = event.advice.iter().take(3).map(|advice| advice.what.as_str()).collect();
+            for words in forbidden {
+                // llama.cpp may move layers either way.
+                let either_way = matches!(event.software.as_deref(), Some("llama.cpp" | "ollama"));
+                assert!(
+                    either_way || !first.iter().any(|what| what.contains(words)),
+                    "{}: {words}: {first:?}",
+                    case.name
+                );
+            }
+            assert!(!event.advice.is_empty(), "{}: no advice", case.name);
+            let torch =
+                ["pytorch", "hf", "deepspeed", "megatron", "lightning", "mmengine", "ultralytics", "bitsandbytes"];
+            if !event.software.as_deref().is_none_or(|name| torch.contains(&name)) {
+                assert!(event.advice.iter().all(|advice| advice.rung.is_none()), "{}: {first:?}", case.name);
+            }
+        }
+    }
+}
