@@ -62,8 +62,8 @@ pub use repeat::RepeatedRun;
 pub use results::{Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus};
 pub(crate) use semantics::SharedTensors;
 pub use semantics::{
-    Aggregation, AuditSemantics, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics, Tensors,
-    TestSemantics, VersusSemantics,
+    Aggregation, AuditSemantics, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics,
+    Tensors, TestSemantics, VersusSemantics,
 };
 pub(crate) use verdict::DIAGNOSIS;
 pub use verdict::{Verdict, VerdictStatus, exit_code};

@@ -30,9 +30,10 @@ use crate::guardian;
 // One run of each of a pair tells nothing.
 #[command(mut_arg("repeat", |repeat| repeat.default_value("10")))]
 pub struct Ab {
-    /// What a figure of the second may be worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is
-    /// any text), which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was
-    /// run]
+    /// What the second may be worse by, such as '5% | 64 MiB'; may be repeated
+    ///
+    /// `peak_rss=..` is for figures whose name matches (`*` is any text), which are then judged alone; the last match
+    /// counts. Default: 5% | 4 MiB on the memory of what was run.
     #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
     pub limits: Vec<Limit>,
 

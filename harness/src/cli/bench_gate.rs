@@ -21,11 +21,15 @@ use super::{Failed, output};
     Exit codes: 0 none regressed; 1 one did; 2 unreadable; 3 it cannot be told, or there is nothing to compare with."
 )]
 pub struct BenchGate {
-    /// Criterion's folder [default: $CRITERION_HOME, $CARGO_TARGET_DIR/criterion or target/criterion]
+    /// Criterion's folder [default: target/criterion]
+    ///
+    /// $CRITERION_HOME and $CARGO_TARGET_DIR/criterion come first.
     #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
 
-    /// The baseline, as saved by `cargo bench -- --save-baseline NAME` [default: base, the run before]
+    /// The baseline saved by `cargo bench -- --save-baseline` [default: base]
+    ///
+    /// `base` is the run before.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<String>,
 

@@ -31,16 +31,19 @@ pub struct Calibrate {
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
-    /// Propose for this metric alone, such as peak_rss; may be given several times. peak_pss, gpu_peak and unified_peak are
-    /// read only where they are asked for
+    /// Propose a ceiling for this metric alone; may be repeated
+    ///
+    /// peak_pss, gpu_peak and unified_peak are read only if they are named.
     #[arg(long = "metric", value_name = "METRIC", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
     pub metrics: Vec<Metric>,
 
-    /// The name of the command in FILE and in what is printed [default: the program's file name]
+    /// The name of the command in FILE [default: the program's file name]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
     pub label: Option<String>,
 
-    /// Put the ceilings into this TOML file, as table [ceilings.NAME]; what else is in it stays
+    /// Write the ceilings to this TOML file, as table [ceilings.NAME]
+    ///
+    /// Everything else in the file stays.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_WRITE")]
     pub write: Option<PathBuf>,
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll::diagnose::snapshot::{Options, Snapshot};
-use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Follower, Kind, Verdict};
+use plimsoll::diagnose::{Analysis, Change, DiagnoseError, Findings, Follower, Kind, Verdict};
 use plimsoll::estimate::{self, Ladder, Limits};
 use plimsoll::report::terminal;
 
@@ -24,7 +24,7 @@ use super::{Failed, USAGE, output, snapshot};
     read."
 )]
 pub struct Diagnose {
-    /// Logs of any kind, plain or gzipped, kernel logs, Plimsoll records, memory snapshots; `-` for standard input
+    /// Logs (plain or gzipped), records or memory snapshots; `-` for stdin
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -37,7 +37,7 @@ pub struct Diagnose {
 
     #[command(flatten)]
     pub model: ModelFlags,
-    /// The memory of each GPU that the estimate has to fit into [default: what the text tells]
+    /// The memory of each GPU, such as 80GiB [default: what the log says]
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_VRAM", help_heading = "Model")]
     pub vram: Option<ByteSize>,
 

@@ -29,17 +29,20 @@ pub struct Gate {
     #[arg(required = true, value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// What figures are held against: a record, a folder of them, `git:REVISION[:PATH]` for those of a commit, or
-    /// `history[:BRANCH]` for the latest of a branch in the history
+    /// A record, a folder of records, `git:REVISION[:PATH]`, or `history[:BRANCH]`
+    ///
+    /// What figures are compared with. `git:` reads the records of a commit, `history` the latest of a branch.
     #[arg(long, value_name = "BASELINE", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<BaselineSource>,
 
-    /// Make the records the baseline, after they were judged; not where one failed or broke a ceiling
+    /// Make the records the baseline, unless one failed or broke a ceiling
     #[arg(long, env = "PLIMSOLL_UPDATE_BASELINE")]
     pub update_baseline: bool,
 
-    /// What a figure may get worse by: `5% | 64 MiB`, or `peak_rss=..` for figures whose name matches (`*` is any text),
-    /// which are then judged alone; the last that matches counts [default: 5% | 4 MiB on the memory of what was run]
+    /// What a figure may get worse by, such as '5% | 64 MiB'; may be repeated
+    ///
+    /// `peak_rss=..` is for figures whose name matches (`*` is any text), which are then judged alone; the last match
+    /// counts. Default: 5% | 4 MiB on the memory of what was run.
     #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
     pub limits: Vec<Limit>,
 
@@ -47,8 +50,9 @@ pub struct Gate {
     #[arg(long, value_name = "P", env = "PLIMSOLL_CONFIDENCE", value_parser = confidence)]
     pub confidence: Option<f64>,
 
-    /// Compare although this differs: semantics, kernel, transparent_huge_pages, allocator, cgroup ..; machine stands for
-    /// memory, cpus and cpu
+    /// Compare although this differs, such as semantics, kernel or machine
+    ///
+    /// Also transparent_huge_pages, allocator, cgroup and the like; `machine` stands for memory, cpus and cpu.
     #[arg(long, value_name = "CONDITION", env = "PLIMSOLL_ALLOW", value_delimiter = ',')]
     pub allow: Vec<Conditions>,
 

@@ -17,17 +17,22 @@ pub struct Generate {
     /// The folder to make
     pub dir: PathBuf,
 
-    /// What to make: `gemma4-e2b-gb10` (twenty calls of two embedding tables, 51.25 GiB) or `embedding` (one table)
+    /// What to make: `gemma4-e2b-gb10` or `embedding`
+    ///
+    /// gemma4-e2b-gb10: twenty calls of two embedding tables, 51.25 GiB; embedding: one table.
     #[arg(long, value_name = "PRESET", env = "PLIMSOLL_PRESET", required_unless_present = "op")]
     pub preset: Option<PresetName>,
 
-    /// Or calls of a function of torch.nn.functional, by an example of it (`linear`, `conv2d`, `softmax` ...), or of any
-    /// operator with --arg; PyTorch computes the outputs
+    /// Calls of an operator, such as linear; PyTorch computes the outputs
+    ///
+    /// A function of torch.nn.functional by its example (`linear`, `conv2d`, `softmax` ...), or any operator with
+    /// --arg.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_OP", conflicts_with_all = ["preset", "scale", "total"])]
     pub op: Option<String>,
 
-    /// An argument of the operator, in place of the example's: `input=float32[8,64]`, `target=int64[8]<10`
-    /// (below 10), `stride=(2,1)`, `mode=bilinear`, `bias=none`
+    /// An argument of the operator, such as `input=float32[8,64]`; may be repeated
+    ///
+    /// Replaces the example's: `target=int64[8]<10` (below 10), `stride=(2,1)`, `mode=bilinear`, `bias=none`.
     #[arg(long = "arg", value_name = "NAME=VALUE", env = "PLIMSOLL_ARG", requires = "op")]
     pub args: Vec<String>,
 

@@ -80,7 +80,9 @@ pub struct HistoryShow {
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAST", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub last: u32,
 
-    /// Write a page with a plot of each figure, its steps marked; of all subjects where none is named
+    /// Write a page with a plot of each figure and its steps
+    ///
+    /// Of all subjects unless one is named.
     #[arg(id = "history_html", long = "html", value_name = "FILE", env = "PLIMSOLL_HISTORY_HTML")]
     pub html: Option<PathBuf>,
 

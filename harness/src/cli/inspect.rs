@@ -12,10 +12,14 @@ use super::{Failed, USAGE, output};
 
 #[derive(Args)]
 pub struct Inspect {
-    /// The file, or the folder whose *.pt, *.pth, *.ckpt and *.bin are inspected; a store, or STORE/captures/NAME
+    /// A file of torch.save, a folder of them, a store, or STORE/captures/NAME
+    ///
+    /// Of a folder, *.pt, *.pth, *.ckpt and *.bin are inspected.
     pub path: PathBuf,
 
-    /// Compute the digest of each tensor's elements: row-major, little-endian, conj and neg resolved
+    /// Compute the digest of each tensor's elements
+    ///
+    /// Elements are taken row-major, little-endian, with conj and neg resolved.
     #[arg(long, value_name = "FUNCTION", env = "PLIMSOLL_INSPECT_DIGEST")]
     pub digest: Option<DigestFunctionName>,
 
@@ -27,11 +31,11 @@ pub struct Inspect {
     #[arg(long, value_name = "PATH", requires = "out", conflicts_with_all = ["json", "digest", "verify"])]
     pub tensor: Option<String>,
 
-    /// Where it goes; the extension tells the format: .npy, .safetensors, or .bin for the elements alone
+    /// The file to write: .npy, .safetensors, or .bin for the elements alone
     #[arg(long, value_name = "FILE", requires = "tensor")]
     pub out: Option<PathBuf>,
 
-    /// Write an expanded tensor whatever its size; one of more than 1 GiB and its storage is refused otherwise
+    /// Write an expanded tensor of more than 1 GiB, too
     #[arg(long, requires = "tensor")]
     pub yes: bool,
 

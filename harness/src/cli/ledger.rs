@@ -33,10 +33,12 @@ pub struct Ledger {
     #[command(flatten)]
     pub model: ModelFlags,
 
-    /// A reading: STAGE=BYTES with start, init, forward, backward, step1 or later; in the order of training; may be repeated
+    /// A reading, STAGE=BYTES, in the order of training; may be repeated
+    ///
+    /// Stages: start, init, forward, backward, step1 or later.
     #[arg(long = "reading", value_name = "STAGE=BYTES", help_heading = "Readings")]
     pub readings: Vec<Reading>,
-    /// Whose memory [default: the host's where the optimizer is offloaded, else the device's]
+    /// Whose memory [default: device, or host if the optimizer is offloaded]
     #[arg(long, value_name = "PLACE", env = "PLIMSOLL_PLACE", help_heading = "Readings")]
     pub place: Option<PlaceName>,
     /// Project every excess to this number of parameters: 80e9

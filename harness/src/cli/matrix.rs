@@ -19,11 +19,15 @@ use crate::signals::Cancel;
     is not; 3 a figure of the gate was not measured; 2 a bad file; 128 and the signal where one interrupted it."
 )]
 pub struct Matrix {
-    /// The plan, a TOML file; its paths are relative to its folder, in which the commands run
+    /// The plan, a TOML file
+    ///
+    /// Its paths are relative to its folder, in which the commands run.
     #[arg(value_name = "FILE.toml")]
     pub file: PathBuf,
 
-    /// Skip the runs that are done, of configurations that were not changed since; what failed is run again
+    /// Skip the runs that are done
+    ///
+    /// Configurations that changed since and runs that failed are run again.
     #[arg(long, env = "PLIMSOLL_RESUME")]
     pub resume: bool,
     /// This configuration and the baseline alone; may be repeated

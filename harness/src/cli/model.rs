@@ -39,7 +39,9 @@ pub struct ModelFlags {
     #[arg(long, value_name = "N", env = "PLIMSOLL_LARGEST_LAYER", help_heading = "Model")]
     pub largest_layer: Option<Count>,
 
-    /// Whose way to count: hf, zero-paper, deepspeed, megatron [default: hf; deepspeed with its configuration]
+    /// The convention: hf, zero-paper, deepspeed, megatron [default: hf]
+    ///
+    /// deepspeed is the default if its configuration is given.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_CONVENTION", help_heading = "Training")]
     pub convention: Option<Convention>,
     /// The optimizer: adam, adam8bit, sgd, lion, or a framework's name, such as paged_adamw_8bit [default: adam]
@@ -82,10 +84,10 @@ pub struct ModelFlags {
     /// Nodes [default: 1]
     #[arg(long, value_name = "N", env = "PLIMSOLL_NODES", help_heading = "Sharding and offload")]
     pub nodes: Option<Count>,
-    /// Where the optimizer's state lies, and the gradients from ZeRO-2: none, cpu, nvme [default: none]
+    /// Where optimizer state lies, from ZeRO-2 gradients too: none, cpu, nvme
     #[arg(long, value_name = "PLACE", env = "PLIMSOLL_OFFLOAD", help_heading = "Sharding and offload")]
     pub offload: Option<Offload>,
-    /// Where the parameters lie between their uses, with ZeRO-3: none, cpu, nvme [default: none]
+    /// Where parameters lie between uses, with ZeRO-3: none, cpu, nvme
     #[arg(long, value_name = "PLACE", env = "PLIMSOLL_OFFLOAD_PARAMS", help_heading = "Sharding and offload")]
     pub offload_params: Option<Offload>,
     /// The model is made whole by every process before ZeRO-3 shards it (zero_init=0)

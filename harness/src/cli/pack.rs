@@ -27,7 +27,7 @@ pub struct Pack {
     #[arg(long, value_name = "NAME")]
     pub name: Option<OsString>,
 
-    /// Delete each original, after its bytes were put together from the store and compared
+    /// Delete each original once the store has returned its bytes
     #[arg(long = "move")]
     pub remove: bool,
 
@@ -35,7 +35,9 @@ pub struct Pack {
     #[arg(long)]
     pub replace: bool,
 
-    /// Compress storages with zstd where that saves a tenth; they are decompressed whenever they are used
+    /// Compress storages with zstd if that saves a tenth
+    ///
+    /// They are decompressed whenever they are used.
     #[arg(long, env = "PLIMSOLL_COMPRESS")]
     pub compress: bool,
 

@@ -18,7 +18,9 @@ pub struct Unpack {
     /// The store
     pub store: PathBuf,
 
-    /// The folder that the files go to; entries of several captures each into a folder of its own there
+    /// The folder that the files go to
+    ///
+    /// The entries of each of several captures get a folder of their own there.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 

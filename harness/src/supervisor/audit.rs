@@ -185,8 +185,7 @@ impl Audited for AuditedWorker<'_, '_> {
             self.ask(|id| Request::Region { id, launches: places, keep, fill }, Some(launches))?;
         let Reply::Region { durations_ns, outputs: kept, .. } = reply else { return Err(self.unexpected(&reply)) };
         let count: Vec<usize> = kept.iter().map(Vec::len).collect();
-        let outcome =
-            Outcome { outputs: kept.into_iter().flatten().collect(), ..Outcome::default() };
+        let outcome = Outcome { outputs: kept.into_iter().flatten().collect(), ..Outcome::default() };
         let memory = self.launcher.running()?.process.memory().try_clone();
         let launched = memory.map_err(|error| error.to_string()).and_then(|memory| outputs::collect(&memory, outcome));
         let launched = match launched {

@@ -40,8 +40,8 @@ pub use differences::differences;
 pub(crate) use differences::value_words;
 pub use entries::EntryTable;
 pub use estimate::estimate;
-pub use findings::{findings, findings_with_all_advice};
 pub(crate) use findings::{EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
+pub use findings::{findings, findings_with_all_advice};
 pub use gate::gate;
 #[cfg(feature = "history")]
 pub use history::{history, history_check, history_subjects};

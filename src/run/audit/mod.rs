@@ -17,8 +17,8 @@ use plimsoll_capture::timing::Samples;
 
 use super::judge::{Expected, judge};
 use super::launcher::{Audited, Job, Launched, Launcher, Patch, Region};
-use super::output::Output;
 use super::options::AuditOptions;
+use super::output::Output;
 use fresh::{Chance, Fresh};
 
 /// Launches at the start of a region that are judged and not counted: the worker has waited before them.

@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigFlags {
-    /// The configuration [default: plimsoll.toml here or above, up to the root of the repository]
+    /// The configuration [default: plimsoll.toml here or above, in the repository]
     #[arg(long = "config", id = "config_file", value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     pub file: Option<PathBuf>,
 

@@ -8,11 +8,13 @@ use clap::Args;
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Reports (FILE may be -, standard output)")]
 pub struct ReportFlags {
-    /// Write a page: memory over time with its ceilings, verdicts, processes, entries; one file that needs nothing else
+    /// Write an HTML page: memory over time, ceilings, verdicts, processes
+    ///
+    /// One file that needs nothing else.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_HTML")]
     pub html: Option<PathBuf>,
 
-    /// Write Markdown for a summary or a comment; added to the file that GITHUB_STEP_SUMMARY names
+    /// Write Markdown, added to the file that GITHUB_STEP_SUMMARY names
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_MARKDOWN")]
     pub markdown: Option<PathBuf>,
 

@@ -17,7 +17,7 @@ use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, durati
 
 #[derive(Args)]
 pub struct Check {
-    /// The capture: a folder of `entry_*.pt`, or one such file; a store, or STORE/captures/NAME
+    /// A folder of `entry_*.pt`, one such file, a store, or STORE/captures/NAME
     pub capture: PathBuf,
 
     /// The kernel: `builtin:`, `torch:`, `lib:`, `py:` or `kernelforge:` and its place
@@ -34,27 +34,34 @@ pub struct Check {
     #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
     pub kernel_source: Vec<PathBuf>,
 
-    /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N` with the number of a GPU; exit 3 where there is none
+    /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N`
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
     pub device: Place,
 
-    /// Time replays of a CUDA graph of one launch: of a small kernel, the work without the launching
+    /// Time replays of a CUDA graph of one launch
+    ///
+    /// For a small kernel, that is the work without the cost of launching.
     #[arg(long, env = "PLIMSOLL_GRAPH")]
     pub graph: bool,
 
-    /// Whose outputs are expected (validate): `captured`, `torch` (what torch:FUNCTION gives for the captured function), or
-    /// a kernel
+    /// Whose outputs are expected: `captured`, `torch`, or a kernel
+    ///
+    /// `torch` computes them with torch:FUNCTION of the captured function.
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_REFERENCE", default_value = "captured")]
     pub reference: Reference,
 
-    /// An argument that the kernel is meant to change in place; any other that it changes fails the entry
+    /// An argument that the kernel may change in place; may be repeated
+    ///
+    /// A kernel that changes any other argument fails the entry.
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_MUTATES", value_delimiter = ',')]
     pub mutates: Vec<String>,
 
     #[command(flatten)]
     pub audit: AuditFlags,
 
-    /// The Python with torch for `py:` kernels, and with tvm-ffi for libraries that need it
+    /// The Python with torch for `py:` kernels
+    ///
+    /// Also the one with tvm-ffi, for libraries that need it.
     #[arg(long, value_name = "PATH", env = "PLIMSOLL_PYTHON", default_value = default("check.python"))]
     pub python: PathBuf,
 
@@ -66,11 +73,13 @@ pub struct Check {
     #[arg(long, env = "PLIMSOLL_FAIL_FAST")]
     pub fail_fast: bool,
 
-    /// What the digest of an entry covers: everything but its storages, whose CRCs are covered, or every byte
+    /// What the digest of an entry covers
+    ///
+    /// `skeleton`: everything but the storages, whose CRCs are covered; `full`: every byte.
     #[arg(long, value_name = "WHAT", env = "PLIMSOLL_DIGEST", default_value = "skeleton")]
     pub digest: DigestMode,
 
-    /// How often the objects of a store are verified before a kernel is given their bytes
+    /// How often a store's objects are verified before a kernel gets their bytes
     #[arg(long, value_name = "WHEN", env = "PLIMSOLL_VERIFY_OBJECTS", default_value = "once")]
     pub verify: VerifyMode,
 
@@ -131,8 +140,10 @@ impl FromStr for Reference {
 #[derive(Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct ComparisonFlags {
-    /// The rule: `exact` (bitwise), `torch` (assert_close by dtype), `kernelforge` (rtol 0.1, atol 0.01). Default:
-    /// exact for operators that move data, torch for all others
+    /// The comparison: `exact`, `torch` or `kernelforge`
+    ///
+    /// exact: bit by bit, the default for operators that move data; torch: the tolerances of assert_close by dtype, the
+    /// default for all others; kernelforge: rtol 0.1, atol 0.01.
     #[arg(long = "compare", value_name = "RULE", env = "PLIMSOLL_COMPARE")]
     pub rule: Option<Preset>,
 
@@ -172,8 +183,7 @@ pub struct AuditFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Timing")]
 pub struct TimingFlags {
-    /// How an entry is timed: `kernelforge` (all launches in one region, the mean), `samples` (each launch), `cold` (each
-    /// launch, the cache emptied before it), `until` (each launch, until the mean is known well enough)
+    /// How an entry is timed
     #[arg(long, value_name = "PROTOCOL", env = "PLIMSOLL_PROTOCOL", default_value = "kernelforge")]
     pub protocol: ProtocolName,
 
@@ -185,7 +195,7 @@ pub struct TimingFlags {
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAUNCHES", default_value_t = plimsoll::timing::DEFAULT_LAUNCHES)]
     pub launches: NonZeroU32,
 
-    /// With `until`: the standard error of the mean, as a part of the mean, that is enough
+    /// With `until`: the relative standard error of the mean to reach
     #[arg(long, value_name = "PART", env = "PLIMSOLL_RELATIVE_ERROR", default_value_t = RelativeError::DEFAULT)]
     pub relative_error: RelativeError,
 
@@ -197,7 +207,9 @@ pub struct TimingFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Two kernels")]
 pub struct VersusFlags {
-    /// Another kernel: both are validated, then timed in turns on each entry, and the speedup is told with an interval
+    /// Another kernel to time in turns with this one
+    ///
+    /// Both are validated first. The speedup is reported with an interval.
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_VS")]
     pub vs: Option<KernelSpec>,
 
@@ -205,7 +217,9 @@ pub struct VersusFlags {
     #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = defaults::PAIRS)]
     pub pairs: NonZeroU32,
 
-    /// Fail where --kernel is not so many times as fast as --vs, by the interval over all entries; 3 where it cannot tell
+    /// Fail unless --kernel is at least this many times as fast as --vs
+    ///
+    /// Judged by the interval over all entries; exit code 3 if that is inconclusive.
     #[arg(long, value_name = "RATIO", env = "PLIMSOLL_MIN_SPEEDUP", value_parser = ratio, requires = "vs")]
     pub min_speedup: Option<f64>,
 }
@@ -220,7 +234,9 @@ fn ratio(text: &str) -> Result<f64, String> {
 #[derive(Args)]
 #[command(next_help_heading = "Memory")]
 pub struct MemoryFlags {
-    /// The most bytes resident together while profiling: inputs, outputs, device copies; shared storages once
+    /// The most bytes resident together while profiling
+    ///
+    /// Inputs, outputs and device copies count; a shared storage counts once.
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = default("check.batch_bytes"))]
     pub batch_bytes: ByteSize,
 

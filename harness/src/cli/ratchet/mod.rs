@@ -31,7 +31,9 @@ pub struct Ratchet {
     #[arg(long = "source", value_name = "PATH", env = "PLIMSOLL_SOURCE", default_value = ".", value_delimiter = ',')]
     pub sources: Vec<PathBuf>,
 
-    /// What is left free above the largest reading: the larger of the two parts. A ceiling moves only by more than that
+    /// The room above the largest reading: the larger of the two parts
+    ///
+    /// A ceiling is moved only by more than that.
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 

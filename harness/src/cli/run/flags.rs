@@ -21,28 +21,31 @@ pub struct Run {
     #[command(flatten)]
     pub ceilings: CeilingFlags,
 
-    /// Kill the processes at a ceiling, by a control group where one may be made and by samples, instead of judging them
-    /// at the end alone
+    /// Kill the command as soon as it exceeds a ceiling
+    ///
+    /// By a control group if one can be made, else by sampling. Without the flag, ceilings are judged at the end.
     #[arg(long, env = "PLIMSOLL_ENFORCE")]
     pub enforce: bool,
 
-    /// Kill the processes once they have run for so long
+    /// Kill the command after this time
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 
-    /// Run it so many times: the record keeps every run, and the run that did worst by a ceiling is judged
+    /// Run the command this many times; the worst run is judged
+    ///
+    /// The record keeps every run.
     #[arg(long, value_name = "N", env = "PLIMSOLL_REPEAT", default_value = default("run.repeat"))]
     pub repeat: NonZeroU32,
 
-    /// Run it so many times before, which counts for nothing
+    /// Warm-up runs, not recorded
     #[arg(long, value_name = "N", env = "PLIMSOLL_WARMUP", default_value = default("run.warmup"))]
     pub warmup: u32,
 
-    /// Go on with the next run where one fails
+    /// Go on with the next run if one fails
     #[arg(long, env = "PLIMSOLL_KEEP_GOING")]
     pub keep_going: bool,
 
-    /// Read the proportional set, which takes up to 0.5 % of the time
+    /// Read PSS as well, which takes up to 0.5 % of the time
     #[arg(long, env = "PLIMSOLL_PSS")]
     pub pss: bool,
 
@@ -50,16 +53,17 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_GPU")]
     pub gpu: bool,
 
-    /// Make a control group for the command, so that `peak_cgroup` is of its processes alone
+    /// Make a control group for the command, so that peak_cgroup counts it alone
     #[arg(long, env = "PLIMSOLL_CGROUP")]
     pub cgroup: bool,
 
-    /// Begin a phase at each line of the output that matches: named by the group `name` or the first, else the whole match.
-    /// May be given several times
+    /// Begin a phase at each matching line of the output; may be repeated
+    ///
+    /// The group `name`, or the first group, else the whole match names the phase.
     #[arg(long = "phase", value_name = "REGEX", env = "PLIMSOLL_PHASE")]
     pub phases: Vec<Regex>,
 
-    /// Give the command this descriptor, to which it writes the name of a phase on a line as it begins
+    /// A descriptor to which the command writes the name of each phase, on a line
     #[arg(long, value_name = "N", env = "PLIMSOLL_PHASE_FD", value_parser = clap::value_parser!(u8).range(3..))]
     pub phase_fd: Option<u8>,
 
@@ -75,11 +79,11 @@ pub struct Run {
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
-    /// The name under which runs of the command are compared [default: the program's file name]
+    /// The name that runs are compared by [default: the program's file name]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_LABEL")]
     pub label: Option<String>,
 
-    /// Where the record goes; none is written where this is not given
+    /// Write the record to this file
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 
@@ -94,7 +98,7 @@ pub struct Run {
     #[arg(long, short, env = "PLIMSOLL_QUIET")]
     pub quiet: bool,
 
-    /// Show the processes while they run in the lowest rows of the terminal; nothing where standard error is none
+    /// Show the processes while they run; ignored unless stderr is a terminal
     #[arg(long, env = "PLIMSOLL_LIVE")]
     pub live: bool,
 
