@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for SECONDS (default 60), or those that are named: fuzz/run.sh SECONDS [TARGET..]
-# Needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz); with PLIMSOLL_TORCH_PYTHON the seeds are better.
+# Runs every fuzz target for SECONDS (default 60), or the named ones: fuzz/run.sh SECONDS [TARGET..] Needs a nightly
+# toolchain and cargo-fuzz (cargo install cargo-fuzz); with PLIMSOLL_TORCH_PYTHON the seeds are better.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds="${1:-60}"
@@ -24,7 +24,7 @@ python3 seed.py ../tests/fixtures "$seeds/hostile" "$seeds/corpus"
 
 for target in "${targets[@]}"; do
     echo "+ $target for $seconds s"
-    # The sanitizer makes everything several times slower and larger than the limits that tests/corpus holds files to.
+    # The sanitizer makes everything several times slower and larger than the limits in tests/corpus.
     cargo +nightly fuzz run "$target" --fuzz-dir . -- \
         -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 -max_len=16384 -print_final_stats=1
 done

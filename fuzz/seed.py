@@ -36,7 +36,7 @@ def without_crcs(content):
 
 
 def pickle_end(content, at):
-    """Where the pickle at `at` ends."""
+    """The offset at which the pickle at `at` ends."""
     import io
     import pickletools
 
@@ -89,7 +89,7 @@ def main():
                     names = [name for name in archive.namelist() if name.endswith("/data.pkl")]
                     pickle = archive.read(names[0])
             except Exception:
-                # A hostile file: it is a seed as a whole.
+                # A hostile file is one seed as a whole.
                 continue
             seed("pickle", pickle)
             seed("entry", pickle)

@@ -1,4 +1,4 @@
-//! Any bytes as a log, whole and in pieces: the same findings, and nothing that a reader could not print.
+//! Any bytes as a log, whole and in pieces: the findings are the same, and a report can always be printed.
 
 #![no_main]
 

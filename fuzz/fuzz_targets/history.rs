@@ -1,4 +1,4 @@
-//! Any bytes as a history, and an honest one with any bytes of it changed: read or refused, in bounded time.
+//! Any bytes as a history, and an honest history with some bytes changed: read or refused, in bounded time.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll::gate::history::{Commit, History, series};
 use plimsoll::record::Record;
 
-/// Where the file is put, and an honest history.
+/// The path of the file, and an honest history.
 fn honest() -> &'static (PathBuf, Vec<u8>) {
     static HISTORY: OnceLock<(PathBuf, Vec<u8>)> = OnceLock::new();
     HISTORY.get_or_init(|| {

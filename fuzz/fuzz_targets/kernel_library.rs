@@ -1,4 +1,4 @@
-//! Any bytes as a shared library: its symbol table read, kernels selected from it. Nothing is loaded.
+//! Any bytes as a shared library: its symbol table is read and kernels are selected from it, but nothing is loaded.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes behind the magic number, the protocol and the system info of the format before PyTorch 1.6.
+//! Any bytes after the magic number, the protocol and the system info of the format before PyTorch 1.6.
 
 #![no_main]
 

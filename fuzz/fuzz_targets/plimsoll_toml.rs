@@ -1,4 +1,5 @@
-//! Any text as plimsoll.toml: read or refused with its place, and what it sets for every profile is what the gate takes.
+//! Any text as plimsoll.toml: it is read, or refused with the place of the error; the gate accepts the settings of
+//! every profile.
 
 #![no_main]
 

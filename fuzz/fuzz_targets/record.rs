@@ -1,5 +1,5 @@
-//! Any JSON as a record, its digest set right so that it gets beyond it: read or refused, and what is read can be compared,
-//! judged, reported and written again.
+//! Any JSON as a record, with its digest made right so that it gets past that check: it is read or refused, and a
+//! record that is read can be compared, judged, reported and written again.
 
 #![no_main]
 

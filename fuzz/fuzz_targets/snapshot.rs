@@ -1,4 +1,4 @@
-//! Any bytes as a memory snapshot, with everything that is made of one.
+//! Any bytes as a memory snapshot, with every report that is made of one.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Any bytes in the place of any file of a store: its marker, a reference, an object, what it remembers. It is listed, verified,
-//! read, unpacked and collected, and no entry comes out that is not what was packed.
+//! Any bytes in the place of any file of a store: its marker, a reference, an object, its list of verified objects. The
+//! store is listed, verified, read, unpacked and collected, and every entry that comes out equals the one that was
+//! packed.
 
 #![no_main]
 
@@ -14,7 +15,7 @@ use plimsoll_fuzz::read_whole;
 struct Honest {
     root: PathBuf,
     entry: Vec<u8>,
-    /// Every file of the store, and what it holds.
+    /// Every file of the store, with its content.
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Any bytes as a recipe of a store, and an honest recipe with any bytes of it changed: what it refers to is read, put
-//! together, verified and unpacked.
+//! Any bytes as a recipe of a store, and an honest recipe with some bytes changed: the file that it refers to is read,
+//! put together, verified and unpacked.
 
 #![no_main]
 
@@ -30,7 +30,7 @@ fn honest() -> &'static (PathBuf, Vec<u8>) {
     })
 }
 
-/// The honest recipe where `changes` say, in pairs: a place and what is put there.
+/// The honest recipe with `changes` applied: pairs of a place and the new byte.
 fn changed(recipe: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut recipe = recipe.to_vec();
     for change in changes.chunks_exact(3) {

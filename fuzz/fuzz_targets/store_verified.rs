@@ -1,4 +1,4 @@
-//! Any bytes as what a store remembers of verifying: no object that is damaged is believed for it.
+//! Any bytes as a store's list of verified objects: none makes a damaged object pass.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll::capture::store::{ObjectVerifier, PackOptions, Store, VerifyObjects};
 use plimsoll::capture::{Capture, Dtype, Entry, synthesize};
 
-/// A store with one entry whose table has one bit flipped, and what it remembers.
+/// A store with one entry whose table has one bit flipped, and its list of verified objects.
 fn damaged() -> &'static (Entry, PathBuf) {
     static STORE: OnceLock<(Entry, PathBuf)> = OnceLock::new();
     STORE.get_or_init(|| {

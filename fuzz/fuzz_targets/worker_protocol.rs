@@ -1,5 +1,5 @@
-//! Any line as a message of the worker protocol, in both directions: read or refused, and what is read is written as it was
-//! meant.
+//! Any line as a message of the worker protocol, in both directions: it is read or refused, and a message that is read
+//! is written back with the same meaning.
 
 #![no_main]
 

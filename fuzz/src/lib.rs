@@ -1,4 +1,4 @@
-//! What the fuzz targets share: bytes as files, and reading a file whole.
+//! Helpers of the fuzz targets: bytes as files, and reading a file completely.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use plimsoll::capture::{CaptureError, ItemValue, TensorItem, TorchFile};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Calls `read` with the path of a file of these bytes, which lies in memory.
+/// Calls `read` with the path of an in-memory file with these bytes.
 pub fn with_file<T>(bytes: &[u8], read: impl FnOnce(&Path) -> T) -> T {
     let mut file = File::from(memfd_create("fuzz", MemfdFlags::CLOEXEC).expect("memory for a file"));
     file.write_all(bytes).expect("memory for a file");
     read(&PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
 }
 
-/// An honest record, as its snapshot has it.
+/// An honest record, from its snapshot.
 pub fn record() -> &'static str {
     include_str!("../../snapshots/record_document.snap").splitn(3, "---\n").nth(2).expect("a snapshot has a head")
 }
@@ -52,7 +52,7 @@ pub fn archive(pickle: &[u8]) -> Vec<u8> {
         let header = out.len() as u32;
         let size = (content.len() as u32).to_le_bytes();
         let mut common = vec![0; 4];
-        // No CRC, and the size twice: compressed and as it is.
+        // There is no CRC, and the size is written twice: compressed and uncompressed.
         common.extend([[0; 4], [0; 4], size, size].concat());
         common.extend((name.len() as u16).to_le_bytes());
         out.extend(b"PK\x03\x04\0\0");

@@ -44,7 +44,7 @@ class Device:
         except RuntimeError as error:
             if "busy or unavailable" not in str(error):
                 raise
-            text = f"cuda:{index} cannot be used: {error}; does another process have it to itself " \
+            text = f"cuda:{index} cannot be used: {error}; does another process own it " \
                    "(nvidia-smi -q -d COMPUTE)?"
             raise backend.Refusal("unavailable", text) from None
         self.copied = [torch.cuda.Event() for _ in self.ring]

@@ -387,7 +387,7 @@ def encoded(value):
         return {"dtype": str(value).replace("torch.", "")}
     if isinstance(value, torch.device):
         return {"device": str(value)}
-    return {"opaque": {"class": f"{type(value).__module__}.{type(value).__qualname__}", "detail": "no plain value"}}
+    return {"opaque": {"class": f"{type(value).__module__}.{type(value).__qualname__}", "detail": "not a plain value"}}
 
 
 def encoded_float(value):

@@ -1,4 +1,4 @@
-//! [`Argument`]: a value of an entry as a kernel is given it, and as JSON.
+//! [`Argument`]: a value of an entry, in the form for kernels and for JSON.
 
 mod json;
 
@@ -15,11 +15,11 @@ use super::tensor::Layout;
 pub struct TensorRef {
     /// The index of the storage in [`Entry::storages`](super::Entry::storages).
     pub storage: usize,
-    /// How the tensor lies in its storage.
+    /// The layout of the tensor in its storage.
     pub layout: Layout,
 }
 
-/// A value that a capture holds: what the captured call was given, or what it returned.
+/// A value that a capture holds: an argument of the captured call, or a part of its result.
 ///
 /// None, booleans, 64-bit integers and texts are JSON's own; everything else is an object of one key that names the
 /// variant. Floats are always tagged, so that `1.0` never becomes an integer on the way.
@@ -29,11 +29,11 @@ pub enum Argument {
     /// An integer beyond 64 bits, in decimal.
     #[serde(rename = "int")]
     BigInt(#[serde(deserialize_with = "json::big_int")] String),
-    /// A Python float. JSON has no number for three of them: `"nan"`, `"inf"`, `"-inf"`.
+    /// A Python float. Three floats are not numbers in JSON: `"nan"`, `"inf"`, `"-inf"`.
     Float(#[serde(with = "json::float")] f64),
     /// A Python complex number.
     Complex(#[serde(with = "json::float")] f64, #[serde(with = "json::float")] f64),
-    /// Bytes, or a bytearray. In JSON they are hexadecimal.
+    /// Bytes, or a bytearray; hexadecimal in JSON.
     Bytes(#[serde(with = "json::hex")] Vec<u8>),
     /// A `torch.dtype`.
     Dtype(Dtype),
@@ -47,17 +47,17 @@ pub enum Argument {
     Tuple(Vec<Argument>),
     /// A dictionary, in insertion order.
     Dict(Vec<(Argument, Argument)>),
-    /// An object that is no plain value: its class, and why a kernel cannot be given it.
+    /// An object that is not a plain value, and cannot be passed to a kernel.
     Opaque {
         /// The class, such as `torch.memory_format`.
         class: String,
-        /// What it is, for the message.
+        /// The reason, for messages.
         detail: String,
     },
     /// Python's `None`.
     #[serde(untagged)]
     None,
-    /// A truth value.
+    /// A bool.
     #[serde(untagged)]
     Bool(bool),
     /// An integer of at most 64 bits, sign included.
@@ -69,7 +69,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// A word for messages: `tensor`, `int`, `list` ...
+    /// The kind of the value, for messages: `tensor`, `int`, `list` ...
     pub fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",

@@ -1,11 +1,10 @@
 //! Batches: consecutive entries that are resident together, under a cap in bytes and one in files.
 //!
 //! [`plan`] works from headers, before anything is loaded. An entry's inputs and outputs count, and count twice where a
-//! device holds a copy of them; a storage that several entries of a batch share counts once, and so does what the kernel takes
-//! besides. Each file that a batch reaches into is mapped and open as long as the batch is resident, and a process may
-//! have so many: the files count too. Planning is greedy: a batch
-//! ends where the next entry would take it over a cap. An entry that is over the cap of bytes by itself stands alone and is
-//! marked, or is refused.
+//! device holds a copy of them; a storage that several entries of a batch share counts once, and so does the kernel's
+//! workspace. Each file that a batch uses is mapped and open as long as the batch is resident, and a process may only
+//! have a limited number, so files count too. Planning is greedy: a batch ends before the entry that would take it over
+//! a cap. An entry that exceeds the cap of bytes by itself is a batch of its own and is marked, or is refused.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -19,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use super::residency::{Residency, StorageId};
 use plimsoll_memory::ByteSize;
 
-/// The most files that a batch reaches into, unless [`ByteBudget::with_files`] says another number: half of the 1,024 that a
-/// process may usually have open, and that can be mapped at a time.
+/// The most files that a batch uses, unless [`ByteBudget::with_files`] sets another number: half of the 1,024 that a
+/// process may usually have open and that can be mapped at once.
 pub const FILES: usize = 512;
 
-/// How many bytes a batch may keep resident, and how many files it may reach into.
+/// The limits of a batch: the bytes that it may keep resident, and the files that it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteBudget {
     cap: ByteSize,
@@ -33,7 +32,7 @@ pub struct ByteBudget {
 }
 
 impl ByteBudget {
-    /// At most `bytes` bytes, in at most [`FILES`] files.
+    /// A budget of `bytes` bytes, in at most [`FILES`] files.
     pub const fn new(bytes: u64) -> Self {
         Self { cap: ByteSize::new(bytes), files: FILES, device_copy: false, workspace: ByteSize::ZERO }
     }
@@ -43,27 +42,27 @@ impl ByteBudget {
         Self { device_copy: true, ..self }
     }
 
-    /// At most so many files. A single entry may reach into more.
+    /// Limits the number of files; a single entry may use more.
     pub const fn with_files(self, files: usize) -> Self {
         Self { files, ..self }
     }
 
-    /// Counts what a kernel takes besides, once a batch: its entries are launched one after the other.
+    /// Counts the workspace of a kernel once per batch, because its entries are launched one after the other.
     pub const fn with_workspace(self, workspace: ByteSize) -> Self {
         Self { workspace, ..self }
     }
 
-    /// The cap.
+    /// The cap in bytes.
     pub const fn cap(self) -> ByteSize {
         self.cap
     }
 
-    /// Whether a device's copy counts.
+    /// Whether a device's copy is counted.
     pub const fn device_copy(self) -> bool {
         self.device_copy
     }
 
-    /// What `bytes` of inputs or outputs take.
+    /// The bytes that `bytes` of inputs or outputs count as.
     fn counted(self, bytes: ByteSize) -> ByteSize {
         if self.device_copy { bytes + bytes } else { bytes }
     }
@@ -75,14 +74,14 @@ impl From<ByteSize> for ByteBudget {
     }
 }
 
-/// What becomes of an entry that is over the cap by itself.
+/// The treatment of an entry that exceeds the cap by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OverCap {
-    /// It is a batch of its own, marked [`Batch::over_cap`].
+    /// Give the entry a batch of its own, marked [`Batch::over_cap`].
     #[default]
     Alone,
-    /// Planning fails with [`BatchError::OverCap`].
+    /// Fail the planning with [`BatchError::OverCap`].
     Refuse,
 }
 
@@ -91,11 +90,11 @@ pub enum OverCap {
 pub struct Batch {
     /// The positions of the entries in the capture.
     pub entries: Range<usize>,
-    /// What the batch keeps resident, counted as the budget says.
+    /// The bytes that the batch keeps resident, counted as the budget says.
     pub bytes: ByteSize,
-    /// How much of it is what the kernel takes besides.
+    /// The part of `bytes` that is the kernel's workspace.
     pub workspace: ByteSize,
-    /// The batch is a single entry that exceeds the cap.
+    /// Whether the batch is a single entry that exceeds the cap.
     pub over_cap: bool,
 }
 
@@ -105,25 +104,25 @@ pub enum BatchError<E: Error + 'static> {
     /// An entry could not be opened.
     #[error(transparent)]
     Entry(E),
-    /// An entry is over the cap by itself, and such entries are refused.
+    /// An entry exceeds the cap by itself, and such entries are refused.
     #[error(
         "entry {entry} alone keeps {bytes} resident, over the cap of {cap}: raise the cap, or let such entries run alone"
     )]
     OverCap {
         /// The position of the entry in the capture.
         entry: usize,
-        /// What it keeps resident.
+        /// The bytes that it keeps resident.
         bytes: ByteSize,
         /// The cap.
         cap: ByteSize,
     },
 }
 
-/// Plans the batches of consecutive entries, given what each keeps resident. Every entry is in exactly one batch, in
-/// order. Takes the residencies one at a time and keeps the storage identities of one batch only.
+/// Plans the batches of consecutive entries, given the residency of each. Every entry is in exactly one batch, in
+/// order. The residencies are read one at a time, and only the storage identities of one batch are kept.
 ///
 /// # Errors
-/// [`BatchError::Entry`] with the first residency that is an error; [`BatchError::OverCap`] where `over_cap` refuses an
+/// [`BatchError::Entry`] with the first residency that is an error; [`BatchError::OverCap`] if `over_cap` refuses an
 /// entry.
 pub fn plan<E: Error + 'static>(
     residencies: impl IntoIterator<Item = Result<Residency, E>>,
@@ -165,18 +164,18 @@ struct Open {
 }
 
 impl Open {
-    /// An empty one.
+    /// An empty batch.
     fn of(budget: ByteBudget) -> Self {
         Self { entries: 0..0, bytes: budget.workspace, storages: HashSet::new(), files: HashSet::new() }
     }
 
-    /// What an entry adds: its outputs, and the storages that the batch does not hold yet.
+    /// The bytes that an entry adds: its outputs, and the storages that the batch does not hold yet.
     fn growth(&self, residency: &Residency, budget: ByteBudget) -> ByteSize {
         let fresh = residency.storages.iter().filter(|(id, _)| !self.storages.contains(id)).map(|&(_, bytes)| bytes);
         budget.counted(fresh.sum::<ByteSize>() + residency.outputs)
     }
 
-    /// The files that the batch reaches into together with an entry.
+    /// The number of files that the batch uses together with an entry.
     fn files_with(&self, residency: &Residency) -> usize {
         let fresh: HashSet<_> =
             residency.storages.iter().map(|(id, _)| id.file()).filter(|file| !self.files.contains(*file)).collect();
@@ -220,7 +219,7 @@ mod tests {
         plan(entries.iter().cloned().map(Ok::<_, Infallible>), budget, OverCap::Alone).unwrap()
     }
 
-    /// Inputs and outputs of entries resident together, by the definition and not by the planner's running sum.
+    /// Inputs and outputs of entries resident together, by the definition, not by the planner's running sum.
     fn resident(entries: &[Residency], budget: ByteBudget) -> u64 {
         let storages: HashMap<_, _> = entries.iter().flat_map(|e| e.storages.iter().cloned()).collect();
         let once = storages.values().copied().sum::<ByteSize>() + entries.iter().map(|e| e.outputs).sum();

@@ -1,4 +1,4 @@
-//! Laying the arguments of a captured call out by position.
+//! The layout of a captured call's arguments by position.
 
 use super::argument::Argument;
 use super::entry::Entry;
@@ -6,17 +6,17 @@ use super::error::{CaptureError, EntryError};
 
 /// The order in which the arguments of a capture's calls are laid out.
 ///
-/// It is that of the first signature with parameters. Without one it is `arg0`, `arg1` ... for the positional arguments
-/// of the first entry, and then the names of all entries' keyword arguments in the order in which they are first met.
+/// The order is that of the first signature with parameters. Without one, it is `arg0`, `arg1` ... for the positional
+/// arguments of the first entry, then the names of all entries' keyword arguments in the order of their first use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParameterOrder {
     params: Vec<String>,
-    /// The defaults of the signature that the order comes from, tensors aside: those belong to that entry's storages.
+    /// The defaults of the signature that gave the order, except tensors, which belong to that entry's storages.
     defaults: Vec<(String, Argument)>,
     source: OrderSource,
 }
 
-/// Where a [`ParameterOrder`] comes from.
+/// The source of a [`ParameterOrder`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrderSource {
     /// A captured signature.
@@ -27,7 +27,7 @@ pub enum OrderSource {
 }
 
 impl ParameterOrder {
-    /// The order of the calls `entries`, in their order.
+    /// Finds the order for the calls `entries`.
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut builder = OrderBuilder::default();
         entries.into_iter().for_each(|entry| builder.add(entry));
@@ -39,13 +39,13 @@ impl ParameterOrder {
         &self.params
     }
 
-    /// Where the order comes from.
+    /// The source of the order.
     pub fn source(&self) -> OrderSource {
         self.source
     }
 }
 
-/// Finds the order of a capture, one entry at a time.
+/// A search for the order of a capture, one entry at a time.
 #[derive(Debug, Default)]
 pub(super) struct OrderBuilder {
     order: ParameterOrder,
@@ -89,11 +89,11 @@ fn holds_tensor(value: &Argument) -> bool {
 /// The arguments of one call, by position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// The name of each argument; `argN` for those beyond the order.
+    /// The name of each argument; `argN` for arguments beyond the order.
     pub params: Vec<String>,
     /// The arguments.
     pub args: Vec<Argument>,
-    /// The names of keyword arguments that are not in the order: the kernel is not given them.
+    /// The names of keyword arguments that are not in the order, which the kernel does not get.
     pub leftover: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ impl Entry {
         bind(self, order).map_err(|kind| self.error(kind))
     }
 
-    /// The arguments for a kernel that is given them by their names: a parameter that was not given leaves no gap.
+    /// The arguments for a kernel that takes them by name: a parameter that was not given leaves no gap.
     ///
     /// # Errors
     /// [`EntryError::BoundTwice`].
@@ -122,11 +122,11 @@ fn bind(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
     gap.map_or(Ok(bound), Err)
 }
 
-/// The same for a kernel that is given its arguments by their names: a parameter that nobody gave is left out, and a
-/// keyword argument that is not in the order comes last.
+/// Binds the call for a kernel that takes its arguments by name: parameters that were not given are left out, and
+/// keyword arguments that are not in the order come last.
 ///
-/// Without a signature a positional argument has no name but `argN`. The order would lend it that of a keyword of another
-/// entry, which says nothing about where the parameter stands.
+/// Without a signature, a positional argument has no name but `argN`. The order would give it the name of another
+/// entry's keyword, which says nothing about the position of that parameter.
 fn bind_by_name(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryError> {
     let unsigned = ParameterOrder::of([entry]);
     let order = if order.source == OrderSource::Signature { order } else { &unsigned };
@@ -139,7 +139,7 @@ fn bind_by_name(entry: &Entry, order: &ParameterOrder) -> Result<Bound, EntryErr
     Ok(bound)
 }
 
-/// The arguments in their order, and the first gap among them: what stands after it is not at its position.
+/// The arguments in their order, and the first gap among them: arguments after it are not at their position.
 fn lay_out(entry: &Entry, order: &ParameterOrder) -> Result<(Bound, Option<EntryError>), EntryError> {
     let find = |pairs: &'_ [(String, Argument)], name: &str| {
         pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -159,7 +159,7 @@ fn lay_out(entry: &Entry, order: &ParameterOrder) -> Result<(Bound, Option<Entry
     params.extend((filled.len()..args.len()).map(|i| format!("arg{i}")));
     let (mut missing, mut gap) = (None, None);
     for name in rest {
-        // Defaults behind a gap are as absent as the gap: nobody gave them.
+        // Defaults after a gap are as absent as the gap, because they were not given either.
         match kwarg(name).or_else(|| if missing.is_none() { default(name) } else { None }) {
             Some(value) => {
                 if let Some(missing) = &missing {

@@ -6,15 +6,15 @@ use rayon::prelude::*;
 
 use super::map::MappedFile;
 
-/// The bytes that a thread reads at a time, and that stay resident until it has.
+/// The bytes that a thread reads at once, which stay resident until it has.
 const CHUNK: usize = 4 << 20;
 
-/// The CRC-32 of `range` of `map`, which does not stay resident.
+/// The CRC-32 of `range` of `map`, whose pages do not stay resident.
 pub(super) fn crc_of(map: &MappedFile, range: Range<usize>) -> u32 {
     hasher_of(map, range).finalize()
 }
 
-/// The same, to be combined or finished.
+/// The CRC-32 state of `range` of `map`, to be combined or finished.
 pub(super) fn hasher_of(map: &MappedFile, range: Range<usize>) -> crc32fast::Hasher {
     let chunks: Vec<_> = split(range).collect();
     let summed: Vec<_> = chunks.into_par_iter().map(|range| sum(map, range)).collect();
@@ -23,7 +23,7 @@ pub(super) fn hasher_of(map: &MappedFile, range: Range<usize>) -> crc32fast::Has
     whole
 }
 
-/// `range` in chunks.
+/// Splits `range` into chunks.
 pub(super) fn split(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range.step_by(CHUNK).map(move |at| at..(at + CHUNK).min(end))

@@ -1,4 +1,4 @@
-//! [`Content`]: what every format of torch.save comes to.
+//! [`Content`]: the common form of every format of torch.save.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::pickle::{self, Document, PickleBytes};
 use super::source::SourceFile;
 use super::storage::{Place, Storage};
 
-/// What a file holds: its values, its tensors, and where its storages are.
+/// The content of a file: its values, its tensors, and the places of its storages.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) document: Document,
@@ -25,12 +25,12 @@ pub(super) struct Payload {
     /// The name of the storage in the file.
     pub(super) key: String,
     pub(super) range: Range<u64>,
-    /// Whether the bytes around it tell its CRC.
+    /// Whether the file records the payload's CRC.
     pub(super) has_crc: bool,
 }
 
 impl Payload {
-    /// Those of `storages` in a format that knows no CRCs.
+    /// The payloads of `storages`, in a format without CRCs.
     pub(super) fn without_crc(storages: &[Storage]) -> Vec<Self> {
         let payload = |storage: &Storage| match storage.place {
             Place::File { offset, .. } => {
@@ -43,7 +43,7 @@ impl Payload {
 }
 
 impl Content {
-    /// Reads the pickle that starts at byte `start` of `bytes`, which are those of `record` or of the whole file.
+    /// Reads the pickle that starts at byte `start` of `bytes`, the bytes of `record` or of the whole file.
     pub(super) fn parse(
         source: &SourceFile,
         record: Option<&str>,

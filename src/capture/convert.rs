@@ -1,4 +1,4 @@
-//! From the nodes of a file to [`Argument`]s: the tree that a kernel is given.
+//! Conversion of a file's nodes to [`Argument`]s, the tree that a kernel gets.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::error::{CONTAINER, ConvertError, DEPTH_LIMIT, TENSOR, TEXT_LIMIT, VAL
 use super::object::{ItemValue, Objects, Tensor, TensorItem, TensorKind, value};
 use super::pickle::{Document, NodeId};
 
-/// Turns nodes of one document into arguments, within limits that hold for all of them together.
+/// Turns nodes of one document into arguments, within limits for all of them together.
 pub(super) struct Converter<'d> {
     document: &'d Document,
     objects: &'d Objects,
@@ -22,7 +22,7 @@ impl<'d> Converter<'d> {
         Self { document, objects, values: 0, text: 0, open: HashSet::new() }
     }
 
-    /// The argument that node `id` is.
+    /// The argument that node `id` stands for.
     pub(super) fn argument(&mut self, id: NodeId) -> Result<Argument, ConvertError> {
         let value = value(self.document, self.objects, id);
         self.values += match &value {
@@ -57,7 +57,7 @@ impl<'d> Converter<'d> {
             ItemValue::Set(_) => opaque("set", "a set has no order"),
             ItemValue::FrozenSet(_) => opaque("frozenset", "a frozenset has no order"),
             ItemValue::Opaque(class) => {
-                Argument::Opaque { class: self.counted(class.len(), class)?, detail: "no plain value".to_owned() }
+                Argument::Opaque { class: self.counted(class.len(), class)?, detail: "not a plain value".to_owned() }
             }
         })
     }
@@ -66,7 +66,7 @@ impl<'d> Converter<'d> {
         items.iter().map(|&item| self.argument(item)).collect()
     }
 
-    /// Converts what is inside container `id`, which must not be inside itself.
+    /// Converts the content of container `id`, which must not be inside itself.
     fn nested<T>(
         &mut self,
         id: NodeId,
@@ -89,7 +89,7 @@ impl<'d> Converter<'d> {
     }
 }
 
-/// What the sizes and strides of a tensor take, in bytes.
+/// The bytes that the sizes and strides of a tensor take.
 fn description(tensor: &Tensor) -> usize {
     tensor.elements().map_or(0, |elements| 16 * elements.layout.shape.len())
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! dtypes {
     ($($variant:ident = $name:literal, $size:literal, $kind:ident;)*) => {
-        /// The type of a tensor's elements. The name is `torch`'s (`bfloat16`), the size that of one element as stored.
+        /// The type of a tensor's elements. Names are those of `torch` (`bfloat16`), sizes those of one element as
+        /// stored.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum Dtype {
             $(#[doc = concat!("`torch.", $name, "`, ", $size, " bytes an element.")]
@@ -30,7 +31,7 @@ macro_rules! dtypes {
                 match self { $(Self::$variant => $size),* }
             }
 
-            /// What kind of number an element is.
+            /// The kind of number that an element is.
             pub const fn kind(self) -> DtypeKind {
                 match self { $(Self::$variant => DtypeKind::$kind),* }
             }
@@ -49,7 +50,7 @@ pub enum DtypeKind {
     Signed,
     /// An unsigned integer.
     Unsigned,
-    /// A truth value; bytes other than 0 and 1 are kept as they are.
+    /// A bool; bytes other than 0 and 1 are kept as they are.
     Bool,
     /// A quantized integer, or bits without a meaning of their own.
     Opaque,
@@ -113,7 +114,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// A name that is no dtype of PyTorch.
+/// A name that is not a dtype of PyTorch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a dtype: write PyTorch's name, such as `bfloat16`, `float32` or `int64`")]
 pub struct ParseDtypeError(String);

@@ -5,7 +5,7 @@ use super::tensor::TensorView;
 
 impl TensorView<'_> {
     /// Copies elements in row-major order, from element number `start` on, into `out`: as many whole elements as fit
-    /// and exist. Elements are little-endian, the conjugate and the negative bit resolved. Gives the number of bytes
+    /// and exist. Elements are little-endian, the conjugate and the negative bit resolved. Returns the number of bytes
     /// written.
     ///
     /// Rows without gaps are copied as a whole; other layouts element by element, without temporaries.
@@ -34,13 +34,13 @@ impl TensorView<'_> {
         bytes
     }
 
-    /// Copies elements as they lie in the storage.
+    /// Copies elements as they are in the storage.
     fn gather(&self, start: u64, mut out: &mut [u8]) {
         let layout = self.layout();
         let size = layout.dtype.size() as usize;
         let dims = coalesce(&layout.shape, &layout.strides);
         let (&(row, step), outer) = dims.split_last().unwrap_or((&(1, 1), &[]));
-        // The position in each outer dimension; what it means in the storage is `at`.
+        // The position in each outer dimension; `at` is the matching offset in the storage.
         let mut position = vec![0; outer.len()];
         let mut at = layout.offset;
         let mut rest = start / row;
@@ -71,7 +71,7 @@ impl TensorView<'_> {
     }
 }
 
-/// The dimensions as (size, stride), without those of size 1, neighbours merged where they step evenly.
+/// The dimensions as (size, stride), without those of size 1, with neighbours merged if they step evenly.
 fn coalesce(shape: &[u64], strides: &[u64]) -> Vec<(u64, u64)> {
     let mut dims: Vec<(u64, u64)> = Vec::with_capacity(shape.len());
     for (&size, &stride) in shape.iter().zip(strides).filter(|&(&size, _)| size != 1) {
@@ -113,14 +113,14 @@ fn resolve_bits(dtype: Dtype, conj: bool, neg: bool, elements: &mut [u8]) {
         DtypeKind::Complex => {
             let half = size / 2;
             for element in elements.chunks_exact_mut(size).filter(|_| conj || neg) {
-                // Negating both parts after conjugating leaves the imaginary part as it is.
+                // Negating both parts after conjugating leaves the imaginary part unchanged.
                 element[half - 1] ^= if neg { 0x80 } else { 0 };
                 element[size - 1] ^= if conj != neg { 0x80 } else { 0 };
             }
         }
         _ if !neg => {}
         DtypeKind::Float if matches!(dtype, Dtype::F8E4M3FNUZ | Dtype::F8E5M2FNUZ) => {
-            // These have one zero, 0x00, and one NaN, 0x80: neither has an opposite.
+            // These formats have one zero, 0x00, and one NaN, 0x80: neither has an opposite.
             elements.iter_mut().filter(|byte| **byte & 0x7f != 0).for_each(|byte| *byte ^= 0x80);
         }
         DtypeKind::Float => elements.chunks_exact_mut(size).for_each(|element| element[size - 1] ^= 0x80),

@@ -22,12 +22,12 @@ use plimsoll_memory::bytes::ByteSize;
 pub struct Signature {
     /// The names of the parameters, in order.
     pub params: Vec<String>,
-    /// The values of parameters that were not given.
+    /// The default values of parameters.
     pub defaults: Vec<(String, Argument)>,
 }
 
-/// One captured call: a function's name, its arguments, and what it returned. Tensors are layouts over storages, which
-/// stay in the file until [`Entry::map`].
+/// One captured call: a function's name, its arguments, and its result. Tensors are layouts over storages, which stay
+/// in the file until [`Entry::map`].
 #[derive(Clone, Debug)]
 pub struct Entry {
     file: KnownFile,
@@ -39,7 +39,7 @@ pub struct Entry {
     signature: Option<Signature>,
     storages: Vec<Storage>,
     payloads: Vec<Payload>,
-    /// The objects of its storages, of an entry of a store.
+    /// The objects of its storages, if it is an entry of a store.
     objects: Option<Vec<Object>>,
 }
 
@@ -47,7 +47,7 @@ impl Entry {
     /// Opens the entry at `path`. Headers and the pickle are read, whatever the file's size, and no file stays open.
     ///
     /// # Errors
-    /// Where the file cannot be read, is malformed, is nearly all hole, or is no entry.
+    /// If the file cannot be read, is malformed, is nearly all hole, or is not an entry.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let source = SourceFile::open(path)?;
         source.refuse_holes()?;
@@ -66,37 +66,37 @@ impl Entry {
         &self.name
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// What is wrong with its file.
+    /// An error of the entry's file.
     pub(super) fn error(&self, kind: impl Into<CaptureErrorKind>) -> CaptureError {
         CaptureError::new(self.file.path(), kind)
     }
 
-    /// Whether it lies in a store.
+    /// Whether the entry is in a store.
     pub fn is_packed(&self) -> bool {
         self.objects.is_some()
     }
 
-    /// The objects of its storages; none where it lies in no store.
+    /// The objects of its storages; none if it is not in a store.
     pub(super) fn objects(&self) -> &[Object] {
         self.objects.as_deref().unwrap_or_default()
     }
 
-    /// The size of the file when it was opened; of an entry of a store, that of the file that was packed.
+    /// The size of the file when it was opened; for an entry of a store, that of the file that was packed.
     pub fn file_size(&self) -> ByteSize {
         ByteSize::new(self.file.size())
     }
 
-    /// What the file was like when it was opened.
+    /// The state of the file when it was opened.
     pub fn stamp(&self) -> Stamp {
         self.file.stamp()
     }
 
-    /// Checks that the file is as it was when it was opened before.
+    /// Checks that the file still has the state that it had when it was opened before.
     ///
     /// # Errors
     /// [`SourceError::Changed`](super::error::SourceError::Changed) if the file was written, replaced or touched since.
@@ -119,47 +119,48 @@ impl Entry {
         &self.kwargs
     }
 
-    /// What the call returned.
+    /// The value that the call returned.
     pub fn output(&self) -> &Argument {
         &self.output
     }
 
-    /// The function's signature, where it was captured.
+    /// The function's signature, if it was captured.
     pub fn signature(&self) -> Option<&Signature> {
         self.signature.as_ref()
     }
 
-    /// The storages that the values refer to, in the order of first reference. [`TensorRef::storage`] counts here.
+    /// The storages that the values refer to, in the order of first reference. [`TensorRef::storage`] is an index into
+    /// this.
     ///
     /// [`TensorRef::storage`]: super::TensorRef::storage
     pub fn storages(&self) -> &[Storage] {
         &self.storages
     }
 
-    /// What tells this entry's bytes from others'.
+    /// The identity of this entry's bytes.
     ///
     /// # Errors
-    /// Where the file can no longer be read, or is another than when it was opened.
+    /// If the file can no longer be read, or changed since it was opened.
     pub fn identity(&self, digest: Digest) -> Result<Identity, CaptureError> {
         identity::of(&self.file.reopen()?, &self.payloads, digest)
     }
 
-    /// Maps the file, to read its storages.
+    /// Maps the file, so that its storages can be read.
     ///
     /// # Errors
-    /// Where the file can no longer be read, or is another than when it was opened.
+    /// If the file can no longer be read, or changed since it was opened.
     pub fn map(&self) -> Result<MappedEntry, CaptureError> {
         MappedEntry::of(&self.file.reopen()?, &self.storages)
     }
 
-    /// What is resident when the call is launched again.
+    /// The memory that the call needs when it is launched again.
     pub fn residency(&self) -> Residency {
         let arguments = self.args.iter().chain(self.kwargs.iter().map(|(_, value)| value));
         Residency::of(&self.storages, arguments, &self.output)
     }
 }
 
-/// The keys of an entry, read.
+/// The values of an entry's keys.
 struct Call {
     function_name: String,
     args: Vec<Argument>,
@@ -168,7 +169,7 @@ struct Call {
     signature: Option<Signature>,
 }
 
-/// Reads the keys of an entry.
+/// A reader of an entry's keys.
 struct Fields<'d> {
     content: &'d Content,
     convert: Converter<'d>,

@@ -9,23 +9,24 @@ use std::ptr::null_mut;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Whether the large pages in which a file may lie in the page cache fit to a map of it from `offset` on at `address`. Where
-/// they do, one byte that is read of such a page (2 MiB, of a file that was just written) has all of it mapped, so that it
-/// counts as resident memory (Linux 6.18 on ext4); elsewhere it is 64 KiB.
+/// Whether the large pages of the page cache fit a map of a file from `offset` on at `address`. If they do, reading one
+/// byte of such a page (2 MiB, for a file that was just written) has all of it mapped, so that it counts as resident
+/// memory (Linux 6.18 on ext4); otherwise it is 64 KiB.
 pub fn large_pages_fit(address: usize, offset: u64) -> bool {
     // A table of pages has as many entries as fit a page, and a large page takes the place of a table.
     let large = (page_size() / size_of::<u64>() * page_size()) as u64;
     (address as u64).wrapping_sub(offset).is_multiple_of(large)
 }
 
-/// Reserves `length` bytes of addresses, whole pages, for a map of a file from `offset` on to which large pages do not fit.
+/// Reserves `length` bytes of addresses, in whole pages, at which large pages do not fit a map of a file from `offset`
+/// on.
 ///
 /// # Errors
-/// The system has not so many addresses.
+/// If the system does not have that many free addresses.
 pub fn reserve_apart(length: usize, offset: u64) -> io::Result<*mut c_void> {
     let page = page_size();
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: the system takes free addresses, behind which there is nothing, and the page too much is given back.
+    // SAFETY: the system chooses free addresses, with nothing mapped there, and the surplus page is returned.
     unsafe {
         let room = mmap_anonymous(null_mut(), length + page, ProtFlags::empty(), flags)?;
         let next = room.wrapping_byte_add(page);
@@ -36,26 +37,26 @@ pub fn reserve_apart(length: usize, offset: u64) -> io::Result<*mut c_void> {
     }
 }
 
-/// Bytes of a file in memory.
+/// Bytes of a file, mapped into memory.
 #[derive(Debug)]
 pub(super) struct FileMap {
-    /// At a page.
+    /// The address of the first page.
     start: usize,
-    /// Whole pages, in bytes.
+    /// The length in bytes, of whole pages.
     length: usize,
-    /// The first byte asked for, after `start`.
+    /// The offset of the first requested byte after `start`.
     head: usize,
     bytes: usize,
 }
 
 impl FileMap {
-    /// Maps `bytes` bytes from `offset` on, one at the least; `apart` where large pages do not fit.
+    /// Maps `bytes` bytes from `offset` on, at least one; `apart` chooses addresses at which large pages do not fit.
     pub fn new(file: &File, offset: u64, bytes: usize, apart: bool) -> io::Result<Self> {
         let page = page_size();
         let head = (offset % page as u64) as usize;
         let (offset, length) = (offset - head as u64, (head + bytes).next_multiple_of(page));
         let (access, flags) = (ProtFlags::READ, MapFlags::SHARED);
-        // SAFETY: the system takes free addresses, or those that are reserved for this map.
+        // SAFETY: the system chooses free addresses, or takes those that are reserved for this map.
         let start = unsafe {
             if apart {
                 let start = reserve_apart(length, offset)?;
@@ -74,12 +75,12 @@ impl FileMap {
         self.start..self.start + self.length
     }
 
-    /// Tells the system how the pages that hold `range` (bytes of this map) will be used. A hint that changes nothing of what
-    /// they hold: one that is refused does no harm.
+    /// Advises the system how the pages with `range` (bytes of this map) will be used. A hint does not change their
+    /// content, and does no harm if it is refused.
     pub fn advise(&self, range: Range<usize>, advice: Advice) {
         let from = (self.head + range.start) / page_size() * page_size();
         let length = self.head + range.end - from;
-        // SAFETY: the pages are this map's own, shared and read-only, so that those that are dropped come back unchanged.
+        // SAFETY: the pages are this map's own, shared and read-only, so dropped pages come back unchanged.
         let _ = unsafe { madvise((self.start + from) as *mut c_void, length, advice) };
     }
 }
@@ -88,15 +89,15 @@ impl Deref for FileMap {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the map holds these bytes for as long as `self` lives. Another process can change the file under it, which no
-        // reader of files can rule out: every byte value is valid for u8.
+        // SAFETY: the map holds these bytes for as long as `self` lives. Another process can change the file under it,
+        // which no reader of files can rule out, but every byte value is valid for u8.
         unsafe { std::slice::from_raw_parts((self.start + self.head) as *const u8, self.bytes) }
     }
 }
 
 impl Drop for FileMap {
     fn drop(&mut self) {
-        // SAFETY: the addresses are this map's own, and what borrowed its bytes is gone.
+        // SAFETY: the addresses are this map's own, and all borrows of its bytes have ended.
         let _ = unsafe { munmap(self.start as *mut c_void, self.length) };
     }
 }

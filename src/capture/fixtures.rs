@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
 }
 
-/// For each file, for each path: dtype, shape, and the CRC-32 of the logical bytes.
+/// For each file and each path: dtype, shape, and the CRC-32 of the logical bytes.
 type Expected = BTreeMap<String, BTreeMap<String, (String, Vec<u64>, u32)>>;
 
 fn expected() -> Expected {
@@ -159,7 +159,7 @@ fn any_flipped_byte_of_a_file_of_torch_is_read_or_refused() {
         let bytes = std::fs::read(folder().join(name)).unwrap();
         let (_dir, path) = testing::file(&bytes);
         let mut changed = bytes.clone();
-        // A step that is no divisor of any structure; the full sweep is the fuzzer's.
+        // The step does not divide any structure; the fuzzer does the full sweep.
         for at in (0..bytes.len()).step_by(3) {
             changed[at] ^= 0x41;
             std::fs::write(&path, &changed).unwrap();

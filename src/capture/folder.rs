@@ -41,11 +41,11 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Opens the folder `path`, or the single entry `path`. Every entry's headers are read once. Of a store that holds
-    /// one capture, its folder opens that; of one that holds several, `STORE/captures/NAME` opens one.
+    /// Opens the folder `path`, or the single entry `path`. Every entry's headers are read once. The folder of a store
+    /// with a single capture opens that capture; in a store with several, `STORE/captures/NAME` opens one.
     ///
     /// # Errors
-    /// Where there is no such folder, no entry in it, an entry that cannot be read, or entries of two functions.
+    /// If there is no such folder, it holds no entries, an entry cannot be read, or entries call two functions.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let shown: Arc<Path> = path.into();
         let fail = |error: io::Error| {
@@ -110,7 +110,7 @@ impl Capture {
         &self.path
     }
 
-    /// Whether entries lie in a store.
+    /// Whether the entries are in a store.
     pub fn is_in_store(&self) -> bool {
         self.in_store
     }
@@ -147,7 +147,7 @@ impl Capture {
     /// As [`Entry::open`].
     ///
     /// # Panics
-    /// Where there is no such entry.
+    /// If there is no such entry.
     pub fn entry(&self, index: usize) -> Result<Entry, CaptureError> {
         Entry::open(&self.folder.join(&self.files[index]))
     }
@@ -184,8 +184,8 @@ fn list(folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
     for item in fs::read_dir(folder)? {
         let item = item?;
         let name = item.file_name();
-        // A link to an entry is an entry; one that leads nowhere is not. What cannot be looked at cannot be opened either, and
-        // is an error then.
+        // A link to an entry is an entry; a link that leads nowhere is not. A path whose metadata cannot be read cannot
+        // be opened either, and is an error then.
         let is_file = || match fs::metadata(item.path()) {
             Ok(found) => found.is_file(),
             Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -201,7 +201,7 @@ fn list(folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
     Ok((files, others))
 }
 
-/// The same of a capture of a store, in which no link is followed.
+/// Lists the folder of a capture in a store, in which no link is followed.
 fn list_packed(places: &Places, folder: &Path) -> io::Result<(Vec<OsString>, Vec<String>)> {
     let listed = places.folder(&folder.canonicalize()?)?;
     let files = listed.names(|item| is_entry(&item.name) && item.is_file(), is_entry)?;

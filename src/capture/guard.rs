@@ -1,9 +1,9 @@
 //! The guard of mapped files: a fault in a map whose file shrank becomes a flag instead of the end of the process.
 //!
-//! Reading a mapped page that lies beyond the end of its file raises SIGBUS. One handler, installed once a process,
-//! looks the faulting address up in a fixed table of guarded ranges. In one of them it puts zero pages over the rest of
-//! the range and sets the range's flag, which [`Guard::lost`] reads; any other fault is given to the handler that stood
-//! before. The table is read without locks, because a signal handler may not wait.
+//! Reading a mapped page beyond the end of its file raises SIGBUS. One handler, installed once per process, looks up
+//! the faulting address in a fixed table of guarded ranges. If it is in one, the handler puts zero pages over the rest
+//! of the range and sets the range's flag, which [`Guard::lost`] reads; any other fault is passed to the previous
+//! handler. The table is read without locks, because a signal handler may not wait.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -12,16 +12,17 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// The maps that can be guarded at a time: half of those that Linux lets a process have. The table takes memory as it is used.
+/// The most maps that can be guarded at once: half as many as Linux lets a process have. The table takes memory only as
+/// it is used.
 pub(super) const CAPACITY: usize = 32 << 10;
 
-/// A free slot's `start`, and that of a slot being filled: neither is an address that mmap gives.
+/// The `start` of a free slot, and that of a slot being filled: mmap returns neither as an address.
 const FREE: usize = 0;
 const CLAIMED: usize = 1;
 
 struct Slot {
     start: AtomicUsize,
-    /// 0 as long as the slot guards nothing: the handler takes a slot for valid by its end.
+    /// The end of the range, or 0 while the slot guards nothing: the handler treats a slot as valid by its end.
     end: AtomicUsize,
     lost: AtomicBool,
 }
@@ -30,7 +31,7 @@ static SLOTS: [Slot; CAPACITY] =
     [const { Slot { start: AtomicUsize::new(FREE), end: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
         CAPACITY];
 
-/// Where the next free slot is looked for first: the slots before are mostly taken.
+/// The slot at which the search for a free one starts: the slots before it are mostly taken.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
@@ -44,7 +45,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Guards `range`, which must be mapped, page-aligned on both sides, and stay mapped until the guard is dropped.
-    /// `Ok(None)` where the table is full.
+    /// `Ok(None)` if the table is full.
     pub(super) fn new(range: Range<usize>) -> io::Result<Option<Self>> {
         install()?;
         let claim = |slot: &Slot| slot.start.compare_exchange(FREE, CLAIMED, SeqCst, SeqCst).is_ok();
@@ -59,7 +60,7 @@ impl Guard {
         Ok(Some(Self { slot: index }))
     }
 
-    /// Whether a read in the range met no file behind it. What was read then is zeros.
+    /// Whether a read in the range was beyond the end of the file. Bytes read then are zeros.
     pub(super) fn lost(&self) -> bool {
         SLOTS[self.slot].lost.load(SeqCst)
     }
@@ -70,7 +71,7 @@ impl Drop for Guard {
         let slot = &SLOTS[self.slot];
         slot.end.store(0, SeqCst);
         slot.start.store(FREE, SeqCst);
-        // The table stays as small as the most maps that were there at a time.
+        // The table stays as small as the largest number of maps at one time.
         NEXT.fetch_min(self.slot, SeqCst);
     }
 }
@@ -87,7 +88,7 @@ pub(super) fn page_size() -> usize {
     }
 }
 
-/// Installs the handler the first time.
+/// Installs the handler on the first call.
 fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     let installed = INSTALLED.get_or_init(|| {
@@ -98,16 +99,16 @@ fn install() -> io::Result<()> {
         if unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), previous.as_mut_ptr()) } != 0 {
             return Err(failed());
         }
-        // It is stored before the handler stands, so that the handler always finds it.
-        // SAFETY: the call above succeeded and so has filled it.
+        // The previous handler is stored before ours is installed, so that ours always finds it. SAFETY: the call above
+        // succeeded and so has filled it.
         PREVIOUS.get_or_init(|| unsafe { previous.assume_init() });
         // SAFETY: all-zero is a valid sigaction: no flags, an empty mask, SIG_DFL.
         let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = on_sigbus as *const () as usize;
         // SA_ONSTACK: a thread may fault with little stack left; threads without an alternative stack are unaffected.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: `action` is initialised, and its handler has the signature that SA_SIGINFO asks for and calls
-        // nothing that may not be called from a signal handler.
+        // SAFETY: `action` is initialised, and its handler has the signature that SA_SIGINFO asks for and calls only
+        // functions that may be called from a signal handler.
         if unsafe { libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()) } != 0 {
             return Err(failed());
         }
@@ -121,8 +122,8 @@ fn slot_of(address: usize) -> Option<(&'static Slot, usize)> {
     SLOTS.iter().find_map(|slot| {
         let end = slot.end.load(SeqCst);
         let start = slot.start.load(SeqCst);
-        // A slot that changed between the two loads belongs to another thread's map: the map faulting now is in use,
-        // and therefore its own slot does not change.
+        // A slot that changed between the two loads belongs to another thread's map: the map faulting now is in use, so
+        // its own slot does not change.
         let inside = start > CLAIMED && (start..end).contains(&address) && slot.end.load(SeqCst) == end;
         inside.then_some((slot, end))
     })
@@ -135,7 +136,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     if code == libc::BUS_ADRERR
         && let Some((slot, end)) = slot_of(address)
     {
-        // Set before the pages are placed: another thread that reads the zeros must find the flag.
+        // The flag is set before the pages are placed: another thread that reads the zeros must find it.
         slot.lost.store(true, SeqCst);
         if blank(address, end) {
             return;
@@ -144,15 +145,15 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     give_on(signal, info, context);
 }
 
-/// Puts zero pages over everything from the page of `address` to `end`: what lies behind a lost page is as good as lost.
+/// Puts zero pages over everything from the page of `address` to `end`: bytes after a lost page are as good as lost.
 fn blank(address: usize, end: usize) -> bool {
     let start = address & !(PAGE_SIZE.load(SeqCst) - 1);
     // SAFETY: the location is thread-local and always valid.
     let errno = unsafe { *libc::__errno_location() };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: `start..end` lies within a guarded range, which its owner keeps mapped, for reading only, while the guard
-    // lives; replacing its pages by zero pages of the same protection changes values that the owner already has to
-    // take for changeable, as a mapped file's are.
+    // SAFETY: `start..end` is within a guarded range, which its owner keeps mapped, for reading only, while the guard
+    // lives; replacing its pages by zero pages of the same protection changes values that the owner must already treat
+    // as changeable, as those of any mapped file.
     let placed =
         unsafe { libc::mmap(start as *mut c_void, end - start, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED };
     // SAFETY: as above. The interrupted code must find errno as it was.
@@ -160,7 +161,7 @@ fn blank(address: usize, end: usize) -> bool {
     placed
 }
 
-/// Gives a fault that is not ours to the handler that stood before.
+/// Passes a fault that is not ours to the previous handler.
 fn give_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let previous = PREVIOUS.get();
     let handler = previous.map_or(libc::SIG_DFL, |p| p.sa_sigaction);

@@ -1,4 +1,4 @@
-//! [`Identity`]: what tells an entry's bytes from others'.
+//! [`Identity`]: a digest that distinguishes an entry's bytes from others'.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use super::map::for_each_window;
 use super::source::SourceFile;
 use plimsoll_memory::bytes::ByteSize;
 
-/// How much of an entry its [`Identity`] is asked to cover.
+/// How much of an entry its [`Identity`] covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Digest {
-    /// Everything but the bytes of storages. The zip directory among it holds their CRC-32s. Where one is missing, as
-    /// always in the formats before PyTorch 1.6, all bytes are covered instead.
+    /// Cover everything except the bytes of storages. The zip directory, which is included, holds their CRC-32s. If one
+    /// is missing, as always in the formats before PyTorch 1.6, all bytes are covered instead.
     Skeleton,
-    /// Every byte of the file.
+    /// Cover every byte of the file.
     Full,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Digest {
 pub struct Identity {
     /// The digest.
     pub digest: [u8; 32],
-    /// What it was computed from.
+    /// The part of the entry that it was computed from.
     pub covers: Digest,
 }
 
@@ -48,16 +48,16 @@ impl Identity {
 }
 
 impl fmt::Display for Identity {
-    /// `blake3:DIGEST`.
+    /// Writes `blake3:DIGEST`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "blake3:{}", self.hex())
     }
 }
 
-/// The bytes that are mapped at a time. Less, and threads wait for each other at the seams; more is only more memory.
+/// The bytes that are mapped at once. With less, threads wait for each other at the seams; more only takes more memory.
 const WINDOW: ByteSize = ByteSize::mib(16);
 
-/// The bytes that are read at a time.
+/// The bytes that are read at once.
 const CHUNK: u64 = 256 << 10;
 
 /// The identity of a file with these `payloads`.

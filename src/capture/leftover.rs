@@ -1,7 +1,7 @@
-//! What a command that was killed left behind: hidden files and folders that nobody holds any more.
+//! Leftovers of a killed command: hidden files and folders that no process holds any more.
 //!
-//! Whoever makes such a file holds a lock (flock(2)) on it until it has its final name or is removed; the system lets the
-//! lock go with the process. The next run of the same command removes what it can lock.
+//! A process that makes such a file holds a lock (flock(2)) on it until it has its final name or is removed; the system
+//! releases the lock when the process ends. The next run of the same command removes everything that it can lock.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,13 +14,13 @@ use rustix::io::Errno;
 /// The characters that a temporary name has after its prefix.
 const RANDOM: usize = 6;
 
-/// How often a name is tried that another process removes.
+/// How often a name is tried again when another process removes it.
 const TRIES: usize = 16;
 
-/// Makes something by `make` that is held as long as the file lives that comes with it, opened by `open`.
+/// Makes something with `make`, and holds it as long as the returned file lives, which `open` opens.
 ///
 /// # Errors
-/// Those of `make` and `open`; if what is made is removed again and again.
+/// The errors of `make` and `open`; also if the new file is removed again and again.
 pub fn held<T>(
     make: impl Fn() -> io::Result<T>,
     open: impl Fn(&T) -> io::Result<File>,
@@ -33,13 +33,13 @@ pub fn held<T>(
             return Ok((made, file));
         }
     }
-    Err(io::Error::other("another process removes it again and again"))
+    Err(io::Error::other("another process removes the new file again and again"))
 }
 
-/// Locks `file`; whether it still has its name.
+/// Locks `file`, and returns whether it still has its name.
 fn hold(file: &File, path: &Path) -> io::Result<bool> {
     match flock(file, FlockOperation::LockExclusive) {
-        // On a file system without locks nobody can take it for left behind.
+        // On a file system without locks, nobody can mistake it for a leftover.
         Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
         Err(error) => return Err(error.into()),
     }
@@ -48,13 +48,13 @@ fn hold(file: &File, path: &Path) -> io::Result<bool> {
     Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino())))
 }
 
-/// Removes what is named `prefix` and six letters or digits in `folder`, is this user's, and is held by nobody. What cannot
-/// be removed stays.
+/// Removes everything in `folder` that is named `prefix` and six letters or digits, is this user's, and is held by
+/// nobody. Files that cannot be removed stay.
 pub fn clean(folder: &Path, prefix: &str) {
     clean_after(folder, prefix, |_| ());
 }
 
-/// As [`clean`]; `undo` is given each that is about to be removed, held.
+/// Cleans as [`clean`] does, and calls `undo` with each path before it is removed, while it is held.
 pub(super) fn clean_after(folder: &Path, prefix: &str, undo: impl Fn(&Path)) {
     let is_temporary = |name: &str| {
         let random = name.strip_prefix(prefix);

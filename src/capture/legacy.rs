@@ -1,7 +1,7 @@
 //! The format before PyTorch 1.6: five pickles in a row, then the bytes of the storages.
 //!
-//! magic number, protocol 1001, system info, **the values**, the keys of the storages in the order of their bytes; then
-//! for each key the number of elements, as eight bytes, and the elements. There are no CRCs.
+//! The pickles are: magic number, protocol 1001, system info, **the values**, the keys of the storages in the order of
+//! their bytes. Then for each key come the number of elements, as eight bytes, and the elements. There are no CRCs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use plimsoll_memory::bytes::ByteSize;
 const MAGIC: &str = "119547037146038801333356";
 const PROTOCOL: i64 = 1001;
 
-/// The pickles lie within this many bytes from the start; storages may lie behind.
+/// The size within which the pickles must be, from the start; storages may be beyond it.
 pub(super) const PICKLES_LIMIT: u64 = 1 << 30;
 
 /// Reads the pickles; of the storages only their sizes are read.
@@ -50,14 +50,14 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     Ok(Content { document, objects, storages: locate.storages, payloads })
 }
 
-/// The storages behind the pickles.
+/// The storages after the pickles.
 struct Stream {
     storages: Vec<Storage>,
     by_key: HashMap<String, usize>,
 }
 
 impl Stream {
-    /// Finds where each storage lies: the keys come in order, and the values tell the size of an element.
+    /// Finds the place of each storage: the keys come in order, and the values give the size of an element.
     fn read(&mut self, source: &SourceFile, document: &Document, keys: &Document) -> Result<(), CaptureError> {
         let mut elements = HashMap::new();
         for (_, node) in document.nodes() {
@@ -72,16 +72,16 @@ impl Stream {
         }
         let malformed = |what| source.error(RebuildError::Header(what)).at(document.end() as u64);
         let Node::List(list) = keys.node(keys.root()) else {
-            return Err(malformed("the keys of the storages are no list"));
+            return Err(malformed("the keys of the storages are not a list"));
         };
         let mut at = keys.end() as u64;
         for &key in list {
-            let key = keys.as_name(key).ok_or_else(|| malformed("a key of a storage is no name"))?.into_owned();
+            let key = keys.as_name(key).ok_or_else(|| malformed("a key of a storage is not a name"))?.into_owned();
             let element = *elements.get(&key).ok_or_else(|| malformed("a storage is not among the values"))?;
             let storage = sized_storage(source, key, at, element)?;
             at += 8 + storage.bytes.bytes();
             if self.by_key.insert(storage.key.clone(), self.storages.len()).is_some() {
-                return Err(malformed("a key of a storage is there twice"));
+                return Err(malformed("a key of a storage appears twice"));
             }
             self.storages.push(storage);
         }
@@ -109,7 +109,7 @@ impl Locate for Stream {
             Claim::Storage(claim) => claim,
         };
         let index = self.by_key.get(&claim.key).copied();
-        let index = index.ok_or(RebuildError::PersistentId("there is no storage of this key"))?;
+        let index = index.ok_or(RebuildError::PersistentId("there is no storage with this key"))?;
         let bytes = self.storages[index].bytes.bytes();
         if claim.bytes > bytes {
             return Err(RebuildError::StorageShort { key: claim.key, announced: claim.bytes, bytes }.into());

@@ -1,8 +1,8 @@
 //! Captures: folders of `entry_*.pt` files, each one call of an operator; and kernels launched on them.
 //!
-//! Beside the captures themselves stand [`inspect`] (what is inside files of torch.save), [`compare`] (expected against
-//! actual), [`kernel`] (what can be launched), [`timing`] (protocols, clocks, statistics) and [`gpu`] (NVIDIA GPUs, by
-//! their driver alone).
+//! Besides the captures themselves there are [`inspect`] (the content of files of torch.save), [`compare`] (expected
+//! against actual), [`kernel`] (kernels to launch), [`timing`] (protocols, clocks, statistics) and [`gpu`] (NVIDIA
+//! GPUs, through their driver alone).
 //!
 //! An entry is a file of `torch.save`: a zip archive (since PyTorch 1.6) with one pickle, which holds the call's values,
 //! and one record for the bytes of each storage. Opening an entry reads headers and the pickle alone, whatever its size;
@@ -10,7 +10,7 @@
 //! the storages' bytes (before 1.6) and a TAR archive (before 0.1.10), are read into the same values.
 //!
 //! Files are foreign: nothing in them is imported, called or executed, every length is checked before it is used, and
-//! whatever is malformed ends in a [`CaptureError`] that names the file, the record and the byte.
+//! malformed data ends in a [`CaptureError`] that names the file, the record and the byte.
 
 mod archive;
 mod argument;

@@ -14,17 +14,17 @@ use plimsoll_memory::bytes::ByteSize;
 /// How a map will be read, which decides how far the kernel reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Here and there: nothing is read ahead.
+    /// Random access: nothing is read ahead.
     Random,
-    /// From the front to the back: much is read ahead.
+    /// Access from front to back: much is read ahead.
     Sequential,
 }
 
 /// Bytes of a file, mapped for reading.
 ///
-/// A map is no copy: when another process changes the file in place, the bytes change. When the file shrinks, lost
-/// bytes read as zeros and the process goes on. [`MappedFile::intact`] tells both; results computed from a map are
-/// worth nothing before it has been asked.
+/// A map is not a copy: when another process changes the file in place, the bytes change. When the file shrinks, lost
+/// bytes read as zeros and the process goes on. [`MappedFile::intact`] detects both; do not trust results computed from
+/// a map before it has returned `Ok`.
 ///
 /// ```
 /// # use plimsoll_capture::MappedFile;
@@ -38,42 +38,43 @@ pub enum Access {
 /// ```
 #[derive(Debug)]
 pub struct MappedFile {
-    /// Declared before `map`, so that the guard is gone before its addresses are unmapped.
+    /// Declared before `map`, so that the guard is dropped before its addresses are unmapped.
     guard: Option<Guard>,
     memory: Memory,
     source: SourceFile,
 }
 
-/// Where the bytes of a map are.
+/// The bytes of a map: mapped, or read.
 #[derive(Debug)]
 enum Memory {
     Mapped(FileMap),
-    /// Read, because they lie in several places of a store; none, of an empty range, which cannot be mapped.
+    /// Bytes that were read, because they are in several places of a store; or none, for an empty range, which cannot
+    /// be mapped.
     Read(Vec<u8>),
 }
 
-/// What may be read because it cannot be mapped, in bytes.
+/// The most bytes that are read when they cannot be mapped.
 const READ_LIMIT: u64 = 256 << 20;
 
 impl MappedFile {
     /// Maps `bytes` bytes of the file at `path`, from byte `offset` on, which need not be aligned.
     ///
     /// # Errors
-    /// Where the file cannot be opened or mapped, or the range reaches beyond it.
+    /// If the file cannot be opened or mapped, or the range reaches beyond it.
     pub fn open(path: &Path, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
         Self::at(&SourceFile::open(path)?, offset, bytes, false)
     }
 
-    /// As [`open`](Self::open), at an address where large pages do not fit ([`large_pages_fit`](super::large_pages_fit)): for
-    /// a map of which little may be read.
+    /// Maps as [`open`](Self::open) does, at an address at which large pages do not fit
+    /// ([`large_pages_fit`](super::large_pages_fit)): for a map of which little may be read.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// As [`open`](Self::open).
     pub fn open_apart(path: &Path, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
         Self::at(&SourceFile::open(path)?, offset, bytes, true)
     }
 
-    /// Maps a range of an open file. Of an entry of a store, a range that does not lie in one object is read.
+    /// Maps a range of an open file. In an entry of a store, a range that is not in one object is read.
     pub(super) fn of(source: &SourceFile, offset: u64, bytes: u64) -> Result<Self, CaptureError> {
         Self::at(source, offset, bytes, false)
     }
@@ -98,7 +99,8 @@ impl MappedFile {
         }
     }
 
-    /// Maps the front of an open file: at most `bytes` bytes, and of an entry of a store those before its first storage.
+    /// Maps the front of an open file: at most `bytes` bytes, and in an entry of a store only those before its first
+    /// storage.
     pub(super) fn front(source: &SourceFile, bytes: u64) -> Result<Self, CaptureError> {
         let bytes = bytes.min(source.size());
         match source.run(0, bytes)? {
@@ -107,13 +109,13 @@ impl MappedFile {
         }
     }
 
-    /// Maps a range, not empty, of a file that is no entry of a store.
+    /// Maps a range, not empty, of a file that is not an entry of a store.
     fn plain(source: &SourceFile, offset: u64, bytes: u64, apart: bool) -> Result<Self, CaptureError> {
         let source = source.clone();
         source.check_range(offset, bytes)?;
         let fail = |error| source.error(SourceError::Io { operation: "map it", source: error }).at(offset);
-        // No reader keeps an invariant about values that it has read before; the guard answers the fault of a file that was
-        // cut with zero pages, and `intact` tells.
+        // No reader assumes that bytes stay the same between two reads; if the file is cut, the guard answers the fault
+        // with zero pages, and `intact` reports it.
         let map = FileMap::new(source.file(), offset, bytes as usize, apart).map_err(fail)?;
         let guard = Guard::new(map.pages())
             .map_err(fail)?
@@ -121,11 +123,11 @@ impl MappedFile {
         Ok(Self { guard: Some(guard), memory: Memory::Mapped(map), source })
     }
 
-    /// Whether every byte read so far was the file's own, and the file is still as it was when it was opened.
+    /// Checks that every byte read so far was the file's own, and that the file has not changed since it was opened.
     ///
     /// # Errors
-    /// [`SourceError::Lost`] where the file shrank under a read, [`SourceError::Changed`] where its size, or its time of
-    /// modification or change, is another.
+    /// [`SourceError::Lost`] if the file shrank under a read, [`SourceError::Changed`] if its size, or its time of
+    /// modification or change, is different.
     pub fn intact(&self) -> Result<(), CaptureError> {
         if self.guard.as_ref().is_some_and(Guard::lost) {
             return Err(self.source.error(SourceError::Lost));
@@ -133,7 +135,7 @@ impl MappedFile {
         self.source.unchanged()
     }
 
-    /// Tells the kernel how the map will be read. A hint: a kernel that refuses it is left alone.
+    /// Advises the kernel how the map will be read. If the kernel refuses the hint, nothing happens.
     pub fn advise(&self, access: Access) {
         if let Memory::Mapped(map) = &self.memory {
             let advice = match access {
@@ -144,10 +146,10 @@ impl MappedFile {
         }
     }
 
-    /// Asks the system to read `range` (bytes of this map) from the disk without waiting for it. A hint.
+    /// Asks the system to read `range` (bytes of this map) from the disk, without waiting for it.
     ///
     /// # Panics
-    /// Where `range` reaches beyond the map.
+    /// If `range` reaches beyond the map.
     pub fn read_ahead(&self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
         if let Memory::Mapped(map) = &self.memory {
@@ -155,11 +157,11 @@ impl MappedFile {
         }
     }
 
-    /// Takes the whole pages within `range` (bytes of this map) out of the process's resident memory. They are read
-    /// again from the page cache when touched again.
+    /// Takes the whole pages within `range` (bytes of this map) out of the process's resident memory. When touched
+    /// again, they are read from the page cache.
     ///
     /// # Panics
-    /// Where `range` reaches beyond the map.
+    /// If `range` reaches beyond the map.
     pub fn release_pages(&self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len(), "the range lies within the map");
         let Memory::Mapped(map) = &self.memory else { return };
@@ -187,7 +189,7 @@ impl MappedFile {
 }
 
 /// Calls `visit` with all bytes of `source` from front to back, at most `window` bytes at a time, keeping no more than
-/// that resident. What was seen is the file's own where this returns `Ok`.
+/// that resident. The bytes were the file's own if this returns `Ok`.
 pub(super) fn for_each_window(
     source: &SourceFile,
     window: ByteSize,
@@ -266,7 +268,7 @@ mod tests {
         let bytes = numbered(5 << 20);
         let (_dir, path) = file(&bytes);
         for offset in [0, 64, 4096, 4160, 2 << 20, (2 << 20) + 4096] {
-            // Where the system is free to choose, it takes addresses to which they fit.
+            // If the system can choose, it takes addresses at which they fit.
             for map in [0; 8].map(|_| MappedFile::open_apart(&path, offset, bytes.len() as u64 - offset).unwrap()) {
                 assert!(!large_pages_fit(map.as_ptr() as usize, offset), "{offset}");
                 assert!(map[..] == bytes[offset as usize..]);
@@ -347,7 +349,7 @@ mod tests {
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
         let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&std::fs::metadata(&path).unwrap());
         let before = changed();
-        // The clock of a file system may tick once in several milliseconds.
+        // The clock of a file system may tick only every few milliseconds.
         while changed() == before {
             std::fs::write(&path, numbered(100)).unwrap();
             OpenOptions::new().write(true).open(&path).unwrap().set_modified(modified).unwrap();

@@ -15,17 +15,16 @@ use super::storage::{Encoding, Place, Storage};
 use super::tensor::TensorView;
 
 /// The storages of an entry, mapped from its file. Bytes are read when they are touched; only storages that are
-/// deflated or big-endian in the file are decoded into memory, each when it is first asked for.
+/// deflated or big-endian in the file are decoded into memory, each on its first use.
 ///
-/// [`MappedEntry::intact`] is to be asked after the bytes were used: a file that shrinks while it is mapped reads as
-/// zeros.
+/// Call [`MappedEntry::intact`] after using the bytes: a file that shrinks while it is mapped reads as zeros.
 #[derive(Debug)]
 pub struct MappedEntry {
     source: SourceFile,
-    /// One map for the whole file: it takes addresses, not memory, and an entry may have more storages than a process
-    /// may have maps. Of an entry of a store, one for each object that storages lie in as they are.
+    /// The maps: one for the whole file, because it takes addresses, not memory, and an entry may have more storages
+    /// than a process may have maps; for an entry of a store, one for each object that holds storages as they are.
     maps: Vec<MappedFile>,
-    /// The map of each storage.
+    /// The index of each storage's map.
     which: Vec<usize>,
     storages: Vec<Storage>,
     decoded: Vec<OnceLock<Vec<u8>>>,
@@ -43,7 +42,7 @@ impl MappedEntry {
         Ok(Self { source: source.clone(), maps, which, storages: storages.to_vec(), decoded })
     }
 
-    /// The bytes of a storage that lies in its file as it is.
+    /// The bytes of a storage that is in its file as it is.
     fn in_place(&self, index: usize, offset: u64) -> &[u8] {
         &self.maps[self.which[index]][in_file(&self.storages[index], offset)]
     }
@@ -51,10 +50,10 @@ impl MappedEntry {
     /// The bytes of storage `index` of [`Entry::storages`](super::Entry::storages), little-endian.
     ///
     /// # Errors
-    /// Where a storage that must be decoded is damaged.
+    /// If a storage that must be decoded is damaged.
     ///
     /// # Panics
-    /// Where there is no such storage.
+    /// If there is no such storage.
     pub fn storage(&self, index: usize) -> Result<&[u8], CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
@@ -70,13 +69,14 @@ impl MappedEntry {
         }
     }
 
-    /// The same bytes. What must be decoded is owned by the caller, who can let it go, and its CRC is checked.
+    /// The bytes that [`storage`](MappedEntry::storage) returns; a storage that must be decoded is owned by the caller,
+    /// who can free it, and its CRC is checked.
     ///
     /// # Errors
     /// As [`MappedEntry::storage`].
     ///
     /// # Panics
-    /// Where there is no such storage.
+    /// If there is no such storage.
     pub fn read_storage(&self, index: usize) -> Result<Cow<'_, [u8]>, CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
@@ -85,14 +85,14 @@ impl MappedEntry {
         }
     }
 
-    /// Refuses storage `index` where the file tells another CRC-32 than `actual`, that of its bytes as they lie in the
+    /// Fails if the file records another CRC-32 for storage `index` than `actual`, that of its bytes as they are in the
     /// file.
     ///
     /// # Errors
     /// [`ArchiveError::Crc`].
     ///
     /// # Panics
-    /// Where there is no such storage.
+    /// If there is no such storage.
     pub fn check_crc(&self, index: usize, actual: u32) -> Result<(), CaptureError> {
         let storage = &self.storages[index];
         match storage.crc32 {
@@ -104,14 +104,14 @@ impl MappedEntry {
         }
     }
 
-    /// Reads storage `index` where it has a CRC-32, in parallel and a few MiB at a time, and compares. A storage that must
-    /// be decoded is left to [`MappedEntry::read_storage`], which compares.
+    /// Reads storage `index`, in parallel and a few MiB at a time, and compares its CRC-32 if the file records one. A
+    /// storage that must be decoded is left to [`MappedEntry::read_storage`], which compares.
     ///
     /// # Errors
     /// [`ArchiveError::Crc`].
     ///
     /// # Panics
-    /// Where there is no such storage.
+    /// If there is no such storage.
     pub fn verify_storage(&self, index: usize) -> Result<(), CaptureError> {
         let storage = &self.storages[index];
         match storage.place {
@@ -161,25 +161,25 @@ impl MappedEntry {
             .map_err(|error| self.source.error(RebuildError::Outside(Box::new(error))))
     }
 
-    /// Whether every byte read so far was the file's own. See [`MappedFile::intact`].
+    /// Checks that every byte read so far was the file's own. See [`MappedFile::intact`].
     ///
     /// # Errors
-    /// Where the file shrank or changed.
+    /// If the file shrank or changed.
     pub fn intact(&self) -> Result<(), CaptureError> {
         self.maps.iter().try_for_each(MappedFile::intact)?;
         self.source.unchanged()
     }
 
-    /// Tells the kernel how storages will be read.
+    /// Advises the kernel how storages will be read.
     pub fn advise(&self, access: Access) {
         self.maps.iter().for_each(|map| map.advise(access));
     }
 
-    /// Takes the whole pages within `range` of storage `index` out of the process's resident memory; nothing, where the
-    /// storage had to be decoded.
+    /// Takes the whole pages within `range` of storage `index` out of the process's resident memory; does nothing if
+    /// the storage had to be decoded.
     ///
     /// # Panics
-    /// Where there is no such storage, or `range` reaches beyond it.
+    /// If there is no such storage, or `range` reaches beyond it.
     pub fn release_storage(&self, index: usize, range: Range<usize>) {
         let storage = &self.storages[index];
         if let Place::File { offset, .. } = storage.place {
@@ -190,13 +190,13 @@ impl MappedEntry {
         }
     }
 
-    /// Takes all mapped pages out of the process's resident memory; what is touched again comes back.
+    /// Takes all mapped pages out of the process's resident memory; pages that are touched again come back.
     pub fn release_pages(&self) {
         self.maps.iter().for_each(|map| map.release_pages(0..map.len()));
     }
 }
 
-/// The maps of the objects that `storages` lie in, and which of them each lies in.
+/// Maps the objects that hold `storages`, and returns the index of the map for each.
 fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), CaptureError> {
     let (mut maps, mut which, mut known) = (Vec::new(), Vec::new(), HashMap::new());
     for storage in storages {
@@ -210,7 +210,7 @@ fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), Ca
                     maps.len() - 1
                 }
             },
-            // It is decoded, and never looked up.
+            // The storage is decoded, so this is never looked up.
             Place::Encoded { .. } => 0,
         });
     }

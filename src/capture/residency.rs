@@ -1,4 +1,4 @@
-//! [`Residency`]: what an entry keeps in memory while it is launched, known from its headers.
+//! [`Residency`]: the memory that an entry needs while it is launched, known from its headers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::argument::Argument;
 use super::storage::{Place, Storage};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What tells one storage from another across the entries of a capture.
+/// The identity of a storage across the entries of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageId {
     file: Arc<Path>,
@@ -20,7 +20,7 @@ impl StorageId {
         Self { file, offset }
     }
 
-    /// The file that it lies in.
+    /// The file that holds the storage.
     pub fn file(&self) -> &Arc<Path> {
         &self.file
     }
@@ -35,7 +35,7 @@ impl StorageId {
     }
 }
 
-/// What will be resident when an entry is launched.
+/// The memory that an entry needs while it is launched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Residency {
     /// The storages that its arguments reach, each once, with their sizes.
@@ -45,7 +45,7 @@ pub struct Residency {
 }
 
 impl Residency {
-    /// All of it together.
+    /// The bytes of storages and outputs together.
     pub fn bytes(&self) -> ByteSize {
         self.storages.iter().map(|&(_, bytes)| bytes).sum::<ByteSize>() + self.outputs
     }

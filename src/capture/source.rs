@@ -1,7 +1,7 @@
 //! [`SourceFile`]: an open file, its size when it was opened, and reads that never go beyond it.
 //!
 //! A file may be an entry of a store: a reference, which is opened as the file that was packed. Sizes and offsets are
-//! those of that file; its bytes lie in objects.
+//! those of that file; its bytes are in objects.
 
 use super::error::{CaptureError, PackedError, SourceError};
 use super::store::object;
@@ -16,17 +16,19 @@ use std::sync::Arc;
 
 use rustix::fs::SeekFrom;
 
-/// A file may have holes of so many bytes, and of so many times what it holds: more was never written by anybody, and is not
-/// read.
+/// A file with more bytes of holes than this, and more than [`HOLES_PER_BYTE`] times the bytes that it holds, is
+/// refused: no real writer makes one.
 const HOLES: u64 = 16 << 30;
 const HOLES_PER_BYTE: u64 = 64;
 
-/// What tells a changed file from an unchanged one: its size, device and inode, and its times of modification and change.
+/// The state of a file, which changes if the file does: its size, device and inode, and its times of modification and
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     size: u64,
     modified: (i64, i64),
-    /// When the file or what the system keeps of it last changed. A program can put the modification time back, and not this.
+    /// The time of the last change to the file or its metadata. Unlike the modification time, a program cannot set it
+    /// back.
     changed: (i64, i64),
     inode: (u64, u64),
 }
@@ -51,22 +53,22 @@ pub(super) struct SourceFile {
     known: KnownFile,
 }
 
-/// A file as it was when it was opened. It can be opened again, and no descriptor is held until then.
+/// A file as it was when it was opened; it can be opened again, and holds no descriptor until then.
 #[derive(Clone, Debug)]
 pub(super) struct KnownFile {
     path: Arc<Path>,
-    /// That of the reference, of an entry of a store.
+    /// The stamp of the file, or of the reference for an entry of a store.
     stamp: Stamp,
     size: u64,
 }
 
-/// Where a run of bytes of a file is.
+/// The place of a run of bytes of a file.
 pub(super) enum Bytes<'a> {
-    /// In memory.
+    /// Bytes in memory.
     Here(&'a [u8]),
-    /// In this file, from this byte on, so many.
+    /// Bytes in this file: its offset and length follow.
     Plain(SourceFile, u64, u64),
-    /// In an object that is compressed.
+    /// Bytes in an object that is compressed.
     Compressed(InObject<'a>),
 }
 
@@ -80,12 +82,12 @@ impl KnownFile {
         self.size
     }
 
-    /// What the file was like. Of an entry of a store, its reference.
+    /// The state of the file, or of the reference for an entry of a store.
     pub(super) fn stamp(&self) -> Stamp {
         self.stamp
     }
 
-    /// An error where the file was like something else before.
+    /// Fails if the file is not in the state `before`.
     pub(super) fn check(&self, before: Stamp) -> Result<(), CaptureError> {
         if self.stamp == before { Ok(()) } else { Err(CaptureError::new(&self.path, SourceError::Changed)) }
     }
@@ -98,7 +100,7 @@ impl KnownFile {
 }
 
 impl SourceFile {
-    /// Opens `path` and notes its size. A reference of a store is opened as the file that it stands for.
+    /// Opens `path` and records its size. A reference of a store is opened as the file that it stands for.
     pub(super) fn open(path: &Path) -> Result<Self, CaptureError> {
         let source = Self::open_plain(path)?;
         if source.size() != reference::BYTES {
@@ -108,7 +110,7 @@ impl SourceFile {
         if reference::is_one(&text) { source.unpacked(&text) } else { Ok(source) }
     }
 
-    /// The file that a reference, with this text, stands for.
+    /// The file that a reference with this text stands for.
     fn unpacked(self, text: &[u8]) -> Result<Self, CaptureError> {
         let recipe = reference::read(text).map_err(|found| self.error(PackedError::Reference(found)))?;
         let places = Places::of_reference(self.path()).ok_or_else(|| self.error(PackedError::NoStore))?;
@@ -117,25 +119,26 @@ impl SourceFile {
         Ok(Self { file: self.file, packed: Some(Arc::new(packed)), known })
     }
 
-    /// Opens the file `path` as it is.
+    /// Opens the file `path` as it is, even if it is a reference.
     pub(super) fn open_plain(path: &Path) -> Result<Self, CaptureError> {
-        // Without O_NONBLOCK a named pipe would be waited for, for ever.
+        // Without O_NONBLOCK, opening a named pipe would wait forever.
         Self::opened(path, OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path))
     }
 
-    /// Opens the object of a store at `path`. No link is followed below the folder of the store.
+    /// Opens the object of a store at `path`. No link below the folder of the store is followed.
     pub(super) fn open_object(path: &Path) -> Result<Self, CaptureError> {
         let object = Self::opened(path, object::open_object(path))?;
         object.refuse_holes()?;
         Ok(object)
     }
 
-    /// Refuses a file that is nearly all hole, before its bytes are read: a file of a few KiB can say that it has a TiB of zeros.
+    /// Refuses a file that is nearly all hole, before its bytes are read: a file of a few KiB can claim to have a TiB
+    /// of zeros.
     pub(super) fn refuse_holes(&self) -> Result<(), CaptureError> {
         let size = self.size();
         let too_few = |data: u64| size.saturating_sub(data) > HOLES && data.saturating_mul(HOLES_PER_BYTE) < size;
         let failed = |source| self.error(SourceError::Io { operation: "look for its holes", source });
-        // The count of blocks is known without a search, and is right of nearly every file.
+        // The number of blocks is known without a search, and is right for nearly every file.
         let blocks = self.file.metadata().map_err(failed)?.blocks();
         if self.packed.is_some() || !too_few(blocks.saturating_mul(512)) {
             return Ok(());
@@ -144,9 +147,9 @@ impl SourceFile {
         while too_few(data) {
             let start = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
                 Ok(start) => start,
-                // There is nothing but hole from here on.
+                // The rest of the file is a hole.
                 Err(rustix::io::Errno::NXIO) => return Err(self.error(SourceError::Hole { size, data })),
-                // A file system that does not know its holes.
+                // The file system does not report holes.
                 Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => return Ok(()),
                 Err(error) => return Err(failed(error.into())),
             };
@@ -179,12 +182,13 @@ impl SourceFile {
         &self.file
     }
 
-    /// The entry of a store that this file is, where it is one.
+    /// The entry of a store that this file is, if it is one.
     pub(super) fn packed(&self) -> Option<&Packed> {
         self.packed.as_deref()
     }
 
-    /// The longest run of at most `bytes` bytes from `offset` on that lies in one place. The range lies within the file.
+    /// The longest run of at most `bytes` bytes from `offset` on that is in one place. The range must be within the
+    /// file.
     pub(super) fn run(&self, offset: u64, bytes: u64) -> Result<Bytes<'_>, CaptureError> {
         let Some(packed) = &self.packed else { return Ok(Bytes::Plain(self.clone(), offset, bytes)) };
         Ok(match packed.run(offset, bytes) {
@@ -212,7 +216,7 @@ impl SourceFile {
         CaptureError::new(&self.known.path, kind)
     }
 
-    /// Refuses a range that reaches beyond the file.
+    /// Fails if a range reaches beyond the file.
     pub(super) fn check_range(&self, offset: u64, bytes: u64) -> Result<(), CaptureError> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.size() => Ok(()),
@@ -245,7 +249,7 @@ impl SourceFile {
         Ok(buffer)
     }
 
-    /// Refuses a file whose size, or whose time of modification or change, is not that of when it was opened.
+    /// Fails if the file's size, or its time of modification or change, is not the one when it was opened.
     pub(super) fn unchanged(&self) -> Result<(), CaptureError> {
         let metadata = self
             .file
@@ -259,7 +263,7 @@ impl SourceFile {
 mod tests {
     use super::*;
 
-    /// The file of so many bytes that holds `data` at its start and `end` at its end.
+    /// A file of `size` bytes that holds `data` at its start and `end` at its end.
     fn sparse(size: u64, data: usize, end: &[u8]) -> (tempfile::TempDir, SourceFile) {
         let (dir, path) = crate::testing::file(&vec![1; data]);
         let file = OpenOptions::new().write(true).open(&path).unwrap();

@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// Where the bytes of a [`Storage`] are.
+/// The place of the bytes of a [`Storage`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the file as they are. Of an entry of a store the file is an object, which entries share.
+    /// In the file as they are. For an entry of a store, the file is an object, which entries share.
     File {
         /// The file.
         path: Arc<Path>,
-        /// Where they start in it.
+        /// The offset of the bytes in the file.
         offset: u64,
     },
     /// In the file, but not as they are: reading them takes memory of their size.
     Encoded {
         /// The file.
         path: Arc<Path>,
-        /// Where the encoded bytes start in it.
+        /// The offset of the encoded bytes in the file.
         offset: u64,
-        /// How they are encoded.
+        /// The encoding of the bytes.
         encoding: Encoding,
     },
 }
@@ -29,12 +29,12 @@ pub enum Place {
 /// How the bytes of a storage differ from those in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
-    /// The bytes of the file where it is a compressed object of a store. Offset and other encodings are those of its
-    /// content.
+    /// The bytes that the file takes, if it is a compressed object of a store. Offset and other encodings are those of
+    /// its content.
     pub zstd: Option<ByteSize>,
-    /// The bytes in the file where they are deflated.
+    /// The bytes that the storage takes in the file, if they are deflated.
     pub deflated: Option<ByteSize>,
-    /// The bytes of one number where their order is to be turned, because a big-endian machine wrote them. A complex
+    /// The bytes of one number, if their order must be reversed because a big-endian machine wrote them. A complex
     /// element is two numbers.
     pub swapped: Option<usize>,
 }
@@ -49,23 +49,23 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Its name in the file, unique there: `0` of the record `data/0`.
+    /// The storage's name in the file, unique there: `0` for the record `data/0`.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Its size.
+    /// The storage's size.
     pub fn bytes(&self) -> ByteSize {
         self.bytes
     }
 
-    /// The CRC-32 of its bytes as they lie in the file (inflated where they are deflated), `None` where the writer
+    /// The CRC-32 of the bytes as they are in the file (inflated if they are deflated), or `None` if the writer
     /// computed none.
     pub fn crc32(&self) -> Option<u32> {
         self.crc32
     }
 
-    /// Where its bytes are.
+    /// The place of the storage's bytes.
     pub fn place(&self) -> &Place {
         &self.place
     }

@@ -1,4 +1,4 @@
-//! proptest strategies for what captures hold, from dtypes to whole captures (feature `proptest`).
+//! proptest strategies for the content of captures, from dtypes to whole captures (feature `proptest`).
 //!
 //! ```
 //! use plimsoll_capture::strategies;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use super::write::{EntryValue, Options, Source, WriteError, write_entry};
 use super::{Argument, Dtype, Layout, Signature, TensorRef};
 
-/// Every dtype whose tensors a layout alone describes: all but the quantized ones.
+/// Every dtype whose tensors are described by a layout alone: all except the quantized ones.
 pub fn dtypes() -> impl Strategy<Value = Dtype> {
     let quantized = |d: Dtype| d.name().starts_with('q');
     select(Dtype::ALL.iter().copied().filter(|&d| !quantized(d)).collect::<Vec<_>>())
@@ -32,19 +32,19 @@ pub fn float_dtypes() -> impl Strategy<Value = Dtype> {
     select(Dtype::ALL.iter().copied().filter(|d| d.is_float()).collect::<Vec<_>>())
 }
 
-/// How a dimension of a layout lies.
+/// The way in which a dimension of a layout is stored.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Next to its neighbour.
+    /// Each element is next to its neighbour.
     Dense,
-    /// Every so many elements.
+    /// Elements are this many apart.
     Strided(u64),
-    /// One element for the whole dimension.
+    /// One element stands for the whole dimension.
     Expanded,
 }
 
-/// Layouts of `dtype` of up to four dimensions and some thousand elements: contiguous, transposed, strided, expanded, of
-/// no elements, of one, with an offset; conj and neg bits where PyTorch sets them.
+/// Layouts of `dtype` of up to four dimensions and some thousand elements: contiguous, transposed, strided, expanded,
+/// without elements, of one element, with an offset; conj and neg bits on dtypes for which PyTorch sets them.
 pub fn layouts(dtype: Dtype) -> impl Strategy<Value = Layout> {
     let step = prop_oneof![
         4 => Just(Step::Dense),
@@ -61,7 +61,7 @@ pub fn layouts(dtype: Dtype) -> impl Strategy<Value = Layout> {
         move |((dimensions, order), offset, conj, neg)| {
             let mut strides = vec![0; dimensions.len()];
             let mut next = 1;
-            // From the innermost dimension outwards.
+            // The loop goes from the innermost dimension outwards.
             for d in order {
                 let (size, step) = dimensions[d];
                 strides[d] = match step {
@@ -100,7 +100,7 @@ fn values() -> impl Strategy<Value = Argument> {
     let tensor = dtypes().prop_flat_map(layouts).prop_map(|layout| Argument::Tensor(TensorRef { layout, storage: 0 }));
     let leaf = prop_oneof![3 => plain_arguments(), 2 => tensor];
     leaf.prop_recursive(3, 16, 4, |inner| {
-        // Python takes 1, 1.0 and True for one key: texts and integers never meet.
+        // To Python, 1, 1.0 and True are one key; texts and integers are never equal.
         let key = prop_oneof![".{0,8}".prop_map(Err), any::<i64>().prop_map(Ok)];
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(Argument::List),
@@ -116,7 +116,7 @@ fn values() -> impl Strategy<Value = Argument> {
 /// An entry with the bytes of its storages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleEntry {
-    /// What the file holds.
+    /// The value that the file holds.
     pub value: EntryValue,
     /// The bytes of each storage.
     pub storages: Vec<Vec<u8>>,
@@ -126,7 +126,7 @@ impl SampleEntry {
     /// Writes the entry to `path`.
     ///
     /// # Errors
-    /// [`WriteError`] where the disk does not take it.
+    /// [`WriteError`] if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), WriteError> {
         let sources: Vec<Source<'_>> = self.storages.iter().map(|bytes| Source::Bytes(bytes)).collect();
         write_entry(path, &self.value, &sources, &Options::default())?;
@@ -154,8 +154,8 @@ pub fn entries() -> impl Strategy<Value = SampleEntry> {
     )
 }
 
-/// Gives every tensor a storage: one it shares with the tensor of its dtype before it, or a new one, with some elements
-/// to spare, as `sharing` says in turn.
+/// Gives every tensor a storage: one shared with the previous tensor of its dtype, or a new one, with some elements to
+/// spare, as `sharing` says in turn.
 fn with_storages(mut value: EntryValue, sharing: &[(bool, u64)], seed: u64) -> SampleEntry {
     let mut lengths: Vec<u64> = Vec::new();
     let mut last: BTreeMap<Dtype, usize> = BTreeMap::new();
@@ -212,7 +212,7 @@ impl SampleCapture {
     /// Writes the capture to a temporary folder, as `entry_000000.pt` and on.
     ///
     /// # Errors
-    /// [`WriteError`] where the disk does not take it.
+    /// [`WriteError`] if the files cannot be written.
     pub fn write(&self) -> Result<TempDir, WriteError> {
         let failed =
             |source| WriteError::Io { path: std::env::temp_dir(), doing: "creating a temporary folder", source };

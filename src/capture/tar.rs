@@ -1,8 +1,8 @@
 //! The first format: a TAR archive of `sys_info`, `pickle`, `storages` and `tensors`.
 //!
-//! `storages` holds their number, for each a pickled `(key, location, class)` with its elements behind, and a list of
-//! storages that are parts of others. `tensors` holds their number, and for each a pickled `(key, storage, class)` with
-//! its dimensions behind. The pickle names both by key. There are no CRCs.
+//! `storages` holds their number, for each a pickled `(key, location, class)` followed by its elements, and a list of
+//! storages that are parts of others. `tensors` holds their number, and for each a pickled `(key, storage, class)`
+//! followed by its dimensions. The pickle names both by key. There are no CRCs.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,10 +22,10 @@ use super::tensor::{Layout, OutsideStorage};
 
 const BLOCK: u64 = 512;
 
-/// The checksum field, which counts as spaces.
+/// The checksum field, whose bytes count as spaces in the sum.
 const CHECKSUM: Range<usize> = 148..156;
 
-/// Dimensions of a tensor: far more than torch allows.
+/// The most dimensions of a tensor: far more than torch allows.
 const DIMENSIONS: u64 = 1024;
 
 /// Whether the file starts with a TAR header.
@@ -42,7 +42,7 @@ fn has_checksum(block: &[u8]) -> bool {
     octal(&block[CHECKSUM]) == Some(sum)
 }
 
-/// An octal number, spaces before it, a space or NUL behind it.
+/// An octal number, with spaces before it and a space or NUL after it.
 fn octal(field: &[u8]) -> Option<u64> {
     let digits = field.trim_ascii_start();
     let digits = digits.split(|&b| b == 0 || b == b' ').next()?;
@@ -65,10 +65,10 @@ fn members(source: &SourceFile) -> Result<HashMap<String, Range<u64>>, CaptureEr
         if !has_checksum(&block) {
             return Err(fail("a header of the TAR archive is damaged"));
         }
-        let bytes = octal(&block[124..136]).ok_or_else(|| fail("a size in the TAR archive is no number"))?;
+        let bytes = octal(&block[124..136]).ok_or_else(|| fail("a size in the TAR archive is not a number"))?;
         let content = at + BLOCK..(at + BLOCK).saturating_add(bytes);
         source.check_range(content.start, bytes)?;
-        // Types 0 and NUL are files; the rest is folders, links and extended headers.
+        // Types 0 and NUL are files; the other types are folders, links and extended headers.
         if matches!(block[156], 0 | b'0') {
             let name = block[..100].split(|&b| b == 0).next().unwrap_or_default();
             let name = String::from_utf8_lossy(name).trim_start_matches("./").to_owned();
@@ -103,7 +103,7 @@ pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
 struct Member<'a> {
     source: &'a SourceFile,
     name: &'static str,
-    /// Where the member starts in the file.
+    /// The offset at which the member starts in the file.
     start: u64,
     map: Arc<MappedFile>,
     at: usize,
@@ -136,22 +136,22 @@ impl Member<'_> {
         self.error(RebuildError::Header(what))
     }
 
-    /// The number that the next pickle holds.
+    /// Reads the number in the next pickle.
     fn count(&mut self) -> Result<i64, CaptureError> {
         let document = self.pickle()?;
-        document.as_int(document.root()).ok_or_else(|| self.wrong("the number of what follows is missing"))
+        document.as_int(document.root()).ok_or_else(|| self.wrong("the number of items is missing"))
     }
 
-    /// The three items of the tuple that the next pickle holds.
+    /// Reads the three items of the tuple in the next pickle.
     fn triple(&mut self) -> Result<(Document, [NodeId; 3]), CaptureError> {
         let document = self.pickle()?;
         let items = document.as_tuple(document.root()).and_then(|items| items.try_into().ok());
-        let items = items.ok_or_else(|| self.wrong("a description is no tuple of three"))?;
+        let items = items.ok_or_else(|| self.wrong("a description is not a tuple of three"))?;
         Ok((document, items))
     }
 }
 
-/// What the archive holds outside the pickle, by key.
+/// The storages and tensors that the archive holds outside the pickle, by key.
 struct Keyed {
     storages: Vec<Storage>,
     found: HashMap<i64, Found>,
@@ -167,9 +167,9 @@ impl Keyed {
     fn read_storages(&mut self, member: &mut Member<'_>) -> Result<(), CaptureError> {
         for _ in 0..member.count()? {
             let (document, [key, _location, class]) = member.triple()?;
-            let key = document.as_int(key).ok_or_else(|| member.wrong("a key is no number"))?;
+            let key = document.as_int(key).ok_or_else(|| member.wrong("a key is not a number"))?;
             let dtype = document.as_global(class).and_then(|(_, class)| storage_class(&class).ok()?);
-            let dtype = dtype.ok_or_else(|| member.wrong("a storage's class is none"))?;
+            let dtype = dtype.ok_or_else(|| member.wrong("the class of a storage is not a storage class"))?;
             let at = member.start + member.at as u64;
             let storage = sized_storage(member.source, key.to_string(), at, dtype.size())?;
             let bytes = storage.bytes.bytes();
@@ -185,9 +185,9 @@ impl Keyed {
             self.insert(member, key, Found::Storage { index, dtype, start: 0, bytes })?;
         }
         let views = member.pickle()?;
-        let Node::List(list) = views.node(views.root()) else { return Err(member.wrong("the parts are no list")) };
+        let Node::List(list) = views.node(views.root()) else { return Err(member.wrong("the parts are not a list")) };
         for &view in list {
-            let wrong = || member.wrong("a part of a storage lies outside it");
+            let wrong = || member.wrong("a part of a storage is outside of it");
             let numbers = views.as_tuple(view).and_then(|items| <[NodeId; 4]>::try_from(items).ok());
             let numbers = numbers.map(|items| items.map(|item| views.as_int(item)));
             let Some([Some(target), Some(root), Some(offset), Some(numel)]) = numbers else { return Err(wrong()) };
@@ -206,12 +206,12 @@ impl Keyed {
     fn read_tensors(&mut self, member: &mut Member<'_>) -> Result<(), CaptureError> {
         for _ in 0..member.count()? {
             let (document, [key, storage, _class]) = member.triple()?;
-            let key = document.as_int(key).ok_or_else(|| member.wrong("a key is no number"))?;
+            let key = document.as_int(key).ok_or_else(|| member.wrong("a key is not a number"))?;
             let storage = document.as_int(storage).and_then(|key| self.found.get(&key));
             let Some(&Found::Storage { index, dtype, start, bytes }) = storage else {
                 return Err(member.wrong("a tensor has no storage"));
             };
-            // Four bytes of the number of dimensions, four of padding.
+            // Four bytes hold the number of dimensions, four are padding.
             let dims = member.i64()? as u32;
             if u64::from(dims) > DIMENSIONS {
                 return Err(member.wrong("a tensor has too many dimensions"));
@@ -233,14 +233,14 @@ impl Keyed {
     fn insert(&mut self, member: &Member<'_>, key: i64, found: Found) -> Result<(), CaptureError> {
         match self.found.insert(key, found) {
             None => Ok(()),
-            Some(_) => Err(member.wrong("a key is there twice")),
+            Some(_) => Err(member.wrong("a key appears twice")),
         }
     }
 }
 
 impl Locate for Keyed {
     fn locate(&mut self, document: &Document, id: NodeId) -> Result<Located, LocateError> {
-        // A tuple is a class with its source.
+        // A tuple is a class with its source code.
         if let Some(&[class, ..]) = document.as_tuple(id) {
             return Ok(Located::Inner(class));
         }
@@ -250,7 +250,7 @@ impl Locate for Keyed {
                 Ok(Located::Storage { index, dtype: Some(dtype), start, bytes })
             }
             Some(Found::Tensor(tensor)) => Ok(Located::Tensor(tensor)),
-            None => Err(RebuildError::PersistentId("there is nothing of this key").into()),
+            None => Err(RebuildError::PersistentId("there is nothing with this key").into()),
         }
     }
 

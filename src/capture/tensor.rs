@@ -15,23 +15,23 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
-    /// The number of elements, `None` where it exceeds 2^64 - 1.
+    /// The number of elements, `None` if it exceeds 2^64 - 1.
     pub fn numel(&self) -> Option<u64> {
         numel(&self.shape)
     }
 
-    /// The bytes of the contiguous tensor, `None` where they exceed 2^64 - 1.
+    /// The bytes of the contiguous tensor, `None` if they exceed 2^64 - 1.
     pub fn bytes(&self) -> Option<u64> {
         self.numel()?.checked_mul(self.dtype.size())
     }
 }
 
-/// The product of the sizes, with a zero anywhere giving zero whatever the others are.
+/// The product of the sizes, which is zero if any size is, whatever the others are.
 fn numel(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d)) }
 }
 
-/// How a tensor lies in its storage. Strides and offset count elements of `dtype`.
+/// The layout of a tensor in its storage. Strides and offset count elements of `dtype`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Layout {
     /// The type of the elements.
@@ -40,12 +40,12 @@ pub struct Layout {
     pub shape: Vec<u64>,
     /// The step of each dimension, in elements; 0 repeats one element along the dimension.
     pub strides: Vec<u64>,
-    /// The first element, counted in elements from the start of the storage.
+    /// The place of the first element, counted in elements from the start of the storage.
     pub offset: u64,
-    /// Elements are to be conjugated when read.
+    /// Whether elements must be conjugated when read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub conj: bool,
-    /// Elements are to be negated when read.
+    /// Whether elements must be negated when read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub neg: bool,
 }
@@ -65,7 +65,7 @@ impl Layout {
         TensorSpec { dtype: self.dtype, shape: self.shape.clone() }
     }
 
-    /// The number of elements, `None` where it exceeds 2^64 - 1.
+    /// The number of elements, `None` if it exceeds 2^64 - 1.
     pub fn numel(&self) -> Option<u64> {
         numel(&self.shape)
     }
@@ -75,8 +75,8 @@ impl Layout {
         self.numel()?.checked_mul(self.dtype.size())
     }
 
-    /// The byte range of the storage that the tensor reaches: empty for a tensor of no elements (whose offset may lie
-    /// beyond the storage), `None` where an offset exceeds 2^64 - 1.
+    /// The byte range of the storage that the tensor reaches: empty for a tensor without elements (whose offset may be
+    /// beyond the storage), `None` if an offset exceeds 2^64 - 1.
     pub fn reach(&self) -> Option<std::ops::Range<u64>> {
         if self.numel()? == 0 {
             return Some(0..0);
@@ -90,7 +90,7 @@ impl Layout {
         Some(self.offset.checked_mul(size)?..last.checked_add(1)?.checked_mul(size)?)
     }
 
-    /// Whether the elements lie in row-major order without gaps (strides of dimensions of size 1 do not matter).
+    /// Whether the elements are in row-major order without gaps (strides of dimensions of size 1 do not matter).
     pub fn is_contiguous(&self) -> bool {
         if self.shape.contains(&0) {
             return true;
@@ -113,9 +113,9 @@ impl Layout {
 #[error("a {dtype} tensor of shape {shape:?}, strides {strides:?} and offset {offset} reaches beyond its storage of {storage} bytes",
     dtype = .layout.dtype, shape = .layout.shape, strides = .layout.strides, offset = .layout.offset)]
 pub struct OutsideStorage {
-    /// The layout refused.
+    /// The layout.
     pub layout: Layout,
-    /// The bytes of the storage.
+    /// The size of the storage in bytes.
     pub storage: u64,
 }
 
@@ -127,10 +127,10 @@ pub struct TensorView<'a> {
 }
 
 impl<'a> TensorView<'a> {
-    /// A view of `storage` as `layout`. Elements are little-endian.
+    /// Makes a view of `storage` as `layout`. Elements are little-endian.
     ///
     /// # Errors
-    /// [`OutsideStorage`] where an element would lie beyond the storage, or the count of strides is not that of sizes.
+    /// [`OutsideStorage`] if an element would be beyond the storage, or there are not as many strides as sizes.
     pub fn new(layout: &'a Layout, storage: &'a [u8]) -> Result<Self, OutsideStorage> {
         let fits = layout.shape.len() == layout.strides.len()
             && layout.logical_bytes().is_some()
@@ -167,7 +167,7 @@ impl<'a> TensorView<'a> {
         self.storage
     }
 
-    /// The elements' bytes in place, where they lie in row-major order without gaps and carry no conj or neg bit.
+    /// The elements' bytes in place, if they are in row-major order without gaps and carry no conj or neg bit.
     pub fn as_contiguous(&self) -> Option<&'a [u8]> {
         if self.layout.is_contiguous() && !self.layout.conj && !self.layout.neg {
             let reach = self.layout.reach().expect("checked when the view was made");

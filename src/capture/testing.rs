@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A record of a test archive. The fields that a test leaves alone are right.
+/// A record of a test archive. Fields that a test does not set are valid.
 #[derive(Clone)]
 pub(crate) struct TestRecord {
     pub(crate) name: Vec<u8>,
@@ -92,7 +92,7 @@ pub(crate) fn torch_records(pickle: &[u8], storages: &[&[u8]]) -> Vec<TestRecord
     records
 }
 
-/// `bytes` as a file of its own.
+/// Writes `bytes` to a file of its own.
 pub(crate) fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("entry_000000.pt");
@@ -153,7 +153,7 @@ impl TestPickle {
     }
 }
 
-/// The processor time that `work` takes in this thread, which neighbours on the machine do not change much.
+/// The processor time that `work` takes in this thread, which other programs on the machine hardly change.
 pub(crate) fn processor_time(work: impl FnOnce()) -> Duration {
     let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it is not negative");
     let before = now();
@@ -161,8 +161,8 @@ pub(crate) fn processor_time(work: impl FnOnce()) -> Duration {
     now() - before
 }
 
-/// Fails where work that is `factor` times as much takes much more than `factor` times as long: a quarter of what
-/// quadratic work would take. Each is the best of three.
+/// Fails if work that is `factor` times as much takes far more than `factor` times as long: a quarter of the time that
+/// quadratic work would take. Each time is the best of three.
 pub(crate) fn assert_proportional(factor: u32, small: impl Fn() -> Duration, large: impl Fn() -> Duration) {
     let best = |work: &dyn Fn() -> Duration| (0..3).map(|_| work()).min().expect("there are three");
     let (small, large) = (best(&small), best(&large));

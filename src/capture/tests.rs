@@ -1,4 +1,4 @@
-//! Entries and folders: what is bound, what is refused, and by which error.
+//! Entries and folders: how they are bound, and which errors refuse them.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn args(pickle: TestPickle) -> TestPickle {
     TestPickle::new().text("kwargs").op(b"}").text("args").op(b"(").op(&pickle.0[2..]).op(b"t")
 }
 
-/// An entry called with `positional` integers and the named ones, with or without a signature.
+/// An entry called with `positional` integers and named ones, with or without a signature.
 fn call(positional: i32, named: &[&str], params: Option<&[&str]>, defaults: &[&str]) -> Entry {
     let dict = |pickle: TestPickle, names: &[&str]| {
         names.iter().fold(pickle.op(b"}("), |p, name| p.text(name).int(i32::from(name.as_bytes()[0]))).op(b"u")
@@ -99,17 +99,17 @@ fn without_a_signature_the_order_is_the_first_entry_s_positions_and_then_all_key
 #[test]
 fn what_is_no_entry_is_refused_by_name() {
     let empty = || TestPickle::new().text("args").op(b")").text("kwargs").op(b"}");
-    let refused = |pickle: TestPickle| open(pickle).expect_err("it is no entry").to_string();
+    let refused = |pickle: TestPickle| open(pickle).expect_err("it is not an entry").to_string();
     assert!(refused(TestPickle::new().text("args").op(b")")).contains("the key \"kwargs\" is missing"));
-    assert!(refused(empty().text("args").op(b")")).contains("the key \"args\" is there twice"));
+    assert!(refused(empty().text("args").op(b")")).contains("the key \"args\" appears twice"));
     assert!(refused(TestPickle::new().text("args").op(b"N").text("kwargs").op(b"}")).contains("args should be a list"));
     let params = |p: TestPickle| p.text("signature").op(b"}").text("params").op(b"](").text("a").text("a").op(b"es");
-    assert!(refused(params(empty())).contains("the parameter \"a\" is there twice"));
+    assert!(refused(params(empty())).contains("the parameter \"a\" appears twice"));
     assert!(refused(empty().text("signature").op(b"}")).contains("signature.params"));
     assert!(open(empty().text("signature").op(b"N")).unwrap().signature().is_none());
 
     let (_dir, path) = file(&zip(&torch_records(b"\x80\x02]."[..].as_ref(), &[]), b""));
-    assert!(Entry::open(&path).unwrap_err().to_string().contains("this file holds a list"));
+    assert!(Entry::open(&path).unwrap_err().to_string().contains("the file holds a list"));
     let (_dir, path) = file(b"neither zip nor pickle");
     assert!(Entry::open(&path).unwrap_err().to_string().contains("not a file that torch.save wrote"));
 }
@@ -166,7 +166,7 @@ fn calls_that_have_no_end_are_refused() {
     assert_eq!(convert(TestPickle::new().op(b"]q\x00h\x00a")), ConvertError::Cycle);
     let deep = TestPickle::new().op(&[b']'; 5000]).op(&[b'a'; 4999]);
     assert_eq!(convert(deep), ConvertError::TooDeep);
-    // Each list holds the one before twice: 2^40 values in 300 bytes.
+    // Each list holds the previous one twice: 2^40 values in 300 bytes.
     let laughs = (0..40).fold(TestPickle::new().op(b"]"), |p, _| p.op(b"q\x000](h\x00h\x00e"));
     assert_eq!(convert(laughs), ConvertError::TooMany);
     // A tensor is copied, named in the record and compared: fewer of them are a call than of numbers.
@@ -251,7 +251,7 @@ fn folders_that_are_no_capture_are_refused() {
     write_entry(dir.path(), "entry_0.pt", "f");
     write_entry(dir.path(), "entry_1.pt", "g");
     let two = kind(dir.path()).to_string();
-    assert!(two.contains("entry_1.pt: it calls \"g\" while \"entry_0.pt\" calls \"f\""), "{two}");
+    assert!(two.contains("entry_1.pt: the entry calls \"g\", but \"entry_0.pt\" calls \"f\""), "{two}");
     fs::write(dir.path().join("entry_1.pt"), "PK\x03\x04 cut").unwrap();
     assert!(kind(dir.path()).to_string().contains("entry_1.pt"));
 }

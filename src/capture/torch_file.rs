@@ -1,4 +1,4 @@
-//! What is inside a file of torch.save, whatever its format.
+//! The content of a file of torch.save, whatever its format.
 
 use super::content::Content;
 use super::error::{CaptureError, PackedError};
@@ -32,7 +32,7 @@ impl Content {
     }
 }
 
-/// Turns the place of `storage` in the file that was packed into its place in the store.
+/// Changes the place of `storage` from its offset in the packed file to its place in the store.
 fn move_to_object(storage: &mut Storage, packed: &Packed) -> Result<(), PackedError> {
     let (offset, encoding) = match &storage.place {
         Place::File { offset, .. } => (*offset, None),

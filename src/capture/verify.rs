@@ -1,4 +1,4 @@
-//! [`TorchFile::verify`]: every byte of a file against the CRCs that the file tells.
+//! [`TorchFile::verify`]: checks every byte of a file against the CRCs that the file records.
 
 use std::ops::Range;
 
@@ -14,23 +14,23 @@ use super::source::{Bytes, SourceFile};
 use super::walk::TorchFile;
 use plimsoll_memory::bytes::ByteSize;
 
-/// What a file was verified against.
+/// The result of verifying a file against its CRCs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
-    /// The records whose CRC-32 is right.
+    /// The number of records whose CRC-32 is right.
     pub records: u64,
-    /// Their bytes.
+    /// The bytes of those records.
     pub bytes: ByteSize,
-    /// The records for which the writer computed no CRC-32. The formats before PyTorch 1.6 have neither.
+    /// The number of records for which the writer computed no CRC-32. The formats before PyTorch 1.6 have neither.
     pub without_crc: u64,
 }
 
 impl TorchFile {
-    /// Reads every record that has a CRC-32 and compares, with all threads and a few MiB of memory.
+    /// Reads every record that has a CRC-32 and compares it, with all threads and a few MiB of memory.
     ///
     /// # Errors
-    /// [`ArchiveError::Crc`] with the first record whose bytes are damaged; where the file cannot be read, or is another
-    /// than when it was opened.
+    /// [`ArchiveError::Crc`] with the first record whose bytes are damaged; also if the file cannot be read, or changed
+    /// since it was opened.
     pub fn verify(&self) -> Result<Verified, CaptureError> {
         let source = self.reopen()?;
         let mut magic = [0; 4];
@@ -50,7 +50,8 @@ impl TorchFile {
         }
         let map = MappedFile::of(&source, 0, source.size())?;
         map.advise(Access::Sequential);
-        // Chunks of all records are dealt out together: a file is one large record as often as many small ones.
+        // Chunks of all records are dealt out together, because a file may be one large record as well as many small
+        // ones.
         let chunks = told.iter().enumerate().filter(|(_, record)| record.method == Method::Stored);
         let chunks: Vec<_> =
             chunks.flat_map(|(at, record)| split(payload(record)).map(move |range| (at, range))).collect();
@@ -65,7 +66,7 @@ impl TorchFile {
     }
 }
 
-/// Checks a record of an entry of a store, which lies in an object of its own.
+/// Checks a record of an entry of a store, which is in an object of its own.
 fn check_packed(source: &SourceFile, record: &Record) -> Result<(), CaptureError> {
     if record.method == Method::Deflated {
         return check(source, record, crc32fast::Hasher::new());
@@ -80,7 +81,7 @@ fn check_packed(source: &SourceFile, record: &Record) -> Result<(), CaptureError
         Bytes::Compressed(found) if found.bytes == record.bytes => {
             found.for_each_piece(&mut |piece| sum.update(piece)).map_err(|error| source.error(error))?;
         }
-        // Around the storages: small, and in memory already.
+        // Records around the storages are small, and already in memory.
         _ => sum.update(&source.read_at(record.offset, record.bytes)?),
     }
     check(source, record, sum)

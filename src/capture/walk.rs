@@ -15,7 +15,7 @@ use super::source::{KnownFile, SourceFile};
 use super::storage::Storage;
 use plimsoll_memory::bytes::ByteSize;
 
-/// A file of torch.save, entry or not: headers and pickle are read, storages are not.
+/// A file of torch.save, whether an entry or not: headers and pickle are read, storages are not.
 #[derive(Debug)]
 pub struct TorchFile {
     file: KnownFile,
@@ -25,17 +25,17 @@ pub struct TorchFile {
 /// One value of a [`TorchFile`].
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
-    /// Where it is: `$["kwargs"]["weight"]`, `[0]` for items, `{1}` for keys that are no text, `!indices` for the parts
-    /// of a tensor and of an object.
+    /// The value's place: `$["kwargs"]["weight"]`, `[0]` for items, `{1}` for keys that are not texts, `!indices` for
+    /// the parts of a tensor or an object.
     pub path: &'a str,
-    /// The path where the same object was met first. What it contains is not visited again.
+    /// The path at which the same object occurred first. Its content is not visited again.
     pub alias_of: Option<Alias<'a>>,
     /// The value.
     pub value: ItemValue<'a>,
 }
 
-/// The first place of an object that is met again. Its path is made only when it is asked for: objects that lie deep
-/// and are met often would take hours to name.
+/// The first place of an object that occurs again. Its path is made only on request: naming objects that are deep and
+/// occur often would take hours.
 #[derive(Clone, Copy)]
 pub struct Alias<'a> {
     document: &'a Document,
@@ -44,7 +44,7 @@ pub struct Alias<'a> {
 }
 
 impl Alias<'_> {
-    /// The path where the object was met first. It takes as long as the path is deep.
+    /// The path at which the object occurred first. Making it takes time in proportion to its depth.
     pub fn path(&self) -> String {
         let mut steps = Vec::new();
         let mut at = self.id;
@@ -64,7 +64,8 @@ impl fmt::Debug for Alias<'_> {
     }
 }
 
-/// How each object was reached first. Paths are kept as links: whole ones would take the square of the depth.
+/// How each object was reached first. Paths are kept as links, because whole ones would take the square of the depth in
+/// memory.
 type Links = HashMap<NodeId, Option<(NodeId, Step)>>;
 
 /// The longest path, in bytes. Deeper values end the walk at their container.
@@ -74,14 +75,14 @@ impl TorchFile {
     /// Opens any file of torch.save.
     ///
     /// # Errors
-    /// Where the file cannot be read or is malformed.
+    /// If the file cannot be read or is malformed.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let source = SourceFile::open(path)?;
         let content = Content::read(&source)?;
         Ok(Self { file: source.known().clone(), content })
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -96,23 +97,24 @@ impl TorchFile {
         &self.content.storages
     }
 
-    /// Maps the file, to read its storages.
+    /// Maps the file, so that its storages can be read.
     ///
     /// # Errors
-    /// Where the file can no longer be read, or is another than when it was opened.
+    /// If the file can no longer be read, or changed since it was opened.
     pub fn map(&self) -> Result<MappedEntry, CaptureError> {
         MappedEntry::of(&self.reopen()?, &self.content.storages)
     }
 
-    /// The file, open again.
+    /// Opens the file again.
     pub(super) fn reopen(&self) -> Result<SourceFile, CaptureError> {
         self.file.reopen()
     }
 
-    /// Calls `visit` for every value, containers before what they hold. Cycles and aliases are met as aliases.
+    /// Calls `visit` for every value, containers before the values in them. Cycles and shared objects are visited as
+    /// aliases.
     ///
-    /// A small file can name one long number a million times, and each is read anew. Where files are foreign, count what
-    /// is read and stop: [`TorchFile::try_walk`].
+    /// A small file can refer to one long number a million times, and each reference is read anew. For untrusted files,
+    /// count what is read and stop: [`TorchFile::try_walk`].
     pub fn walk(&self, visit: &mut dyn FnMut(&Item<'_>)) {
         let walked = self.try_walk::<Infallible>(&mut |item| {
             visit(item);

@@ -1,4 +1,4 @@
-//! The format since PyTorch 1.6: a zip archive of one pickle and a record a storage.
+//! The format since PyTorch 1.6: a zip archive with one pickle and one record per storage.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
 use plimsoll_memory::bytes::{ByteSize, MIB};
 
-/// The record of the pickle.
+/// The name of the pickle's record.
 const PICKLE: &str = "data.pkl";
 
-/// A stored pickle of this size and more is mapped, a smaller one is read.
+/// The size from which a stored pickle is mapped; a smaller one is read.
 const MAPPED_PICKLE: u64 = MIB;
 
-/// What a deflated pickle may hold.
+/// The most bytes that a deflated pickle may hold.
 const INFLATED_PICKLE: u64 = 64 * MIB;
 
-/// What `version`, `byteorder` and the like may hold.
+/// The most bytes that `version`, `byteorder` and similar records may hold.
 const SMALL_RECORD: u64 = 1024;
 
 /// The versions of the format that torch reads.
 const VERSIONS: std::ops::RangeInclusive<u64> = 1..=10;
 
-/// Reads the archive, its pickle, and what the pickle refers to; no storage is read.
+/// Reads the archive, its pickle, and the records that the pickle refers to, except storages.
 pub(super) fn read(source: &SourceFile) -> Result<Content, CaptureError> {
     let archive = Archive::open(source)?;
     check_version(source, &archive)?;
@@ -82,7 +82,7 @@ fn pickle(source: &SourceFile, archive: &Archive) -> Result<PickleBytes, Capture
     archive::content(source, record, INFLATED_PICKLE).map(PickleBytes::Read)
 }
 
-/// The storages of an archive: the record `data/KEY` each.
+/// The storages of an archive, each in the record `data/KEY`.
 struct Records<'a> {
     source: &'a SourceFile,
     archive: &'a Archive,

@@ -44,7 +44,7 @@ fn devices_that_cannot_be_are_refused() {
     );
     let (code, _, err) = run(scene.command("check").args(["--kernel", "builtin:embedding", "--device", "tpu"]));
     assert_eq!(code, 2);
-    assert!(err.contains("`tpu` is no device: write cpu, cuda, or cuda:N with the number of a GPU"), "{err}");
+    assert!(err.contains("`tpu` is not a device: write cpu, cuda, or cuda:N with the number of a GPU"), "{err}");
     let (code, _, err) = run(plimsoll().args(["devices", "--device", "cpu"]));
     assert_eq!((code, err.as_str()), (2, "error: --device cpu names no GPU: write cuda or cuda:N\n"));
 }

@@ -46,7 +46,7 @@ fn the_devices_are_listed() {
     );
     let mut command = plimsoll();
     let (code, _, err) = run(on_emulation(&scene, &mut command).args(["devices", "--device", "cuda:2"]));
-    assert_eq!((code, err.as_str()), (3, "error: there is no device cuda:2: the driver knows 1, counted from 0\n"));
+    assert_eq!((code, err.as_str()), (3, "error: there is no device cuda:2: the driver reports 1, counted from 0\n"));
     let mut command = plimsoll();
     let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_DEVICES", "0").arg("devices"));
     assert_eq!(code, 3);
@@ -55,7 +55,7 @@ fn the_devices_are_listed() {
     let mut command = plimsoll();
     let (code, _, err) = run(on_emulation(&scene, &mut command).env("EMULATED_CUDA_START", "12345").arg("devices"));
     assert_eq!(code, 3);
-    assert_eq!(err, "error: the NVIDIA driver does not start: CUDA error 12345: the driver has no words for it\n");
+    assert_eq!(err, "error: the NVIDIA driver does not start: CUDA error 12345: the driver does not describe it\n");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn memory_that_the_device_lacks_is_typed() {
     let (code, record) = scene.run(validate.env("EMULATED_CUDA_MEMORY", "50000"));
     assert_eq!((code, failures(&record)), (1, vec![Some(FailureKind::DeviceOom); 2]));
     let message = first_failure(&record).message;
-    assert!(message.ends_with("of device memory cannot be had: 48.83 KiB of 48.83 KiB are free"), "{message}");
+    assert!(message.ends_with("of device memory: 48.83 KiB of 48.83 KiB are free"), "{message}");
     let mut validate = command(&scene, "validate", &library, "leaks");
     let (code, record) = scene.run(&mut validate);
     assert_eq!(code, 0);

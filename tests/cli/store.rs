@@ -259,7 +259,7 @@ fn what_is_no_store_or_cannot_be_written_is_said() {
     for command in [["verify"].as_slice(), &["store", "stat"], &["store", "gc"], &["store", "ls"]] {
         let (code, _, err) = run(plimsoll().args(command).arg(scene.capture()));
         assert_eq!(code, 2);
-        assert!(err.contains("this is no store"), "{err}");
+        assert!(err.contains("not a store: it has no"), "{err}");
     }
     let (code, _, err) = run(plimsoll().arg("pack").arg(scene.capture()).arg("--out").arg("/proc/store"));
     assert_eq!(code, 2);

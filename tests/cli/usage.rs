@@ -15,7 +15,7 @@ fn refused(command: &mut std::process::Command, words: &[&str]) {
 #[test]
 fn kernels_that_do_not_exist() {
     let scene = Scene::new(1);
-    refused(scene.command("check").args(["--kernel", "builtin:nothing"]), &["no built-in kernel", "embedding"]);
+    refused(scene.command("check").args(["--kernel", "builtin:nothing"]), &["not a built-in kernel", "embedding"]);
     refused(scene.command("check").args(["--kernel", "embedding"]), &["builtin:", "lib:", "py:"]);
     refused(scene.command("check").args(["--kernel", "torch:"]), &["torch:NAME"]);
     refused(scene.command("check").args(["--kernel", "py:/nowhere/kernel.py"]), &["/nowhere/kernel.py"]);

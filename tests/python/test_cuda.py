@@ -308,7 +308,7 @@ class OnDevice(unittest.TestCase):
     def test_a_device_of_another_process_is_not_there(self):
         busy = "CUDA error: CUDA-capable device(s) is/are busy or unavailable"
         with mock.patch.object(self.torch, "empty", side_effect=RuntimeError(busy)):
-            self.assertIn("another process have it to itself", self.refused("unavailable", plimsoll_cuda.Device, 0))
+            self.assertIn("another process own it", self.refused("unavailable", plimsoll_cuda.Device, 0))
         self.assertIn("torch knows 1, counted from 0", self.refused("unavailable", plimsoll_cuda.Device, 1))
 
 

@@ -185,7 +185,7 @@ fn captures_of_operators_are_made_and_hold_what_they_compute() {
     for (flags, message) in [
         (&["--op", "mm"][..], "give its arguments, each with --arg"),
         (&["--op", "linear", "--arg", "weight=float32[3,3]"], "its output could not be computed: "),
-        (&["--op", "linear", "--arg", "weight=many things"], "is no argument"),
+        (&["--op", "linear", "--arg", "weight=many things"], "is not an argument"),
         (&["--op", "linear", "--preset", "embedding"], "cannot be used with"),
     ] {
         let (capture, (code, out, err)) = generate("wrong", flags);

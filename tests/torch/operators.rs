@@ -38,7 +38,7 @@ fn every_function_of_python_is_reached_or_said_to_be_composed() {
     assert!(functions.split_whitespace().count() > 100, "{functions}");
     let unreached = |name: &&str| {
         let error = TorchOperator::named(name).err().map(|error| error.to_string());
-        error.is_some_and(|error| !error.contains("Python puts it together from "))
+        error.is_some_and(|error| !error.contains("Python composes it from "))
     };
     let unreached: Vec<&str> = functions.split_whitespace().filter(unreached).collect();
     assert_eq!(unreached, NOT_OPERATORS.split_whitespace().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
@@ -55,7 +55,7 @@ fn every_operator_gives_what_python_gave() {
         let function = name.strip_prefix("torch_nn_functional_").unwrap().to_owned();
         if COMPOSED.contains(&function.as_str()) {
             let error = TorchOperator::named(&function).unwrap_err().to_string();
-            assert!(error.contains("Python puts it together from aten::norm, aten::clamp_min"), "{error}");
+            assert!(error.contains("Python composes it from aten::norm, aten::clamp_min"), "{error}");
             continue;
         }
         validate(&folder.path());

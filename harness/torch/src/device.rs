@@ -1,4 +1,4 @@
-//! The CUDA devices of libtorch: `dispatch.cpp` loads its part for them when one is asked for.
+//! The CUDA devices of libtorch: `dispatch.cpp` loads its CUDA library when a device is requested.
 
 use plimsoll::ByteSize;
 use plimsoll::gpu::AllocatorUse;
@@ -30,20 +30,20 @@ pub fn use_device(index: i32) -> Result<(), KernelError> {
     if unsafe { plimsoll_use_device(index, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
 }
 
-/// Has the allocator of a device that is in use give back what it keeps for later, and its peaks begin anew.
+/// Makes the allocator of a device in use return its cached memory, and resets its peaks.
 ///
 /// # Errors
-/// What libtorch threw.
+/// The exception of libtorch.
 pub fn trim(index: i32) -> Result<(), KernelError> {
     let mut error = RawError::NONE;
     // SAFETY: the function takes a number.
     if unsafe { plimsoll_trim(index, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
 }
 
-/// What the allocator of a device that is in use holds.
+/// The memory that the allocator of a device in use holds.
 ///
 /// # Errors
-/// What libtorch threw.
+/// The exception of libtorch.
 pub fn allocated(index: i32) -> Result<AllocatorUse, KernelError> {
     let (mut error, mut raw) =
         (RawError::NONE, RawAllocated { allocated: 0, allocated_peak: 0, reserved: 0, reserved_peak: 0 });

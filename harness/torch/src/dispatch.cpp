@@ -1,5 +1,5 @@
-// Calls of operators by name: finds the overload whose schema takes the arguments, converts them as Python's parser of
-// arguments would, and calls the operator boxed.
+// Calls of operators by name: finds the overload whose schema takes the arguments, converts them as Python's argument
+// parser would, and calls the operator boxed.
 
 #include "dispatch.h"
 
@@ -45,7 +45,7 @@ void set(plimsoll_error *error, plimsoll_failure failure, const std::string &mes
   error->message = strdup(message.c_str());
 }
 
-/// Runs `work`; what it throws becomes `error`.
+/// Runs `work`, and turns an exception into `error`.
 template <typename Work> bool guarded(plimsoll_error *error, Work work) {
   auto raised = [&](const char *kind, const c10::Error &e) {
     std::string what = e.what_without_backtrace();
@@ -58,7 +58,7 @@ template <typename Work> bool guarded(plimsoll_error *error, Work work) {
   } catch (const NotReachable &e) {
     set(error, PLIMSOLL_NOT_REACHABLE, e.message);
   } catch (const c10::OutOfMemoryError &e) {
-    // That of the host gives a plain error, as above.
+    // The host's allocator throws a plain error, as above.
     set(error, PLIMSOLL_DEVICE_OUT_OF_MEMORY, std::string("OutOfMemoryError: ") + e.what_without_backtrace());
   } catch (const c10::IndexError &e) {
     raised("IndexError", e);
@@ -75,12 +75,12 @@ template <typename Work> bool guarded(plimsoll_error *error, Work work) {
   } catch (const std::exception &e) {
     set(error, PLIMSOLL_EXCEPTION, std::string("RuntimeError: ") + e.what());
   } catch (...) {
-    set(error, PLIMSOLL_EXCEPTION, "RuntimeError: libtorch threw what is no exception");
+    set(error, PLIMSOLL_EXCEPTION, "RuntimeError: libtorch threw something that is not an exception");
   }
   return false;
 }
 
-/// A word for what a value is.
+/// The kind of a value, in words.
 std::string kind(const IValue &value) {
   if (value.isNone()) return "None";
   if (value.isTensor()) return "tensor";
@@ -100,7 +100,7 @@ bool isNumber(const IValue &value) {
 
 std::optional<IValue> convert(const IValue &value, const c10::Type &type, std::optional<int32_t> length);
 
-/// A list of `type`'s elements: of a list or tuple, or of one number where the schema says how many it stands for.
+/// A list of `type`'s elements: from a list or tuple, or from one number if the schema says how many it stands for.
 std::optional<IValue> convertList(const IValue &value, const c10::ListType &type, std::optional<int32_t> length) {
   const auto &element = type.getElementType();
   c10::impl::GenericList list(element);
@@ -126,7 +126,7 @@ std::optional<IValue> convertList(const IValue &value, const c10::ListType &type
   return std::nullopt;
 }
 
-/// `value` as a schema's `type` takes it; none where it does not.
+/// `value` converted to a schema's `type`, if it can be.
 std::optional<IValue> convert(const IValue &value, const c10::Type &type, std::optional<int32_t> length) {
   switch (type.kind()) {
     case TypeKind::OptionalType:
@@ -138,7 +138,7 @@ std::optional<IValue> convert(const IValue &value, const c10::Type &type, std::o
     case TypeKind::FloatType:
       if (value.isDouble()) return value;
       if (value.isInt()) return IValue(static_cast<double>(value.toInt()));
-      // A truth value is a number of Python.
+      // A bool is a number in Python.
       if (value.isBool()) return IValue(value.toBool() ? 1.0 : 0.0);
       return std::nullopt;
     case TypeKind::IntType:
@@ -170,7 +170,7 @@ bool writesToOutputs(const FunctionSchema &schema) {
   return false;
 }
 
-/// The arguments as `schema` takes them, or why it does not.
+/// The arguments converted for `schema`, or the reason why it does not take them.
 std::optional<std::vector<IValue>> match(const FunctionSchema &schema, const plimsoll_argument *given, size_t count,
                                          std::string &why) {
   const auto &parameters = schema.arguments();
@@ -180,7 +180,7 @@ std::optional<std::vector<IValue>> match(const FunctionSchema &schema, const pli
     std::string name = given[i].name ? given[i].name : "";
     if (given[i].name) {
       place = schema.argumentIndexWithName(name);
-      // Functions of Python call `input` what is `self` of the method that they share an operator with.
+      // Python functions name the first parameter `input`; in the schema, which methods share, it is `self`.
       if (!place && name == "input") place = schema.argumentIndexWithName("self");
     } else if (i < parameters.size() && !parameters[i].kwarg_only()) {
       place = static_cast<int>(i);
@@ -211,7 +211,7 @@ std::optional<std::vector<IValue>> match(const FunctionSchema &schema, const pli
     // None stands for a default, as it does in Python.
     if (!converted && slots[p]->isNone()) converted = parameter.default_value();
     if (!converted) {
-      why = "`" + parameter.name() + "` is to be " + parameter.real_type()->repr_str() + ", and is given as " + kind(*slots[p]);
+      why = "`" + parameter.name() + "` must be " + parameter.real_type()->repr_str() + ", but is given as " + kind(*slots[p]);
       return std::nullopt;
     }
     arguments.push_back(std::move(*converted));
@@ -249,13 +249,13 @@ void flatten(const IValue &value, const std::string &path, std::vector<Leaf> &le
       leaves.push_back(std::move(leaf));
       return;
     }
-    TORCH_CHECK(tensor.layout() == c10::kStrided, "a tensor of layout ", tensor.layout(), " was given, which has no strides");
+    TORCH_CHECK(tensor.layout() == c10::kStrided, "a tensor of layout ", tensor.layout(), " was returned, which has no strides");
     tensor = tensor.detach().resolve_conj().resolve_neg().contiguous();
     leaf.dtype = c10::getDtypeNames(tensor.scalar_type()).first;
     leaf.shape = tensor.sizes().vec();
     leaf.value = std::move(tensor);
   } else if (!value.isNone() && !isNumber(value) && !value.isString()) {
-    TORCH_CHECK(false, "a value of kind ", value.tagKind(), " was given, which no capture holds");
+    TORCH_CHECK(false, "a value of kind ", value.tagKind(), " was returned, which a capture cannot hold");
   }
   leaves.push_back(std::move(leaf));
 }
@@ -377,8 +377,8 @@ void require(bool holds, const std::string &otherwise) {
   if (!holds) throw NotReachable{otherwise};
 }
 
-/// Loads libtorch's part for CUDA, which this program is not linked to: it stands beside the rest of it, or libtorch is
-/// built without.
+/// Loads libtorch's CUDA library, which this program is not linked to. The file is beside the rest of libtorch, unless
+/// libtorch is built without CUDA.
 void loadCuda() {
   Dl_info own{};
   require(dladdr(reinterpret_cast<const void *>(&at::globalContext), &own) && own.dli_fname, "libtorch is not found");
@@ -387,9 +387,9 @@ void loadCuda() {
   require(access(path.c_str(), F_OK) == 0,
           "the libtorch " TORCH_VERSION " of this worker is built without CUDA (there is no " + path +
               "): build the worker again with a Python first in the path whose torch has it");
-  // It is never unloaded: it has registered what it has.
+  // The library is never unloaded, because it has registered its operators.
   const bool loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
-  if (!loaded) throw NotReachable{std::string("libtorch's part for CUDA cannot be loaded: ") + dlerror()};
+  if (!loaded) throw NotReachable{std::string("libtorch's CUDA library cannot be loaded: ") + dlerror()};
 }
 
 } // namespace
@@ -400,7 +400,7 @@ void *plimsoll_tensor(void *data, const int64_t *shape, const int64_t *strides, 
   guarded(error, [&] {
     const auto place = device < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device));
     const auto options = at::TensorOptions().dtype(static_cast<c10::ScalarType>(dtype)).device(place);
-    // With its device named, an address is not looked up: a tensor without elements may begin where an allocation ends.
+    // If its device is given, an address is not looked up, as an empty tensor may begin where an allocation ends.
     auto maker = at::for_blob(data, {shape, dimensions});
     maker.strides(at::IntArrayRef(strides, dimensions)).target_device(place).options(options);
     made = new at::Tensor(maker.make_tensor());
@@ -411,7 +411,7 @@ void *plimsoll_tensor(void *data, const int64_t *shape, const int64_t *strides, 
 int32_t plimsoll_use_device(int32_t index, plimsoll_error *error) {
   bool done = guarded(error, [&] {
     loadCuda();
-    require(at::Context::hasCUDART(), "libtorch's part for CUDA is loaded, and the rest of it does not know of it");
+    require(at::Context::hasCUDART(), "libtorch's CUDA library is loaded, but the rest of libtorch does not see it");
     const int count = at::globalContext().hasCUDA() ? at::accelerator::deviceCount() : 0;
     const auto asked = "cuda:" + std::to_string(index);
     require(count > 0, "libtorch " TORCH_VERSION " sees no GPU, and " + asked + " was asked for: is the driver older than its CUDA?");

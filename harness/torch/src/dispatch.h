@@ -6,10 +6,10 @@
 
 extern "C" {
 
-/// An operator with its arguments bound, and what its last launch gave.
+/// An operator with its arguments bound, and the results of its last launch.
 struct plimsoll_call;
 
-/// What an error is about. `message` is to be given back with `plimsoll_text_free`.
+/// The kind of an error, with its message. `message` must be freed with `plimsoll_text_free`.
 enum plimsoll_failure : int32_t {
   PLIMSOLL_EXCEPTION = 1,
   PLIMSOLL_OUT_OF_MEMORY = 2,
@@ -21,14 +21,14 @@ struct plimsoll_error {
   char *message;
 };
 
-/// An argument: a `c10::IValue *` of torch-sys, which is read and not kept, under the name of a parameter or, where that is
-/// null, by its position.
+/// An argument: a `c10::IValue *` of torch-sys, which is only read, with the name of a parameter, or null to pass it by
+/// position.
 struct plimsoll_argument {
   const char *name;
   const void *value;
 };
 
-/// A leaf of what a launch gave. What it points to lives until the next launch.
+/// A leaf of the results of a launch. Its pointers are valid until the next launch.
 enum plimsoll_kind : int32_t {
   PLIMSOLL_NONE,
   PLIMSOLL_BOOL,
@@ -55,7 +55,7 @@ struct plimsoll_leaf {
   bool on_device;
 };
 
-/// What the allocator of a device holds, and held at most since it was trimmed.
+/// The memory that the allocator of a device holds, and its peak since it was trimmed.
 struct plimsoll_allocated {
   uint64_t allocated;
   uint64_t allocated_peak;
@@ -65,22 +65,22 @@ struct plimsoll_allocated {
 
 /// libtorch's version.
 const char *plimsoll_libtorch_version(void);
-/// The number of a dtype by torch's name of it; negative where libtorch has none of that name.
+/// The number of a dtype by torch's name of it; negative if libtorch has none with that name.
 int32_t plimsoll_dtype(const char *name);
 /// A complex number as a `c10::IValue *`.
 void *plimsoll_complex(double real, double imaginary);
 
-/// How many operators are called `name` (`aten::add`), whatever their overload.
+/// The number of operators with the name `name` (`aten::add`), under any overload.
 size_t plimsoll_overloads(const char *name);
 
 /// Binds arguments to the first overload of `name` that takes them, or to the one that `overload` names. Null on error.
 plimsoll_call *plimsoll_bind(const char *name, const char *overload, const plimsoll_argument *arguments, size_t count,
                              plimsoll_error *error);
-/// Launches the operator; 0 where it gave a result.
+/// Launches the operator; returns 0 if it succeeded.
 int32_t plimsoll_launch(plimsoll_call *call, plimsoll_error *error);
-/// Flattens what the last launch gave, or the first value of it; 0 where that can be done.
+/// Flattens the results of the last launch, or only the first of them; returns 0 if it succeeded.
 int32_t plimsoll_flatten(plimsoll_call *call, bool first, size_t *leaves, plimsoll_error *error);
-/// A leaf of what was flattened.
+/// A leaf of the flattened results.
 void plimsoll_leaf_at(const plimsoll_call *call, size_t index, plimsoll_leaf *leaf);
 void plimsoll_call_free(plimsoll_call *call);
 void plimsoll_text_free(char *text);
@@ -89,9 +89,9 @@ void plimsoll_text_free(char *text);
 void *plimsoll_tensor(void *data, const int64_t *shape, const int64_t *strides, size_t dimensions, int32_t dtype, int32_t device,
                       plimsoll_error *error);
 
-/// Makes `cuda:INDEX` the device of this thread, libtorch's part for CUDA loaded before. The error is why it cannot be.
+/// Makes `cuda:INDEX` the device of this thread, after loading libtorch's CUDA library. The error says why it failed.
 int32_t plimsoll_use_device(int32_t index, plimsoll_error *error);
-/// Gives back to the device what its allocator keeps for later, and has its peaks begin anew.
+/// Returns the memory that the allocator caches to the device, and resets its peaks.
 int32_t plimsoll_trim(int32_t index, plimsoll_error *error);
 int32_t plimsoll_allocated_on(int32_t index, plimsoll_allocated *allocated, plimsoll_error *error);
 }

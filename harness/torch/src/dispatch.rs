@@ -1,4 +1,4 @@
-//! Calls through libtorch's dispatcher: `dispatch.cpp`, and the values of torch-sys that it is given.
+//! Calls through libtorch's dispatcher: `dispatch.cpp`, and the torch-sys values that it takes.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
@@ -76,7 +76,7 @@ impl RawError {
     pub(crate) const NONE: Self = Self { failure: 0, message: null_mut() };
 
     pub(crate) fn take(self) -> KernelError {
-        // SAFETY: `dispatch.cpp` left a text that ends in zero, which is given back once.
+        // SAFETY: `dispatch.cpp` left a text that ends in zero, which is freed once.
         let message = unsafe {
             let message = text(self.message);
             plimsoll_text_free(self.message);
@@ -99,7 +99,7 @@ unsafe fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
@@ -109,23 +109,23 @@ pub fn version() -> String {
     unsafe { text(plimsoll_libtorch_version()) }
 }
 
-/// Whether libtorch has an operator of this name (`aten::add`), under any overload.
+/// Whether libtorch has an operator with this name (`aten::add`), under any overload.
 pub fn exists(name: &str) -> bool {
-    // SAFETY: the name ends in zero, and is read alone.
+    // SAFETY: the name ends in zero, and is only read.
     CString::new(name).is_ok_and(|name| unsafe { plimsoll_overloads(name.as_ptr()) } > 0)
 }
 
 fn c_text(text: &str) -> Result<CString, KernelError> {
-    CString::new(text).map_err(|_| exception(format!("{text:?} holds a zero byte, which libtorch's texts cannot")))
+    CString::new(text).map_err(|_| exception(format!("{text:?} holds a zero byte, which libtorch's texts cannot hold")))
 }
 
 fn exception(message: String) -> KernelError {
     KernelError::Exception { message }
 }
 
-/// What torch-sys has left of the last error of its own calls.
+/// The error that torch-sys kept from its last failed call.
 fn check() -> Result<(), KernelError> {
-    // SAFETY: the text is given to the caller, who frees it as C's.
+    // SAFETY: the text belongs to the caller, who frees it with C's `free`.
     unsafe {
         let message = torch_sys::get_and_reset_last_err();
         if message.is_null() {
@@ -142,7 +142,7 @@ struct Value(*mut CIValue);
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // SAFETY: the value is this one's own.
+        // SAFETY: the value is owned by this.
         unsafe { torch_sys::ati_free(self.0) };
     }
 }
@@ -152,8 +152,8 @@ impl Value {
         let refuse = |what: &str| KernelError::NotReachable {
             message: format!("argument `{name}` is {what}, which no operator of libtorch takes"),
         };
-        // SAFETY: plain values are copied; texts end in zero and are copied; the pointers of lists are read alone, and live until
-        // after the call; a tensor is counted by the value that is made of it.
+        // SAFETY: plain values are copied; texts end in zero and are copied; the pointers of lists are only read, and
+        // live until after the call; a tensor is counted by the value that is made of it.
         let value = unsafe {
             match argument {
                 Argument::None => torch_sys::ati_none(),
@@ -186,13 +186,13 @@ impl Value {
 
 fn number(dtype: Dtype) -> Result<i32, KernelError> {
     let name = c_text(dtype.name())?;
-    // SAFETY: the name ends in zero, and is read alone.
+    // SAFETY: the name ends in zero, and is only read.
     let number = unsafe { plimsoll_dtype(name.as_ptr()) };
     let missing = || KernelError::NotReachable { message: format!("this libtorch has no dtype {dtype}") };
     if number < 0 { Err(missing()) } else { Ok(number) }
 }
 
-/// Where the storages of a call lie.
+/// The place of the storages of a call.
 #[derive(Clone, Copy)]
 pub enum Storages<'a> {
     Host(&'a Call<'a>),
@@ -200,7 +200,7 @@ pub enum Storages<'a> {
 }
 
 impl Storages<'_> {
-    /// The address of the storage of a tensor that does not reach beyond it.
+    /// The address of a tensor's storage, after a check that the tensor does not reach beyond it.
     fn of(&self, name: &str, tensor: &TensorRef) -> Result<usize, KernelError> {
         match self {
             Self::Host(call) => {
@@ -211,7 +211,7 @@ impl Storages<'_> {
         }
     }
 
-    /// The number of their device as torch-sys has it, which is negative for the CPU.
+    /// The number of the storages' device in torch-sys, which is negative for the CPU.
     fn number(&self) -> i32 {
         match self {
             Self::Host(_) => -1,
@@ -220,23 +220,23 @@ impl Storages<'_> {
     }
 }
 
-/// The tensor where it lies: nothing is copied.
+/// A tensor in place: nothing is copied.
 fn view(storages: &Storages<'_>, name: &str, tensor: &TensorRef) -> Result<Tensor, KernelError> {
     let start = storages.of(name, tensor)?;
     let layout = &tensor.layout;
-    let too_large = || exception(format!("argument `{name}`: {:?} is no shape of libtorch", layout.shape));
+    let too_large = || exception(format!("argument `{name}`: {:?} is not a shape that libtorch takes", layout.shape));
     let signed = |n: &u64| i64::try_from(*n).map_err(|_| too_large());
     let shape = layout.shape.iter().map(signed).collect::<Result<Vec<_>, _>>()?;
     let strides =
         layout.strides.iter().map(|&s| i64::try_from(s).map_err(|_| too_large())).collect::<Result<Vec<_>, _>>()?;
     let from = usize::try_from(layout.offset * layout.dtype.size()).map_err(|_| too_large())?;
-    // One of the device is not this process's to dereference.
+    // Memory of the device must not be dereferenced by this process.
     let data = std::ptr::with_exposed_provenance_mut(start + from);
     let (dtype, device) = (number(layout.dtype)?, storages.number());
     let mut error = RawError::NONE;
-    // SAFETY: the tensor lies within its storage (`of` above), and is dropped before the call's storages are: a bound call
-    // borrows them. An operator that writes in place writes to a private map, which the worker gives to what is not its own,
-    // or to what is on the device.
+    // SAFETY: the tensor is within its storage (`of` above), and is dropped before the call's storages are: a bound
+    // call borrows them. An operator that writes in place writes to a private map, which the worker makes of memory
+    // that is not its own, or to memory of the device.
     let made =
         unsafe { plimsoll_tensor(data, shape.as_ptr(), strides.as_ptr(), shape.len(), dtype, device, &raw mut error) };
     if made.is_null() {
@@ -262,10 +262,10 @@ pub struct BoundCall<'a> {
 }
 
 impl<'a> BoundCall<'a> {
-    /// Binds what `lowered` says to the first overload that takes it.
+    /// Binds the call in `lowered` to the first overload that takes it.
     ///
     /// # Errors
-    /// [`KernelError`] where there is none, or an argument has no form in libtorch.
+    /// [`KernelError`] if there is none, or an argument has no form in libtorch.
     pub fn new(storages: Storages<'a>, lowered: &Lowered) -> Result<Self, KernelError> {
         let mut values = Vec::new();
         for (index, (name, argument)) in lowered.arguments.iter().enumerate() {
@@ -278,7 +278,7 @@ impl<'a> BoundCall<'a> {
         let name = c_text(&lowered.operator)?;
         let overload = lowered.overload.as_deref().map(c_text).transpose()?;
         let mut error = RawError::NONE;
-        // SAFETY: everything that is pointed to lives until after the call, which copies what it keeps.
+        // SAFETY: all pointers are valid until after the call, which copies the data that it keeps.
         let raw = unsafe {
             plimsoll_bind(name.as_ptr(), pointer(&overload), arguments.as_ptr(), arguments.len(), &raw mut error)
         };
@@ -288,23 +288,23 @@ impl<'a> BoundCall<'a> {
         Ok(Self { raw, first: lowered.first, _storages: PhantomData })
     }
 
-    /// Launches it.
+    /// Launches the call.
     ///
     /// # Errors
-    /// What libtorch threw.
+    /// The exception of libtorch.
     pub fn launch(&mut self) -> Result<(), KernelError> {
         let mut error = RawError::NONE;
-        // SAFETY: the call is this one's own.
+        // SAFETY: the call is owned by this.
         if unsafe { plimsoll_launch(self.raw, &raw mut error) } == 0 { Ok(()) } else { Err(error.take()) }
     }
 
-    /// What the last launch gave.
+    /// The results of the last launch.
     ///
     /// # Errors
-    /// [`KernelError`] where that is nothing that a capture holds.
+    /// [`KernelError`] if a result is of a kind that no capture can hold.
     pub fn given(&mut self) -> Result<Vec<Given<'_>>, KernelError> {
         let (mut error, mut leaves) = (RawError::NONE, 0);
-        // SAFETY: the call is this one's own.
+        // SAFETY: the call is owned by this.
         if unsafe { plimsoll_flatten(self.raw, self.first, &raw mut leaves, &raw mut error) } != 0 {
             return Err(error.take());
         }
@@ -312,8 +312,8 @@ impl<'a> BoundCall<'a> {
     }
 
     fn leaf(&self, index: usize) -> Result<Given<'_>, KernelError> {
-        // SAFETY: a leaf of zeros is one without pointers. What the call fills in lives until it is launched or flattened again,
-        // for which it has to be borrowed mutably; the index is below the number of leaves.
+        // SAFETY: a leaf of zeros is one without pointers. The data that the call fills in lives until it is launched
+        // or flattened again, for which it has to be borrowed mutably; the index is below the number of leaves.
         let (raw, path) = unsafe {
             let mut raw: RawLeaf = std::mem::zeroed();
             plimsoll_leaf_at(self.raw, index, &raw mut raw);
@@ -336,14 +336,15 @@ impl<'a> BoundCall<'a> {
 
 impl Drop for BoundCall<'_> {
     fn drop(&mut self) {
-        // SAFETY: the call is this one's own.
+        // SAFETY: the call is owned by this.
         unsafe { plimsoll_call_free(self.raw) };
     }
 }
 
 fn tensor<'a>(raw: &RawLeaf) -> Result<GivenValue<'a>, KernelError> {
-    // SAFETY: a tensor's leaf names its dtype by a text that ends in zero, its shape by so many numbers, and its elements, which
-    // lie without gaps, by so many bytes, of this process unless they are on the device; an empty one may have none to point to.
+    // SAFETY: a tensor's leaf has its dtype as a text that ends in zero, the numbers of its shape, and a pointer to its
+    // elements, which have no gaps and are in this process unless they are on the device; an empty tensor may have a
+    // null pointer.
     let (name, shape, elements) = unsafe {
         let shape = if raw.dimensions == 0 { &[] } else { std::slice::from_raw_parts(raw.shape, raw.dimensions) };
         let elements = match (raw.bytes, raw.on_device) {
@@ -354,7 +355,7 @@ fn tensor<'a>(raw: &RawLeaf) -> Result<GivenValue<'a>, KernelError> {
         (text(raw.dtype), shape, elements)
     };
     let dtype: Dtype =
-        name.parse().map_err(|_| exception(format!("a tensor of {name} was given, which no capture holds")))?;
+        name.parse().map_err(|_| exception(format!("a tensor of {name} was returned, which a capture cannot hold")))?;
     let shape = shape.iter().map(|&n| n as u64).collect();
     Ok(GivenValue::Tensor { spec: TensorSpec { dtype, shape }, elements })
 }

@@ -8,7 +8,7 @@ use plimsoll_harness::worker::{self, DeviceKernel, Host, Loaded, NotServed};
 use plimsoll_torch::{TorchOnDevice, TorchOperator};
 
 fn main() -> ExitCode {
-    // As the worker of Python: nothing that is launched builds a graph.
+    // As in the Python worker, launches build no autograd graph.
     let _no_grad = tch::no_grad_guard();
     let versions = BTreeMap::from([("libtorch".to_owned(), plimsoll_torch::version())]);
     match worker::serve(&Host { name: "torch", versions, load, load_on_device }) {

@@ -7,7 +7,7 @@ use crate::device;
 use crate::dispatch::{self, BoundCall, Storages};
 use crate::functional::Function;
 
-/// The version of the libtorch that this program is linked to.
+/// The version of libtorch that this program is linked to.
 pub fn version() -> String {
     dispatch::version()
 }
@@ -22,17 +22,17 @@ impl TorchOperator {
     /// The operator `name`: `embedding`, `torch.nn.functional.embedding`, `aten::embedding`, `aten::add.Tensor`.
     ///
     /// # Errors
-    /// [`KernelError::NotReachable`] where neither libtorch nor a rule of [`functional`](crate::functional) has it.
+    /// [`KernelError::NotReachable`] if neither libtorch nor a rule of [`functional`](crate::functional) has it.
     pub fn named(name: &str) -> Result<Self, KernelError> {
         let function = Function::named(name);
         if !function.has_rule() && !dispatch::exists(function.operator()) {
             let message = match function.composed_of() {
                 Some(parts) => format!(
-                    "`{name}` is no operator of libtorch: Python puts it together from {parts}; capture those, or use a `py:` \
+                    "`{name}` is not an operator of libtorch: Python composes it from {parts}; capture those, or use a `py:` \
                     kernel"
                 ),
                 None => format!(
-                    "libtorch has no operator `{}`, and no rule says by which `{name}` is computed: use a `py:` kernel",
+                    "libtorch has no operator `{}`, and there is no rule for `{name}`: use a `py:` kernel",
                     function.operator()
                 ),
             };
@@ -57,10 +57,10 @@ pub struct TorchOnDevice {
 }
 
 impl TorchOnDevice {
-    /// `operator` on the device `index`, which becomes that of this thread.
+    /// Binds `operator` to the device `index`, which becomes that of this thread.
     ///
     /// # Errors
-    /// Why this libtorch cannot use it.
+    /// [`KernelError`] if this libtorch cannot use it.
     pub fn new(operator: TorchOperator, index: u32) -> Result<Self, KernelError> {
         let device = i32::try_from(index).unwrap_or(i32::MAX);
         device::use_device(device)?;

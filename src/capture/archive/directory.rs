@@ -13,11 +13,11 @@ const CENTRAL_BYTES: usize = 46;
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
 const LOCAL_BYTES: usize = 30;
 const ZIP64_FIELD: u16 = 1;
-/// Flag bit 3: sizes and CRC stand behind the payload, not in the local header.
+/// Flag bit 3: sizes and CRC follow the payload, not in the local header.
 const DESCRIPTOR: u16 = 1 << 3;
 /// Flag bits 0, 6 and 13: encrypted, strongly encrypted, headers masked.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
-/// The largest central directory that is read, in bytes. It takes about 80 bytes a storage.
+/// The largest central directory that is read, in bytes. A directory takes about 80 bytes per storage.
 const DIRECTORY_LIMIT: u64 = 64 << 20;
 
 /// A record as the central directory has it; its payload is not yet located.
@@ -52,7 +52,7 @@ pub(super) fn read(source: &SourceFile, end: &End) -> Result<Vec<Entry>, Capture
         let fail = |error: ArchiveError| source.error(error).at(start + at as u64);
         let header = &bytes[at..];
         if header.len() < CENTRAL_BYTES || !header.starts_with(&CENTRAL) {
-            return Err(fail(ArchiveError::Malformed("the central directory is damaged")));
+            return Err(fail(ArchiveError::Malformed("the central directory is malformed")));
         }
         let [name, extra, comment] = [28, 30, 32].map(|field| usize::from(u16_at(header, field)));
         let whole = CENTRAL_BYTES + name + extra + comment;
@@ -67,7 +67,7 @@ pub(super) fn read(source: &SourceFile, end: &End) -> Result<Vec<Entry>, Capture
     }
     if entries.len() as u64 != end.records {
         return Err(source
-            .error(ArchiveError::Malformed("the end record counts other records than the central directory holds"))
+            .error(ArchiveError::Malformed("the end record and the central directory differ in the number of records"))
             .at(start));
     }
     Ok(entries)
@@ -105,7 +105,7 @@ fn parse(header: &[u8], name: String, extra: &[u8]) -> Result<Entry, ArchiveErro
     Ok(Entry { name, flags, method, crc: u32_at(header, 16), compressed, bytes, header: offset })
 }
 
-/// The content of the zip64 extra field, empty where there is none.
+/// The content of the zip64 extra field, empty if there is none.
 fn zip64_field(mut extra: &[u8]) -> Result<&[u8], ArchiveError> {
     // Fewer than four bytes cannot be a field: some writers pad so.
     while extra.len() >= 4 {
@@ -121,7 +121,7 @@ fn zip64_field(mut extra: &[u8]) -> Result<&[u8], ArchiveError> {
     Ok(&[])
 }
 
-/// The name of a record, refused where it is no text or leads out of the archive.
+/// The name of a record, refused if it is not text or leads out of the archive.
 fn checked_name(bytes: &[u8]) -> Result<String, ArchiveError> {
     let name = std::str::from_utf8(bytes).map_err(|_| ArchiveError::BadName)?;
     if name.is_empty() || name.contains('\0') {
@@ -135,7 +135,7 @@ fn checked_name(bytes: &[u8]) -> Result<String, ArchiveError> {
     Ok(name.to_owned())
 }
 
-/// Reads the local headers, which alone tell where the payloads start, and checks them against the directory and
+/// Reads the local headers, which alone give the start of the payloads, and checks them against the directory and
 /// against each other. Records come back in the directory's order, without the root folder and without folders.
 pub(super) fn locate(
     source: &SourceFile,
@@ -180,14 +180,14 @@ pub(super) fn locate(
     Ok(records)
 }
 
-/// Where the payload behind the local header of `entry` starts.
+/// The offset at which the payload behind the local header of `entry` starts.
 fn local_header(source: &SourceFile, entry: &Entry, buffer: &mut Vec<u8>) -> Result<u64, CaptureError> {
     let fail = |error| source.error(error).in_record(&entry.name).at(entry.header);
     buffer.resize(LOCAL_BYTES + entry.name.len(), 0);
     source.read_exact_at(entry.header, buffer).map_err(|e| e.in_record(&entry.name))?;
     let header = buffer.as_slice();
     if !header.starts_with(&LOCAL) {
-        return Err(fail(ArchiveError::Malformed("there is no local header where the directory says")));
+        return Err(fail(ArchiveError::Malformed("there is no local header at its recorded offset")));
     }
     let (name, extra) = (usize::from(u16_at(header, 26)), u64::from(u16_at(header, 28)));
     if name != entry.name.len() || &header[LOCAL_BYTES..] != entry.name.as_bytes() {
@@ -208,7 +208,7 @@ fn local_header(source: &SourceFile, entry: &Entry, buffer: &mut Vec<u8>) -> Res
     if (flags ^ entry.flags) & DESCRIPTOR != 0 {
         return Err(fail(ArchiveError::HeaderMismatch("flags")));
     }
-    // With a descriptor, torch writes zeros here; zip64 sizes, all ones, stand in an extra field.
+    // With a descriptor, torch writes zeros here; zip64 sizes, all ones, are in an extra field.
     let same = |field: usize, value: u64| {
         let local = u32_at(header, field);
         u64::from(local) == value || local == u32::MAX || (local == 0 && flags & DESCRIPTOR != 0)
@@ -219,6 +219,6 @@ fn local_header(source: &SourceFile, entry: &Entry, buffer: &mut Vec<u8>) -> Res
     if !same(18, entry.compressed) || !same(22, entry.bytes) {
         return Err(fail(ArchiveError::HeaderMismatch("size")));
     }
-    // Both lengths are at most 65,535 and the header lies within the file, so that this cannot overflow.
+    // Both lengths are at most 65,535 and the header lies within the file, so this cannot overflow.
     Ok(entry.header + LOCAL_BYTES as u64 + name as u64 + extra)
 }

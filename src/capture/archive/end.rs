@@ -13,17 +13,17 @@ const END64: [u8; 4] = *b"PK\x06\x06";
 const END64_BYTES: u64 = 56;
 /// The longest comment that an archive can have.
 const COMMENT_BYTES: u64 = 0xffff;
-/// What is read at first: the end records and the central directory of a usual entry lie within.
+/// How many bytes are read first: enough for the end records and the central directory of a usual entry.
 const TAIL: u64 = 4096;
 
-/// Where the central directory lies.
+/// The location of the central directory.
 #[derive(Debug)]
 pub(super) struct End {
     /// The bytes of the central directory in the file.
     pub(super) directory: Range<u64>,
     /// The number of records.
     pub(super) records: u64,
-    /// The directory's bytes, where they were read along with the end records.
+    /// The directory's bytes, if they were read along with the end records.
     pub(super) bytes: Option<Vec<u8>>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn find(source: &SourceFile) -> Result<End, CaptureError> {
     let (mut bytes, mut start) = (u64::from(u32_at(record, 12)), u64::from(u32_at(record, 16)));
     let malformed = |what| source.error(ArchiveError::Malformed(what)).at(tail_start + at as u64);
     if disks != [0, 0] || u64::from(on_disk) != records {
-        return Err(malformed("the archive is one part of several"));
+        return Err(malformed("the archive is one part of a multi-part archive"));
     }
 
     if let Some(zip64) = end64(source, end_at)? {
@@ -88,7 +88,7 @@ pub(super) fn find(source: &SourceFile) -> Result<End, CaptureError> {
     Ok(End { directory, records, bytes })
 }
 
-/// The position of the last end record in `tail` whose comment ends where the file does.
+/// The position of the last end record in `tail` whose comment ends at the end of the file.
 fn end_record(tail: &[u8]) -> Option<usize> {
     let last = tail.len().checked_sub(END_BYTES)?;
     (0..=last)
@@ -103,7 +103,7 @@ struct End64 {
     start: u64,
 }
 
-/// The zip64 end record, where its locator stands right before the end record at `end_at`.
+/// The zip64 end record, if its locator is right before the end record at `end_at`.
 fn end64(source: &SourceFile, end_at: u64) -> Result<Option<End64>, CaptureError> {
     let Some(locator_at) = end_at.checked_sub(LOCATOR_BYTES) else { return Ok(None) };
     let locator = source.read_at(locator_at, LOCATOR_BYTES)?;
@@ -113,18 +113,18 @@ fn end64(source: &SourceFile, end_at: u64) -> Result<Option<End64>, CaptureError
     let at = u64_at(&locator, 8);
     let malformed = |what| source.error(ArchiveError::Malformed(what)).at(at);
     if u32_at(&locator, 4) != 0 || u32_at(&locator, 16) > 1 {
-        return Err(malformed("the archive is one part of several"));
+        return Err(malformed("the archive is one part of a multi-part archive"));
     }
     if at.checked_add(END64_BYTES).is_none_or(|end| end > locator_at) {
         return Err(malformed("the zip64 end record does not lie before its locator"));
     }
     let record = source.read_at(at, END64_BYTES)?;
     if !record.starts_with(&END64) {
-        return Err(malformed("the zip64 end record is not where its locator says"));
+        return Err(malformed("there is no zip64 end record at the offset that its locator gives"));
     }
     let records = u64_at(&record, 32);
     if u32_at(&record, 16) != 0 || u32_at(&record, 20) != 0 || u64_at(&record, 24) != records {
-        return Err(malformed("the archive is one part of several"));
+        return Err(malformed("the archive is one part of a multi-part archive"));
     }
     Ok(Some(End64 { at, records, bytes: u64_at(&record, 40), start: u64_at(&record, 48) }))
 }

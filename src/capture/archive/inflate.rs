@@ -8,16 +8,17 @@ use super::super::source::SourceFile;
 use super::Record;
 use crate::error::{ArchiveError, CaptureError};
 
-/// Deflate gives at most 1032 bytes for one.
+/// The most bytes that one deflated byte can give.
 const RATIO: u64 = 1032;
 
-/// The content of a deflated record: exactly as many bytes as the directory says, and never room for more.
+/// The content of a deflated record: exactly as many bytes as the directory says, with no more memory reserved than
+/// that.
 pub(super) fn inflate(source: &SourceFile, record: &Record) -> Result<Vec<u8>, CaptureError> {
     let fail = |error| source.error(error).in_record(&record.name);
     let damaged = |what: String| fail(ArchiveError::Inflate(what));
     let most = record.compressed.saturating_mul(RATIO);
     if record.bytes > most {
-        return Err(damaged(format!("{} bytes cannot give {}", record.compressed, record.bytes)));
+        return Err(damaged(format!("{} bytes cannot inflate to {}", record.compressed, record.bytes)));
     }
     source.check_range(record.offset, record.compressed).map_err(|e| e.in_record(&record.name))?;
     let input = Payload { source, at: record.offset, left: record.compressed, error: None };
@@ -31,12 +32,12 @@ pub(super) fn inflate(source: &SourceFile, record: &Record) -> Result<Vec<u8>, C
     outcome.map_err(|error| damaged(error.to_string()))?;
     if content.len() as u64 != record.bytes {
         let relation = if content.len() as u64 > record.bytes { "more" } else { "fewer" };
-        return Err(damaged(format!("they give {relation} bytes than the {} announced", record.bytes)));
+        return Err(damaged(format!("they inflate to {relation} bytes than the {} announced", record.bytes)));
     }
     Ok(content)
 }
 
-/// The payload of a record as a reader, which keeps the typed error that a read met.
+/// A reader of a record's payload, which keeps the typed error of a failed read.
 struct Payload<'a> {
     source: &'a SourceFile,
     at: u64,

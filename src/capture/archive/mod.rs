@@ -1,11 +1,11 @@
 //! The zip archive that `torch.save` writes.
 //!
 //! The central directory, found through the end records, is the only authority: local headers are read for their
-//! lengths and checked against it, data descriptors are not read at all, because torch writes neither sizes nor CRCs
-//! into local headers. Everything that lets two readers see two different files is refused: duplicate names,
+//! lengths and checked against it; data descriptors are not read at all, because torch writes neither sizes nor CRCs
+//! into local headers. Everything that could make two readers see two different files is refused: duplicate names,
 //! overlapping records, end records that disagree, names that differ between the two headers.
 //!
-//! All records lie below one root folder, `ROOT/data.pkl`, `ROOT/data/0` ...; names here are without it.
+//! All records lie below one root folder, `ROOT/data.pkl`, `ROOT/data/0` ...; names here leave it out.
 
 mod directory;
 mod end;
@@ -16,14 +16,14 @@ use std::collections::HashMap;
 use super::source::SourceFile;
 use crate::error::{ArchiveError, CaptureError};
 
-/// How a record lies in the file.
+/// How a record is stored in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     Stored,
     Deflated,
 }
 
-/// One record, as the central directory has it, with the place of its payload.
+/// One record, as the central directory describes it, with the place of its payload.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     /// The name below the root folder; the full name for a record outside it.
@@ -35,12 +35,12 @@ pub(super) struct Record {
     pub(super) compressed: u64,
     /// Bytes of the content.
     pub(super) bytes: u64,
-    /// Where the payload starts in the file.
+    /// The offset in the file at which the payload starts.
     pub(super) offset: u64,
 }
 
 impl Record {
-    /// The CRC, `None` where the writer did not compute it.
+    /// The CRC, or `None` if the writer did not compute it.
     pub(super) fn crc(&self) -> Option<u32> {
         (self.crc != 0 || self.bytes == 0).then_some(self.crc)
     }
@@ -53,7 +53,8 @@ pub(super) struct Archive {
     by_name: HashMap<String, usize>,
 }
 
-/// What all compressed records of a file may hold together, whatever its size. torch writes none; rewritten files do.
+/// The most that all compressed records of a file may hold together, whatever its size. torch writes none; rewritten
+/// files have them.
 const INFLATED_LIMIT: u64 = 128 << 20;
 
 impl Archive {
@@ -88,7 +89,7 @@ impl Archive {
     }
 }
 
-/// The content of `record`, inflated where it is deflated, its CRC checked where it has one.
+/// The content of `record`, inflated if it is deflated, with its CRC checked if it has one.
 pub(super) fn content(source: &SourceFile, record: &Record, limit: u64) -> Result<Vec<u8>, CaptureError> {
     if record.bytes > limit {
         let error = ArchiveError::TooLarge { bytes: record.bytes, limit };

@@ -95,7 +95,7 @@ fn duplicates_mismatches_and_encryption_are_refused() {
 #[test]
 fn headers_that_differ_are_refused() {
     let bytes = zip(&records(), b"");
-    // The first local header starts the file: its method stands at 8, its CRC at 14, its size at 22.
+    // The file starts with the first local header: its method is at 8, its CRC at 14, its size at 22.
     for (at, what) in [(8, "compression method"), (14, "CRC"), (22, "size"), (6, "flags")] {
         let mut bytes = bytes.clone();
         bytes[at] ^= 8;

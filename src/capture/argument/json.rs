@@ -1,8 +1,8 @@
-//! What JSON has no value for: bytes, integers beyond 64 bits, floats that are not finite.
+//! The JSON form of values that JSON lacks: bytes, integers beyond 64 bits, floats that are not finite.
 
 use serde::{Deserialize, Deserializer};
 
-/// The digits of an integer beyond 64 bits. A smaller one has one way to stand in JSON, as a number.
+/// The digits of an integer beyond 64 bits. A smaller one has only one form in JSON, a number.
 pub(super) fn big_int<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let digits = String::deserialize(deserializer)?;
     let unsigned = digits.strip_prefix('-').unwrap_or(&digits);
@@ -14,7 +14,7 @@ pub(super) fn big_int<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Stri
     }
 }
 
-/// A number, or a word if it is not finite.
+/// A float as a number, or as a word if it is not finite.
 pub(super) mod float {
     use std::fmt;
 
@@ -56,7 +56,7 @@ pub(super) mod float {
                     "nan" => Ok(f64::NAN),
                     "inf" => Ok(f64::INFINITY),
                     "-inf" => Ok(f64::NEG_INFINITY),
-                    _ => Err(E::custom(format!("`{word}` is not a float"))),
+                    _ => Err(E::custom(format!("`{word}` is not a float: write a number, `nan`, `inf` or `-inf`"))),
                 }
             }
         }
@@ -93,7 +93,7 @@ mod tests {
     use super::super::{Argument, TensorRef};
     use crate::{Dtype, Layout};
 
-    /// Every kind of value, and its text.
+    /// One value of every kind, with its text.
     fn items() -> Vec<(Argument, &'static str)> {
         let layout = Layout::contiguous(Dtype::BF16, &[2, 3]);
         vec![

@@ -1,4 +1,4 @@
-//! What wrong outputs a comparison would let pass.
+//! The wrong outputs that a comparison would let pass.
 
 use super::element::Element;
 use super::judge::{BLOCK, Judge};
@@ -7,14 +7,14 @@ use super::rule::Comparison;
 use super::tensor::Reader;
 use crate::TensorView;
 
-/// Whether `rule` would have let a wrong output pass as `expected`: one of zero bytes, one of NaN, and `previous`, the
+/// Checks whether `rule` would accept a wrong output as `expected`: one of zero bytes, one of NaN, and `previous`, the
 /// output of the entry before.
 ///
-/// The output of NaN repeats the first element of `expected`, where that is NaN; no other could match. A `previous` of
-/// another shape or dtype is as none. Nothing but zeros, NaN and `previous` matches a tensor of no elements, which
-/// cannot tell anything.
+/// The output of NaN repeats the first element of `expected` if that is NaN; no other could match. A `previous` of
+/// another shape or dtype is ignored. A tensor without elements, which distinguishes nothing, is matched by zeros, by
+/// NaN and by `previous` alone.
 ///
-/// Reading ends with the first 8 KiB that tell all of them from `expected`: mostly the first.
+/// Reading ends with the first 8 KiB that distinguish all of them from `expected`: mostly the first.
 pub fn blindness(expected: TensorView<'_>, previous: Option<TensorView<'_>>, rule: &Comparison) -> Blindness {
     blindness_with(expected, previous, rule, &mut |_| {})
 }

@@ -20,7 +20,7 @@ pub(super) enum Number {
     Integer(i128),
     /// The byte of a bool.
     Truth(u8),
-    /// Quantized values and bits have no meaning of their own.
+    /// Quantized values and bits, which have no meaning of their own.
     Bits,
 }
 
@@ -72,7 +72,7 @@ impl Element {
         Self { bits, number }
     }
 
-    /// Whether it is NaN; a complex number is, where either part is.
+    /// Whether the element is NaN; a complex number is NaN if either part is.
     pub fn is_nan(&self) -> bool {
         match self.number {
             Number::Single(x) => x.is_nan(),
@@ -82,8 +82,8 @@ impl Element {
         }
     }
 
-    /// The number that ranges are taken of, of a complex number its modulus: NaN or infinite where the element is. NaN
-    /// for what is neither a float nor complex.
+    /// The number that ranges are taken of: the modulus for a complex number, NaN or infinite if the element is, and
+    /// NaN for anything that is neither a float nor complex.
     pub fn real(&self) -> f64 {
         match self.number {
             Number::Single(x) => x.into(),
@@ -105,7 +105,7 @@ impl Element {
         distance.min(f64::MAX)
     }
 
-    /// Whether it matches `expected`, an element of the same dtype.
+    /// Whether the element matches `expected`, an element of the same dtype.
     pub fn matches(&self, expected: &Self, limits: &Limits) -> bool {
         if limits.bitwise {
             return self.bits == expected.bits;
@@ -153,18 +153,18 @@ impl Element {
     }
 }
 
-/// |re + im j|, without the cost of `hypot` where the squares keep to f64's range.
+/// |re + im j|, without the cost of `hypot` if the squares stay within f64's range.
 fn modulus(re: f64, im: f64) -> f64 {
     let square = re * re + im * im;
     if (1e-280..1e300).contains(&square) || (re == 0.0 && im == 0.0) { square.sqrt() } else { re.hypot(im) }
 }
 
-/// A float as Python writes it, whatever the sign of a NaN.
+/// A float as Python writes it; a NaN is written without its sign.
 fn float_text(is_nan: bool, text: String) -> String {
     if is_nan { "nan".to_owned() } else { text }
 }
 
-/// A tolerance in f32: one beyond f32's range tolerates every finite distance.
+/// A tolerance in f32; one beyond f32's range tolerates every finite distance.
 pub(super) fn single(tolerance: f64) -> f32 {
     (tolerance as f32).min(f32::MAX)
 }

@@ -1,8 +1,8 @@
 //! Scans of blocks of floats: full statistics of both sides and of their differences, in one loop.
 //!
-//! The loop that a block takes first asks no element for Inf and NaN: the ranges show at their ends that there was one,
-//! and the block is then scanned again, from the L1 cache, by a loop that does. Blocks of equal bytes have no errors to
-//! compute.
+//! The first loop that a block takes does not test elements for Inf and NaN: if there is one, the ranges show it at
+//! their ends, and the block is scanned again, from the L1 cache, by a loop that does. Blocks of equal bytes have no
+//! errors to compute.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -10,20 +10,20 @@ use super::outcome::{Elements, Range, Side};
 use super::rule::Limits;
 use super::simd::Scan;
 
-/// A float dtype as its elements are scanned.
+/// A float dtype, as the scans see its elements.
 pub(super) trait Lane {
-    /// The bytes of an element.
+    /// The bits of an element.
     type Raw: Copy + PartialEq;
     /// The float in which elements are judged.
     type Wide: Wide;
     /// The smallest magnitude that [`Lane::widen`] gives for an element that is not finite.
     const NOT_FINITE: Self::Wide;
 
-    /// The value, right for finite elements.
+    /// The value of an element, right for finite ones only.
     fn widen(raw: Self::Raw) -> Self::Wide;
-    /// The value of any element; distinct bits of NaN stay distinct.
+    /// The value of any element; NaNs with distinct bits stay distinct.
     fn widen_any(raw: Self::Raw) -> Self::Wide;
-    /// The elements of whole `bytes`.
+    /// The elements in `bytes`, which holds whole elements only.
     fn elements(bytes: &[u8]) -> &[Self::Raw];
 }
 
@@ -31,9 +31,9 @@ pub(super) trait Lane {
 pub(super) trait Wide:
     Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// The bits as a signed integer: ordered as the floats are for those that are not negative.
+    /// The bits as a signed integer, which orders floats that are not negative as their values.
     type Bits: Copy + Ord;
-    /// The same, unsigned: ordered by magnitude for those that are negative, which come last.
+    /// The bits as an unsigned integer, which orders negative floats by magnitude, above all others.
     type Unsigned: Copy + Ord;
     const ZERO: Self;
     const INFINITY: Self;
@@ -45,7 +45,7 @@ pub(super) trait Wide:
     fn from_bits(bits: Self::Bits) -> Self;
     fn unsigned(bits: Self::Bits) -> Self::Unsigned;
     fn from_unsigned(bits: Self::Unsigned) -> Self;
-    /// `bits` where `condition` holds, else `other`.
+    /// `bits` if `condition` holds, else `other`.
     fn select(condition: bool, bits: Self::Bits, other: Self::Bits) -> Self::Bits;
     /// A tolerance in this type.
     fn tolerance(value: f64) -> Self;
@@ -84,7 +84,7 @@ macro_rules! wide {
             }
             #[inline(always)]
             fn select(condition: bool, bits: $bits, other: $bits) -> $bits {
-                // With `if`, LLVM no longer sees the minimum that a loop makes of this, and gives vectors up.
+                // With `if`, LLVM no longer sees the minimum that a loop makes of this, and gives up vector code.
                 let mask = -<$bits>::from(condition);
                 bits & mask | other & !mask
             }
@@ -142,15 +142,16 @@ fn widen_bfloat(raw: [u8; 2]) -> f32 {
     f32::from_bits(u32::from(u16::from_le_bytes(raw)) << 16)
 }
 
-/// Exact for finite elements, subnormal ones included: exponent and mantissa take their places in an f32, whose exponent
-/// is then too small by the difference of the biases, 127 - 15. Inf and NaN become numbers from 65536 on.
+/// Widens a 16-bit float exactly if it is finite, subnormal numbers included: exponent and mantissa take their places
+/// in an f32, whose exponent is then too small by the difference of the biases, 127 - 15. Inf and NaN become numbers
+/// from 65536 on.
 #[inline(always)]
 fn widen_half(raw: [u8; 2]) -> f32 {
     const BIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
     f32::from_bits((i32::from(i16::from_le_bytes(raw)) << 13) as u32 & 0x8fff_e000) * BIAS
 }
 
-/// [`widen_half`], with the exponent of Inf and NaN put right.
+/// Widens a 16-bit float as [`widen_half`] does, with the exponent of Inf and NaN corrected.
 #[inline(always)]
 fn widen_any_half(raw: [u8; 2]) -> f32 {
     let x = widen_half(raw);
@@ -165,14 +166,14 @@ pub(super) struct FloatBlock<'a, L: Lane> {
 }
 
 impl<'a, L: Lane> FloatBlock<'a, L> {
-    /// `expected` and `actual` are whole elements, fewer than 2^32.
+    /// A block of `expected` and `actual`, which are whole elements, fewer than 2^32.
     pub fn new(expected: &'a [u8], actual: &'a [u8], limits: &'a Limits) -> Self {
         Self { expected: L::elements(expected), actual: L::elements(actual), limits }
     }
 }
 
 impl<L: Lane> Scan for FloatBlock<'_, L> {
-    /// `None` where an error exceeds the range of [`Lane::Wide`]: the block is then to be judged element by element.
+    /// `None` if an error exceeds the range of [`Lane::Wide`]: the block must then be judged element by element.
     type Output = Option<Elements>;
 
     #[inline(always)]
@@ -212,12 +213,12 @@ impl<L: Lane> Scan for FloatBlock<'_, L> {
     }
 }
 
-/// Whether a finite element of the side is not zero.
+/// Whether the side has a finite element that is not zero.
 fn any_nonzero(side: &Side) -> bool {
     side.range.is_some_and(|range| range.min != 0.0 || range.max != 0.0)
 }
 
-/// The elements whose bits differ.
+/// The number of elements whose bits differ.
 #[inline(always)]
 fn differing<L: Lane>(expected: &[L::Raw], actual: &[L::Raw]) -> u32 {
     let bits = |raw| L::widen_any(raw).bits();
@@ -226,8 +227,8 @@ fn differing<L: Lane>(expected: &[L::Raw], actual: &[L::Raw]) -> u32 {
 
 /// The figures of one side.
 ///
-/// Three maxima of integers give the range of floats of both signs: bits of one sign are ordered by magnitude, and as
-/// signed integers all that are not negative lie above all that are, as unsigned integers below them.
+/// Three maxima of integers give the range of floats of both signs. Bits of one sign are ordered by magnitude; as
+/// signed integers, floats that are not negative are above the negative ones, and as unsigned integers below them.
 struct Span<W: Wide> {
     /// The smallest bits: the element nearest to zero if all have one sign. [`Wide::MOST`], a NaN, for no elements.
     least: W::Bits,
@@ -245,7 +246,7 @@ impl<W: Wide> Span<W> {
         Self { least: W::MOST, most: W::LEAST, outermost: W::unsigned(W::ZERO.bits()), nan: 0, inf: 0 }
     }
 
-    /// Adds an element; without `SPECIAL`, all are taken for finite.
+    /// Adds an element; without `SPECIAL`, every element is assumed to be finite.
     #[inline(always)]
     fn add<const SPECIAL: bool>(&mut self, x: W) {
         let bits = x.bits();
@@ -275,7 +276,7 @@ impl<W: Wide> Span<W> {
         (self.least != W::MOST).then_some((min, max))
     }
 
-    /// Whether there are elements, all of a magnitude below `limit`.
+    /// Whether there are elements and all of them have a magnitude below `limit`.
     #[inline(always)]
     fn within(&self, limit: W) -> bool {
         self.ends().is_some_and(|(min, max)| min.abs() < limit && max.abs() < limit)
@@ -305,12 +306,12 @@ fn span<L: Lane>(elements: &[L::Raw]) -> Span<L::Wide> {
     span
 }
 
-/// What [`differences`] finds. The maxima are 0 where there is no pair of their kind.
+/// The result of [`differences`]. A maximum is 0 if there is no pair of its kind.
 struct Differences<W: Wide> {
     mismatches: u32,
     /// Pairs of finite elements.
     finite: u32,
-    /// Those of them with expected != 0.
+    /// Pairs of finite elements with expected != 0.
     nonzero: u32,
     max_abs: W,
     max_rel: W,
@@ -318,7 +319,7 @@ struct Differences<W: Wide> {
     actual: Span<W>,
 }
 
-/// The figures of both sides and of their differences; without `SPECIAL`, all elements are taken for finite.
+/// The figures of both sides and of their differences; without `SPECIAL`, every element is assumed to be finite.
 #[inline(always)]
 fn differences<L: Lane, const SPECIAL: bool>(
     expected: &[L::Raw],

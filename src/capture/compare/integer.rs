@@ -4,11 +4,11 @@ use super::outcome::{Elements, Range, Side};
 use super::rule::Limits;
 use super::simd::Scan;
 
-/// An integer dtype as its elements are scanned.
+/// An integer dtype, as the scans see its elements.
 pub(super) trait Integer: Copy + Ord {
     /// The bytes of an element.
     type Raw: Copy + PartialEq;
-    /// |self - other| and |self|, exactly.
+    /// The type of |self - other| and |self|, exact.
     type Magnitude: Copy + Ord;
     const ZERO: Self;
     const NONE: Self::Magnitude;
@@ -16,11 +16,11 @@ pub(super) trait Integer: Copy + Ord {
     fn value(raw: Self::Raw) -> Self;
     fn distance(self, other: Self) -> Self::Magnitude;
     fn magnitude(self) -> Self::Magnitude;
-    /// Rounded to the nearest f64.
+    /// The magnitude, rounded to the nearest f64.
     fn double(magnitude: Self::Magnitude) -> f64;
-    /// Rounded to the nearest f64.
+    /// The value, rounded to the nearest f64.
     fn to_f64(self) -> f64;
-    /// The elements of whole `bytes`.
+    /// The elements in `bytes`, which holds whole elements only.
     fn elements(bytes: &[u8]) -> &[Self::Raw];
 }
 
@@ -76,7 +76,7 @@ pub(super) struct IntegerBlock<'a, I: Integer> {
 }
 
 impl<'a, I: Integer> IntegerBlock<'a, I> {
-    /// `expected` and `actual` are whole elements, fewer than 2^32.
+    /// A block of `expected` and `actual`, which are whole elements, fewer than 2^32.
     pub fn new(expected: &'a [u8], actual: &'a [u8], limits: &'a Limits) -> Self {
         Self { expected: I::elements(expected), actual: I::elements(actual), limits }
     }
@@ -120,7 +120,7 @@ fn side<I: Integer>(elements: &[I::Raw]) -> Side {
 /// The number of mismatches, the largest absolute and the largest relative error.
 #[inline(always)]
 fn errors<I: Integer>(expected: &[I::Raw], actual: &[I::Raw], limits: &Limits) -> (u32, I::Magnitude, f64) {
-    // Bitwise equality is that of values, which a tolerance of 0 stands for.
+    // Bitwise equality is equality of values for integers, which a tolerance of 0 expresses.
     let (rtol, atol) = (limits.rtol, limits.atol);
     let (mut mismatches, mut max_abs, mut max_rel) = (0u32, I::NONE, 0i64);
     for (&expected, &actual) in expected.iter().zip(actual) {

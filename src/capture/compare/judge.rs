@@ -1,4 +1,4 @@
-//! Blocks of elements of any dtype, judged.
+//! The judge of blocks of elements, of any dtype.
 
 use super::element::{Element, values_per_element};
 use super::float::{BF16, F16, F32, F64, FloatBlock, Lane};
@@ -9,8 +9,8 @@ use super::rule::Limits;
 use super::simd;
 use crate::Dtype;
 
-/// The bytes of one side of a block: a multiple of every dtype's size, small enough for two blocks to lie in the L1
-/// cache, and for both to lie there widened to f32 where they are 8-bit floats.
+/// The bytes of one side of a block: a multiple of every dtype's size, and small enough for two blocks to fit in the L1
+/// cache, both widened to f32 if they are 8-bit floats.
 pub(super) const BLOCK: usize = 8 << 10;
 
 /// 8-bit floats are widened in runs of this many values.
@@ -72,7 +72,7 @@ impl Judge {
         simd::run(IntegerBlock::<I>::new(expected, actual, &self.limits))
     }
 
-    /// Truth values are scanned as integers 0 and 1; bytes tell more only where the rule is bitwise.
+    /// Truth values are scanned as integers 0 and 1; the bytes matter only if the rule is bitwise.
     fn bools(&self, expected: &[u8], actual: &[u8]) -> Elements {
         let truth = |bytes: &[u8]| {
             let mut truth = [0; BLOCK];
@@ -106,7 +106,7 @@ impl Judge {
         elements
     }
 
-    /// Every element on its own: complex numbers, and floats whose errors leave their arithmetic's range.
+    /// Judges every element on its own: complex numbers, and floats whose errors leave their arithmetic's range.
     fn one_by_one(&self, expected: &[u8], actual: &[u8]) -> Elements {
         let mut elements = Elements::default();
         for (expected, actual) in self.pairs(expected, actual) {
@@ -125,7 +125,7 @@ impl Judge {
         elements
     }
 
-    /// Bits without a meaning: equal or not.
+    /// Judges bits without a meaning: equal or not.
     fn bits(&self, expected: &[u8], actual: &[u8]) -> Elements {
         let size = self.dtype.size() as usize;
         let pairs = expected.chunks_exact(size).zip(actual.chunks_exact(size));
@@ -134,7 +134,7 @@ impl Judge {
     }
 }
 
-/// The bytes that differ.
+/// The number of bytes that differ.
 fn differing(expected: &[u8], actual: &[u8]) -> u64 {
     expected.iter().zip(actual).map(|(e, a)| u64::from(e != a)).sum()
 }

@@ -1,4 +1,4 @@
-//! Values that are no tensors, and values against tensors.
+//! Values that are not tensors, and values against tensors.
 
 use super::element::{self, Element};
 use super::outcome::LeafOutcome;
@@ -6,8 +6,8 @@ use super::rule::{Comparison, Preset};
 use super::tensor::{Reader, compare_tensors};
 use crate::{Argument, Dtype, Layout, TensorView};
 
-/// One value of an output: a tensor or anything else that holds no other values. A comparison reads both sides in place,
-/// wherever they lie: in the file of a capture, or in the memory of a launch.
+/// One value of an output: a tensor or anything else that holds no other values. A comparison reads both sides in
+/// place, whether in the file of a capture or in the memory of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Leaf<'a> {
     /// A tensor.
@@ -43,12 +43,13 @@ pub fn compare_leaves(path: &str, expected: Leaf<'_>, actual: Leaf<'_>, rule: &C
     LeafOutcome { expected: spec_if_expected, ..outcome }
 }
 
-/// Compares two values that are no tensors and hold no other values.
+/// Compares two values that are not tensors and hold no other values.
 ///
 /// Numbers are judged as tensors of one element are: ints as `int64`, floats as `float64`, complex numbers as
-/// `complex128`. They must be of one kind, but under the `kernelforge` preset, which compares a bool as 0 or 1 and an int
-/// with a float as floats. Other values are equal or not. A value of another kind, an object that is no plain value,
-/// and a list, tuple, dict or tensor (whose leaves are for [`compare_leaves`]) are the outcome's `problem`.
+/// `complex128`. They must be of one kind, except under the `kernelforge` preset, which compares a bool as 0 or 1 and
+/// an int with a float as floats. Other values match if they are equal. A value of another kind, an object that is not
+/// a plain value, and a list, tuple, dict or tensor (whose leaves are for [`compare_leaves`]) becomes the outcome's
+/// `problem`.
 pub fn compare_values(path: &str, expected: &Argument, actual: &Argument, rule: &Comparison) -> LeafOutcome {
     if let (Some(mut e), Some(mut a)) = (Number::of(expected), Number::of(actual)) {
         if rule.preset == Preset::KernelForge {
@@ -77,7 +78,7 @@ fn failure(path: &str, problem: String) -> LeafOutcome {
     LeafOutcome { path: path.to_owned(), passed: false, problem: Some(problem), expected: None, elements: None }
 }
 
-/// A value for messages, with its kind where the text does not show it, at most some 80 characters long.
+/// A value for messages, about 80 characters at most, with its kind if the text does not show it.
 fn text(value: &Argument) -> String {
     match value {
         Argument::None => "None".to_owned(),
@@ -143,7 +144,7 @@ impl Number {
         }
     }
 
-    /// The place among the kinds, of which each holds the numbers of those before.
+    /// The rank among the kinds; each kind holds the numbers of the kinds before it.
     fn rank(self) -> u8 {
         match self {
             Self::Bool(_) => 0,
@@ -153,7 +154,7 @@ impl Number {
         }
     }
 
-    /// The same number in the next kind; a complex number stays.
+    /// This number in the next wider kind; a complex number stays as it is.
     fn wider(self) -> Self {
         match self {
             Self::Bool(x) => Self::Int(x.into()),

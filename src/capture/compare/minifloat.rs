@@ -17,12 +17,12 @@ pub(super) fn table(dtype: Dtype) -> Option<&'static [f32; 256]> {
     }
 }
 
-/// Where a format keeps what is not a number.
+/// How a format encodes values that are not numbers.
 #[derive(Clone, Copy)]
 enum Special {
     /// Inf and NaN in the largest exponent, as IEEE 754 has them.
     Ieee,
-    /// NaN where exponent and mantissa are all ones; no Inf.
+    /// NaN if exponent and mantissa are all ones; no Inf.
     AllOnes,
     /// NaN in the place of -0; no Inf.
     NegativeZero,

@@ -1,14 +1,14 @@
-//! Expected against actual, in chunks.
+//! Comparison of expected with actual outputs, in chunks.
 //!
 //! [`compare_tensors`] judges an output by a [`Comparison`] in one pass over both sides, with the figures of a
 //! [`LeafOutcome`]: mismatches and the first of them, the largest errors, NaN, Inf and the range of each side.
-//! [`blindness`] asks what wrong outputs the same rule would have let pass.
+//! [`blindness`] finds the wrong outputs that the same rule would have let pass.
 //!
 //! Neither allocates more than 1 MiB, whatever the tensors' size, and neither ever reads a page twice in one call: with
-//! [`compare_tensors_with`] and [`blindness_with`] the caller releases what lies behind.
+//! [`compare_tensors_with`] and [`blindness_with`] the caller can release the bytes already compared.
 //!
-//! Below, `element` says what one pair of elements means, `float` and `integer` scan blocks of them in vector code with
-//! the same results, and `judge` chooses by dtype.
+//! Of the modules below, `element` defines what one pair of elements means, `float` and `integer` scan blocks of
+//! elements in vector code with the same results, and `judge` chooses by dtype.
 
 mod blindness;
 mod element;

@@ -1,4 +1,4 @@
-//! What a comparison found.
+//! The result of a comparison.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,20 @@ use crate::TensorSpec;
 /// The first element that did not match, in row-major order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatch {
-    /// Its index, a number a dimension.
+    /// The element's index, one number per dimension.
     pub index: Vec<u64>,
     /// The expected value, as text (`0.5`, `nan`, `-inf`, `(1+2j)`).
     pub expected: String,
-    /// The actual value.
+    /// The actual value, as text.
     pub actual: String,
 }
 
 /// The smallest and largest finite value of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
-    /// The smallest.
+    /// The smallest finite value.
     pub min: f64,
-    /// The largest.
+    /// The largest finite value.
     pub max: f64,
 }
 
@@ -32,20 +32,20 @@ pub struct Side {
     pub nan: u64,
     /// Elements that are infinite.
     pub inf: u64,
-    /// The range of the finite elements; absent where there is none.
+    /// The range of the finite elements; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
 }
 
-/// What wrong outputs the comparison of an entry would have let pass. An entry for which any of these holds cannot tell
-/// a right kernel from that wrong one.
+/// The wrong outputs that the comparison of an entry would have let pass. If any of them holds, the entry cannot
+/// distinguish a right kernel from one with that output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Blindness {
     /// An output of zeros.
     pub zeros: bool,
     /// An output of NaN.
     pub nan: bool,
-    /// The output of the entry before; absent for the first entry and where shapes differ.
+    /// The output of the entry before; absent for the first entry and if shapes differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<bool>,
 }
@@ -57,20 +57,20 @@ impl Blindness {
     }
 }
 
-/// The comparison of one expected value with what the kernel gave, for a record: a verdict without the values.
+/// The comparison of one expected value with the kernel's output, for a record: a verdict without the values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeafOutcome {
-    /// Where in the output the value stands: empty for a single output, `[1]` for the second of a tuple.
+    /// The value's place in the output: empty for a single output, `[1]` for the second of a tuple.
     pub path: String,
-    /// Whether it matched.
+    /// Whether the value matched.
     pub passed: bool,
-    /// Why it cannot match whatever its elements: a wrong shape, dtype, kind or a missing value.
+    /// Why the value cannot match, whatever its elements: a wrong shape, dtype or kind, or a missing value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The expected dtype and shape, for a tensor.
+    /// The expected dtype and shape, if the value is a tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<TensorSpec>,
-    /// The element-wise figures, where they were taken.
+    /// The element-wise figures, if elements were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<Elements>,
 }
@@ -82,10 +82,10 @@ pub struct Elements {
     pub count: u64,
     /// Elements that do not match.
     pub mismatches: u64,
-    /// The first of them.
+    /// The first element that does not match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_mismatch: Option<Mismatch>,
-    /// The largest |actual - expected| over pairs of finite elements; absent where there is no such pair.
+    /// The largest |actual - expected| over pairs of finite elements; absent if there is no such pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_abs_error: Option<f64>,
     /// The largest |actual - expected| / |expected| over pairs of finite elements with expected != 0.

@@ -52,9 +52,9 @@ fn whole(dtype: Dtype, bytes: &[u8]) -> i128 {
     if dtype.kind() == DtypeKind::Signed && unsigned >= modulus / 2 { unsigned - modulus } else { unsigned }
 }
 
-/// What the reference knows of one value.
+/// What the reference knows about one value.
 struct Known {
-    /// `None` so near to the edge of the tolerance that rounding decides.
+    /// Whether the value matches; `None` so near the edge of the tolerance that rounding decides.
     matches: Option<bool>,
     error: Option<f64>,
     relative: Option<f64>,
@@ -150,14 +150,14 @@ fn check(dtype: Dtype, expected: &[u8], actual: &[u8], rule: &Comparison) {
     }
 }
 
-/// Bytes of a seed.
+/// Bytes generated from a seed.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut random = SplitMix64::new(seed);
     std::iter::repeat_with(|| random.word()).flat_map(u64::to_le_bytes).take(length).collect()
 }
 
-/// Two sides of `elements` elements. `kind` 0: unrelated bits, with every special value; 1: the same bits but for a few
-/// elements; 2: numbers near 1, apart by small errors; 3: those with some special elements; 4: the same bits.
+/// Two sides of `elements` elements. `kind` 0: unrelated bits, with every special value; 1: the same bits except for a
+/// few elements; 2: numbers near 1 that differ by small errors; 3: as 2, with some special elements; 4: the same bits.
 fn sides(dtype: Dtype, elements: usize, kind: u8, seed: u64) -> (Vec<u8>, Vec<u8>) {
     let size = dtype.size() as usize;
     let part = if dtype.is_complex() { size / 2 } else { size };
@@ -219,7 +219,7 @@ proptest! {
     fn a_block_has_the_figures_of_its_elements(
         dtype in proptest::sample::select(Dtype::ALL), elements in 0..300usize, kind in 0..5u8, seed: u64, rule in rules(),
     ) {
-        // Where rounding decides, the vector code and the element-wise meaning decide alike.
+        // If rounding decides, the vector code and the element-wise meaning decide alike.
         let judge = Judge { dtype, limits: rule.limits(dtype) };
         let (expected, actual) = sides(dtype, elements, kind, seed);
         let matches = |i| Element::at(dtype, &actual, i).matches(&Element::at(dtype, &expected, i), &judge.limits);
@@ -252,7 +252,7 @@ proptest! {
         let size = dtype.size();
         let (expected, actual) = sides(dtype, (rows * columns) as usize, kind, seed);
         let plain = Layout::contiguous(dtype, &[rows, columns]);
-        // The same elements column by column, behind two others.
+        // The same elements column by column, after two others.
         let transposed = Layout { strides: vec![1, rows], offset: 2, ..plain.clone() };
         let mut columnwise = vec![0; ((rows * columns + 2) * size) as usize];
         for (i, element) in actual.chunks(size as usize).enumerate() {

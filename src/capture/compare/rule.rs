@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Dtype, DtypeKind};
 
-/// What a [`Comparison`] starts from.
+/// The rule that a [`Comparison`] starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// The bytes of every element are equal: NaN payloads, the sign of zero and the byte of a bool included.
+    /// Elements match if their bytes are equal: NaN payloads, the sign of zero and the byte of a bool included.
     Exact,
-    /// As KernelForge's verifier: integers, bools and complex numbers are equal, floats are close with atol 1e-2 and
-    /// rtol 1e-1.
+    /// KernelForge's rule: integers, bools and complex numbers must be equal, floats close with atol 1e-2 and rtol
+    /// 1e-1.
     KernelForge,
-    /// As `torch.testing.assert_close`: the tolerances of the dtype.
+    /// The rule of `torch.testing.assert_close`: the tolerances of the dtype.
     Torch,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// A text that is no preset.
+/// A text that does not name a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a comparison: write `exact`, `kernelforge` or `torch`")]
 pub struct ParsePresetError(String);
@@ -64,7 +64,7 @@ impl Tolerance {
     pub const ZERO: Self = Self(0.0);
 
     /// # Errors
-    /// [`ToleranceError`] where `value` is negative, infinite or NaN.
+    /// [`ToleranceError`] if `value` is negative, infinite or NaN.
     pub fn new(value: f64) -> Result<Self, ToleranceError> {
         if value.is_finite() && value >= 0.0 {
             // The sum turns -0.0 into 0.0, which serialise differently.
@@ -80,9 +80,9 @@ impl Tolerance {
     }
 }
 
-/// A number or text that is no tolerance.
+/// A number or text that is not a tolerance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a tolerance: write a finite number that is not negative, such as `1e-3`")]
+#[error("`{0}` is not a tolerance: write a finite number of at least 0, such as `1e-3`")]
 pub struct ToleranceError(String);
 
 impl TryFrom<f64> for Tolerance {
@@ -107,7 +107,7 @@ impl FromStr for Tolerance {
     }
 }
 
-/// The rule by which an output is judged: a preset, and what the user put in place of its parts.
+/// The rule by which an output is judged: a preset, and the user's replacements for its parts.
 ///
 /// Unless it is bitwise, an element matches when both are equal, when both are NaN and `equal_nan` holds, or when
 /// |actual - expected| is finite and at most `atol + rtol * |expected|`. So a finite value never matches Inf or NaN,
@@ -132,12 +132,12 @@ impl FromStr for Tolerance {
 /// A given part replaces that of the preset:
 /// - under `torch`, `rtol` and `atol` hold for every float, complex and integer dtype;
 /// - under `kernelforge`, they hold for real floats, as everything else is compared for equality there;
-/// - under `exact`, any given part makes values be judged instead of bytes, as under `torch`, with a tolerance of 0
-///   where none is given and NaN equal to NaN unless `equal_nan` is false.
+/// - under `exact`, any given part makes values be judged instead of bytes, as under `torch`, with a tolerance of 0 if
+///   none is given and NaN equal to NaN unless `equal_nan` is false.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Where the rule starts from.
+    /// The preset that the rule starts from.
     pub preset: Preset,
     /// The relative tolerance, in place of the preset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,11 +177,11 @@ impl Comparison {
         Self { preset: Preset::Torch, rtol: Some(rtol), atol: Some(atol), equal_nan: None }
     }
 
-    /// The rule for an operator where the user names none: `exact` for those of [`DATA_MOVEMENT`], whose output is made
-    /// of unchanged elements of its inputs, and `torch` for all others.
+    /// The rule for an operator for which the user names none: `exact` for the operators of [`DATA_MOVEMENT`], whose
+    /// output is made of unchanged elements of its inputs, and `torch` for all others.
     ///
     /// `function_name` is the captured one, such as `torch.nn.functional.embedding` or `aten::embedding`. A name from
-    /// elsewhere than torch is not taken for torch's operator of that name.
+    /// outside torch is not taken for torch's operator of the same name.
     pub fn for_operator(function_name: &str) -> Self {
         let name = ["torch.nn.functional.", "torch.Tensor.", "torch.ops.aten.", "torch.", "aten::"]
             .into_iter()
@@ -190,7 +190,7 @@ impl Comparison {
         if name.is_some_and(|name| DATA_MOVEMENT.binary_search(&name).is_ok()) { Self::exact() } else { Self::torch() }
     }
 
-    /// How elements of `dtype` are judged.
+    /// The limits by which elements of `dtype` are judged.
     pub(super) fn limits(&self, dtype: Dtype) -> Limits {
         let given = self.rtol.is_some() || self.atol.is_some() || self.equal_nan.is_some();
         if dtype.kind() == DtypeKind::Opaque || (self.preset == Preset::Exact && !given) {
@@ -237,9 +237,9 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// The operators of torch that move elements without changing them, sorted, without their module. Those that choose by
-/// value (`max_pool2d`) or add (`fold`, `embedding_bag`) are not among them, nor those that move only under some
-/// arguments (`interpolate`).
+/// The operators of torch that move elements without changing them, sorted, without their module. Operators that choose
+/// by value (`max_pool2d`) or add (`fold`, `embedding_bag`) are not in the list, nor are operators that only move
+/// elements under some arguments (`interpolate`).
 pub const DATA_MOVEMENT: &[&str] = &[
     "cat",
     "channel_shuffle",
@@ -302,11 +302,11 @@ const fn assert_close(dtype: Dtype) -> (f64, f64) {
 /// A [`Comparison`] resolved for one dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Limits {
-    /// Bytes are compared; the other fields do not matter.
+    /// Whether bytes are compared; the other fields do not matter then.
     pub bitwise: bool,
-    /// Finite, not negative.
+    /// The relative tolerance: finite, not negative.
     pub rtol: f64,
-    /// Finite, not negative.
+    /// The absolute tolerance: finite, not negative.
     pub atol: f64,
     pub equal_nan: bool,
 }

@@ -1,4 +1,4 @@
-//! Tensors, compared in chunks.
+//! Comparison of tensors, in chunks.
 
 use super::element::{Element, values_per_element};
 use super::judge::{BLOCK, Judge};
@@ -6,28 +6,28 @@ use super::outcome::{Elements, LeafOutcome, Mismatch};
 use super::rule::Comparison;
 use crate::{Dtype, TensorView};
 
-/// The bytes of one side between two calls of the caller's `progress`, and of the buffer for a side that does not lie
-/// in row-major order.
+/// The bytes of one side between two calls of the caller's `progress`, and of the buffer for a side that is not in
+/// row-major order.
 const CHUNK: usize = 256 << 10;
 
 /// Compares two tensors, element by element in row-major order.
 ///
-/// A difference of shape or dtype is the outcome's `problem`; no elements are compared then. Tensors of no elements
-/// match. Both tensors are read once; those that lie in row-major order are read in place, others through a buffer of
-/// 256 KiB. One thread compares more than 8 GB/s of `float16`, `bfloat16` or `float32` (both operands counted) where
-/// there is AVX2.
+/// A difference of shape or dtype is the outcome's `problem`; no elements are compared then. Tensors without elements
+/// match. Both tensors are read once; tensors in row-major order are read in place, others through a buffer of 256 KiB.
+/// One thread compares more than 8 GB/s of `float16`, `bfloat16` or `float32` (both operands counted) on processors
+/// with AVX2.
 ///
-/// The errors of the outcome are computed as the elements are judged (see [`Comparison`]): in f32 for floats of up to 32
-/// bits, in f64 for all others. Of a complex number, errors and ranges are those of the modulus; of a bool, those of 0
-/// and 1; quantized values and bits have none. An error beyond f64's range is given as f64's largest number. A byte of
+/// The errors of the outcome are computed as the elements are judged (see [`Comparison`]): in f32 for floats of up to
+/// 32 bits, in f64 for all others. For complex numbers, errors and ranges are taken of the modulus; for bools, of 0 and
+/// 1; quantized values and bits have none. An error beyond f64's range is given as f64's largest number. A byte of
 /// `float4_e2m1fn_x2` holds two values, the lower half first, and the last dimension counts them as two.
 pub fn compare_tensors(path: &str, expected: TensorView<'_>, actual: TensorView<'_>, rule: &Comparison) -> LeafOutcome {
     compare_tensors_with(path, expected, actual, rule, &mut |_| {})
 }
 
-/// [`compare_tensors`], calling `progress` after every 256 KiB of a side with the range of bytes that were compared and
-/// will not be read again, counted from the tensor's first element in row-major order. Where a tensor is a mapped file,
-/// its pages can be released there, so that they do not stay resident.
+/// Compares as [`compare_tensors`] does, calling `progress` after every 256 KiB of a side with the range of bytes that
+/// were compared and will not be read again, counted from the tensor's first element in row-major order. If a tensor is
+/// a mapped file, the caller can release those pages, so that they do not stay resident.
 pub fn compare_tensors_with(
     path: &str,
     expected: TensorView<'_>,
@@ -77,11 +77,11 @@ fn compare_elements(
     elements
 }
 
-/// The mismatch of the value that is number `at` in row-major order.
+/// The mismatch of the value with number `at` in row-major order.
 fn mismatch(dtype: Dtype, shape: &[u64], at: u64, expected: &Element, actual: &Element) -> Mismatch {
     let (mut texts, bits) = ([expected.text(), actual.text()], [expected.bits, actual.bits]);
     if texts[0] == texts[1] && bits[0] != bits[1] {
-        // NaN of two payloads.
+        // The elements are NaN with two payloads.
         texts.iter_mut().zip(bits).for_each(|(text, bits)| *text = format!("{text} ({bits:#x})"));
     }
     let mut shape = shape.to_vec();
@@ -111,7 +111,7 @@ pub(super) struct Reader<'a> {
     view: TensorView<'a>,
     in_place: Option<&'a [u8]>,
     buffer: Vec<u8>,
-    /// Elements read.
+    /// The number of elements read.
     position: u64,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         Self { view, in_place, buffer: vec![0; bytes as usize], position: 0 }
     }
 
-    /// The next elements, and the range of bytes that they would be if the tensor were in row-major order. Chunks of
+    /// The next elements, and the range of bytes that they would take if the tensor were in row-major order. Chunks of
     /// tensors of one shape and dtype have the same elements.
     pub fn next_chunk(&mut self) -> Option<(std::ops::Range<u64>, &[u8])> {
         let size = self.view.dtype().size();

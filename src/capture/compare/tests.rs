@@ -1,10 +1,10 @@
-//! The comparison against what torch says, and its promises one by one.
+//! The comparison against torch's results, and its promises one by one.
 
 use super::judge::BLOCK;
 use super::*;
 use crate::{Dtype, Layout, TensorView};
 
-/// The figures of two tensors of one dimension, whose outcome agrees with them.
+/// The figures of two tensors of one dimension, after a check that the outcome agrees with them.
 pub(super) fn compare(dtype: Dtype, expected: &[u8], actual: &[u8], rule: &Comparison) -> Elements {
     let layout = Layout::contiguous(dtype, &[expected.len() as u64 / dtype.size()]);
     let view = |bytes| TensorView::new(&layout, bytes).unwrap();

@@ -1,38 +1,39 @@
-//! [`ConvertError`]: the errors of values that cannot be given to a kernel.
+//! [`ConvertError`]: the errors of values that cannot be passed to a kernel.
 
-/// The values that one call may hold. A file in which lists share lists can mean far more of them than it has bytes, and each
-/// is copied for the worker, named in the record and compared: a container counts as [`CONTAINER`] of them, a tensor as [`TENSOR`].
+/// The most values that one call may hold. A file in which lists share lists can stand for far more values than it has
+/// bytes, and each is copied for the worker, named in the record and compared. A container counts as [`CONTAINER`]
+/// values, a tensor as [`TENSOR`].
 pub(crate) const VALUES_LIMIT: usize = 1 << 19;
 
-/// The plain values that take as much as a container.
+/// The number of plain values that a container counts as.
 pub(crate) const CONTAINER: usize = 4;
 
-/// The plain values that take as much as a tensor.
+/// The number of plain values that a tensor counts as.
 pub(crate) const TENSOR: usize = 16;
 
-/// The bytes of texts, byte strings and shapes that one call may hold.
+/// The most bytes that texts, byte strings and shapes of one call may take.
 pub(crate) const TEXT_LIMIT: usize = 32 << 20;
 
-/// How deep the values of a call may be nested: far deeper than any call of an operator is, and still within the stack of
-/// a thread of 2 MiB where nothing is optimised.
+/// How deep the values of a call may be nested: far deeper than in any call of an operator, and still within a thread's
+/// stack of 2 MiB in an unoptimised build.
 pub(crate) const DEPTH_LIMIT: usize = 128;
 
-/// A value that cannot be given to a kernel.
+/// A value that cannot be passed to a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// More than half a million values.
+    /// The call holds more than half a million values.
     #[error(
         "the call holds more than {VALUES_LIMIT} values, a container counted as {CONTAINER} and a tensor as {TENSOR}"
     )]
     TooMany,
-    /// Texts, byte strings and shapes beyond 32 MiB.
+    /// The call's texts, byte strings and shapes take more than 32 MiB.
     #[error("the texts and shapes of the call take more than {TEXT_LIMIT} bytes")]
     TooLong,
-    /// Nested more than 128 deep.
+    /// The values are nested more than 128 deep.
     #[error("the values of the call are nested more than {DEPTH_LIMIT} deep")]
     TooDeep,
-    /// A container that contains itself.
+    /// A container contains itself.
     #[error("a container of the call contains itself")]
     Cycle,
 }

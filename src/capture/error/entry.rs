@@ -1,13 +1,13 @@
 //! [`EntryError`]: the errors of entries and their binding.
 
-/// A file that is no capture entry, or a call that cannot be bound.
+/// A file that is not a capture entry, or a call that cannot be bound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryError {
-    /// The file holds something else than a dict.
-    #[error("an entry is a dict, and this file holds a {found}")]
+    /// The file holds something other than a dict.
+    #[error("the file holds a {found}, and an entry is a dict")]
     NotADict {
-        /// What it holds.
+        /// The kind of value that the file holds.
         found: &'static str,
     },
     /// A key is missing.
@@ -16,42 +16,42 @@ pub enum EntryError {
         /// The key.
         key: &'static str,
     },
-    /// A key, or a parameter's name, is there twice.
-    #[error("{what} {name:?} is there twice")]
+    /// A key, or a parameter's name, appears twice.
+    #[error("{what} {name:?} appears twice")]
     Duplicate {
-        /// What it is: `the key`, `the keyword argument`, `the parameter`, `the default of`.
+        /// The role of the name: `the key`, `the keyword argument`, `the parameter`, `the default of`.
         what: &'static str,
-        /// Its name.
+        /// The name that appears twice.
         name: String,
     },
-    /// The value of a key is of another kind.
-    #[error("{key} should be a {expected} and is a {found}")]
+    /// A key's value is of the wrong kind.
+    #[error("{key} should be a {expected}, but is a {found}")]
     WrongKind {
         /// The key.
         key: &'static str,
-        /// What it should be.
+        /// The kind that it should be.
         expected: &'static str,
-        /// What it is.
+        /// The kind that it is.
         found: &'static str,
     },
-    /// A name is longer than any.
-    #[error("{key} is a text of more than 1024 bytes, and names a function")]
+    /// A name is longer than any real one.
+    #[error("{key} has more than 1024 bytes, which is too long for the name of a function")]
     LongName {
         /// The key.
         key: &'static str,
     },
     /// A parameter is given both by position and by name.
-    #[error("the parameter {param:?} is given by position and by name")]
+    #[error("the parameter {param:?} is given both by position and by name")]
     BoundTwice {
         /// The parameter.
         param: String,
     },
     /// A parameter has no value while a later one has: the call cannot be laid out by position.
-    #[error("the parameter {missing:?} has neither value nor default, and {later:?} behind it has one")]
+    #[error("the parameter {missing:?} has neither a value nor a default, but {later:?} after it has one")]
     Gap {
         /// The parameter without a value.
         missing: String,
-        /// The first parameter behind it that has one.
+        /// The first parameter after it that has a value.
         later: String,
     },
 }
@@ -60,7 +60,7 @@ impl EntryError {
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NotADict { .. } | Self::MissingKey { .. } | Self::WrongKind { .. } => {
-                "an entry has function_name, args, kwargs, output and mostly signature"
+                "give a file with function_name, args, kwargs, output and, if possible, signature"
             }
             Self::Duplicate { .. } | Self::LongName { .. } => "capture the call again",
             Self::BoundTwice { .. } | Self::Gap { .. } => "capture the call again with its signature",

@@ -1,27 +1,27 @@
 //! [`FolderError`]: the errors of folders.
 
-/// A folder that is no capture.
+/// A folder that is not a capture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// There is no entry in it.
+    /// The folder holds no entries.
     #[error("the folder holds no entry_*.pt ({others} other files)")]
     Empty {
         /// The number of other files.
         others: usize,
     },
-    /// A store of several captures, or of none.
+    /// A store that holds several captures, or none.
     #[error("the store holds {} captures ({})", captures.len(), captures.join(", "))]
     SeveralCaptures {
-        /// Their names.
+        /// The names of the captures.
         captures: Vec<String>,
     },
-    /// Entries of two functions.
-    #[error("it calls {found:?} while {first:?} calls {expected:?}")]
+    /// A folder whose entries call two functions.
+    #[error("the entry calls {found:?}, but {first:?} calls {expected:?}")]
     OtherFunction {
-        /// The function of this entry.
+        /// The function of the refused entry.
         found: Box<str>,
-        /// The first entry.
+        /// The first entry of the folder.
         first: Box<str>,
         /// The function of the first entry.
         expected: Box<str>,

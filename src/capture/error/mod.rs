@@ -1,7 +1,6 @@
 //! [`CaptureError`]: what is wrong with a file, and where.
 //!
-//! One file a layer of the reader, below all of them: every layer gives a [`CaptureError`] that says where, of a kind that is
-//! its own.
+//! Each layer of the reader has a file here, and gives a [`CaptureError`] with the place and a kind of its own.
 
 mod archive;
 mod convert;
@@ -26,18 +25,18 @@ pub use pickle::PickleErrorKind;
 pub use rebuild::RebuildError;
 pub use source::SourceError;
 
-/// An error of reading a capture: which file, which record in it, at which byte, and what.
+/// An error of reading a capture: the file, the record in it, the byte, and what is wrong.
 ///
-/// Its message reads *where: what and why; what to do next*.
+/// The message reads *where: what and why; what to do next*.
 #[derive(Debug)]
 pub struct CaptureError {
-    /// The file, or the folder where the error is one of a folder.
+    /// The file, or the folder if the error concerns a folder.
     pub file: Arc<Path>,
-    /// The record of the archive, such as `data.pkl` or `data/0`, where the error lies in one.
+    /// The record of the archive, such as `data.pkl` or `data/0`, if the error is in one.
     pub record: Option<String>,
-    /// The byte where it was found: within the record where there is one, else within the file.
+    /// The offset of the byte at fault: within the record if there is one, else within the file.
     pub offset: Option<u64>,
-    /// What it is.
+    /// What is wrong.
     pub kind: CaptureErrorKind,
 }
 
@@ -45,7 +44,7 @@ pub struct CaptureError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureErrorKind {
-    /// The file cannot be read, or is no longer what it was.
+    /// The file cannot be read, or changed since it was opened.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The zip archive is malformed or refused.
@@ -57,13 +56,13 @@ pub enum CaptureErrorKind {
     /// A tensor or storage of the file is malformed.
     #[error(transparent)]
     Rebuild(#[from] RebuildError),
-    /// A value cannot be given to a kernel.
+    /// A value cannot be passed to a kernel.
     #[error(transparent)]
     Convert(#[from] ConvertError),
-    /// The file is no capture entry, or its call cannot be bound.
+    /// The file is not a capture entry, or its call cannot be bound.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The folder is no capture.
+    /// The folder is not a capture.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The entry of a store cannot be put together.
@@ -72,7 +71,8 @@ pub enum CaptureErrorKind {
 }
 
 impl CaptureErrorKind {
-    /// A word for the layer that found it: `source`, `archive`, `pickle`, `tensor`, `value`, `entry`, `folder` or `store`.
+    /// The name of the layer that found the error: `source`, `archive`, `pickle`, `tensor`, `value`, `entry`, `folder`
+    /// or `store`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Source(_) => "source",
@@ -86,7 +86,7 @@ impl CaptureErrorKind {
         }
     }
 
-    /// What to do next.
+    /// What the user should do next.
     fn advice(&self) -> &'static str {
         match self {
             Self::Source(error) => error.advice(),
@@ -107,13 +107,13 @@ impl CaptureError {
         Self { file: Arc::clone(file), record: None, offset: None, kind: kind.into() }
     }
 
-    /// The same error, in `record`.
+    /// This error, in `record`.
     pub(crate) fn in_record(mut self, record: impl Into<String>) -> Self {
         self.record = Some(record.into());
         self
     }
 
-    /// The same error, at byte `offset`.
+    /// This error, at byte `offset`.
     pub(crate) fn at(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self

@@ -6,24 +6,24 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackedError {
-    /// A file that looks like a reference lies outside of a store.
-    #[error("it refers to a recipe, and the folder three above it is no store")]
+    /// A file that looks like a reference is not in a store.
+    #[error("the file refers to a recipe of a store, but the folder three levels above it is not a store")]
     NoStore,
-    /// The reference names no recipe.
-    #[error("its reference is malformed: {0:?}")]
+    /// The reference does not name a recipe.
+    #[error("the reference is malformed: {0:?}")]
     Reference(String),
     /// The recipe contradicts itself or the format.
-    #[error("its recipe {object} is malformed: {what}")]
+    #[error("the recipe {object} is malformed: {what}")]
     Recipe {
-        /// The object that should be a recipe.
+        /// The digest of the object that should be a recipe.
         object: String,
         /// What is wrong with it.
         what: String,
     },
     /// The skeleton contradicts the format or the recipe.
-    #[error("its skeleton {object} is malformed: {what}")]
+    #[error("the skeleton {object} is malformed: {what}")]
     Skeleton {
-        /// The object that should be a skeleton.
+        /// The digest of the object that should be a skeleton.
         object: String,
         /// What is wrong with it.
         what: String,
@@ -34,7 +34,7 @@ pub enum PackedError {
         /// The object.
         object: String,
     },
-    /// An object has other bytes than its name says.
+    /// An object's bytes do not have the digest that names it.
     #[error("object {object} is damaged: its bytes have BLAKE3 {actual}")]
     Damaged {
         /// The object.
@@ -43,21 +43,21 @@ pub enum PackedError {
         actual: String,
     },
     /// An object ends before the bytes that the recipe takes from it.
-    #[error("object {object} has {bytes} bytes and the recipe needs {needed}")]
+    #[error("object {object} has {bytes} bytes, but the recipe needs {needed}")]
     Short {
         /// The object.
         object: String,
-        /// Its bytes.
+        /// The object's size in bytes.
         bytes: u64,
-        /// Where the bytes that are needed end.
+        /// The size that the recipe needs, in bytes.
         needed: u64,
     },
-    /// An object is larger than what may be read into memory.
+    /// An object is larger than may be read into memory.
     #[error("object {object} has {bytes} bytes, and at most {limit} may be read into memory")]
     TooLarge {
         /// The object.
         object: String,
-        /// Its bytes.
+        /// The object's size in bytes.
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
@@ -67,24 +67,24 @@ pub enum PackedError {
     Io {
         /// The object.
         object: String,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// A storage is encoded in its file, and compressed in the store on top of it.
+    /// A storage is deflated in its file, and the object that holds it is compressed in the store as well.
     #[error("storage {0:?} is deflated within a compressed object")]
     Twice(String),
-    /// A storage lies in no payload as a whole.
-    #[error("storage {0:?} is cut into pieces by the recipe")]
+    /// A storage is not within a single payload.
+    #[error("storage {0:?} is split over several payloads by the recipe")]
     Cut(String),
 }
 
 impl PackedError {
     pub(crate) fn advice(&self) -> &'static str {
         match self {
-            Self::NoStore => "give the entry in its store",
+            Self::NoStore => "give the path of the entry in its store",
             Self::Io { .. } => "check permissions, limits and the disk",
             Self::TooLarge { .. } | Self::Cut(_) | Self::Twice(_) => "unpack the entry and use the file",
-            _ => "`plimsoll verify` names every entry that is hurt; pack them again from a good copy",
+            _ => "run `plimsoll verify` to list the damaged entries, and pack them again from a good copy",
         }
     }
 }

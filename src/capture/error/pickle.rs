@@ -1,4 +1,4 @@
-//! [`PickleErrorKind`]: the errors of the pickle.
+//! [`PickleErrorKind`]: the errors of a pickle.
 
 /// A pickle that is malformed or refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -7,25 +7,25 @@ pub enum PickleErrorKind {
     /// The pickle ends before its STOP.
     #[error("the pickle ends within an opcode")]
     Truncated,
-    /// No such opcode.
+    /// The opcode does not exist.
     #[error("opcode 0x{0:02x} is unknown")]
     UnknownOpcode(u8),
-    /// An opcode that torch never writes, and whose meaning lies outside the file.
+    /// The opcode refers to something outside the file, which torch never writes.
     #[error("opcode {0} refers to something outside the file")]
     OutOfBand(&'static str),
-    /// A protocol above 5.
+    /// The pickle's protocol is above 5.
     #[error("protocol {0} is not supported")]
     Protocol(u8),
-    /// An operand is no number, no text, or too long for the pickle.
-    #[error("the operand is no {0}")]
+    /// An operand is not a number, not text, or too long for the pickle.
+    #[error("the operand is not a valid {0}")]
     Operand(&'static str),
-    /// An opcode takes more from the stack than is there.
+    /// An opcode takes more from the stack than it holds.
     #[error("the stack is empty")]
     StackUnderflow,
-    /// An opcode needs a mark and there is none.
+    /// An opcode needs a mark, and the stack has none.
     #[error("there is no mark on the stack")]
     NoMark,
-    /// A memo index that was never stored.
+    /// An opcode reads a memo index under which nothing was stored.
     #[error("nothing is stored under memo index {0}")]
     MemoMissing(u32),
     /// An opcode is applied to a value of the wrong kind.
@@ -33,14 +33,14 @@ pub enum PickleErrorKind {
     WrongKind {
         /// The opcode.
         opcode: &'static str,
-        /// What it needs.
+        /// The kind of value that it needs.
         needed: &'static str,
     },
     /// The pickle would import something that runs code or touches the system.
-    #[error("it would import `{0}`, which can run code: nothing was imported")]
+    #[error("the pickle would import `{0}`, which can run code: nothing was imported")]
     Forbidden(String),
     /// The values take more memory than any reasonable file needs.
-    #[error("its values take more than {limit} bytes")]
+    #[error("the values take more than {limit} bytes")]
     TooLarge {
         /// The limit in bytes.
         limit: u64,

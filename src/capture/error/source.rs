@@ -2,56 +2,56 @@
 
 use std::io;
 
-/// A file that cannot be read, or is no longer what it was.
+/// A file that cannot be read, or that changed since it was opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// There is no such file.
+    /// The path does not exist.
     #[error("there is no such file or folder")]
     NotFound,
-    /// It is a folder, a device, a pipe or a socket.
-    #[error("it is no regular file")]
+    /// The path is a folder, a device, a pipe or a socket.
+    #[error("not a regular file")]
     NotAFile,
-    /// The system refused.
+    /// The system refused an operation.
     #[error("cannot {operation}: {source}")]
     Io {
-        /// What was tried: `open`, `read`, `map` ...
+        /// The operation: `open`, `read`, `map` ...
         operation: &'static str,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// Bytes that should be there lie beyond the end of the file.
-    #[error("the file is truncated: {needed} bytes are needed and it has {size}")]
+    /// The file ends before bytes that should be in it.
+    #[error("the file is truncated: {needed} bytes are needed, but it has {size}")]
     Truncated {
         /// The size that the file should at least have, in bytes.
         needed: u64,
-        /// The size that it has, in bytes.
+        /// The size of the file, in bytes.
         size: u64,
     },
     /// The file has another size, or another time of modification or change, than when it was opened.
     #[error("the file changed while it was being read")]
     Changed,
-    /// The file shrank, or its disk failed, under a map of it.
+    /// The file shrank, or its disk failed, while it was mapped.
     #[error("mapped bytes of the file were lost: it shrank, or its disk failed, while it was being read")]
     Lost,
-    /// Bytes of an entry of a store are asked for in one piece, and lie in several objects.
-    #[error("{bytes} bytes lie scattered over the store, and at most {limit} are read into memory")]
+    /// Bytes of an entry of a store were requested in one piece, but are spread over several objects.
+    #[error("{bytes} bytes are spread over several objects of the store, and at most {limit} may be read into memory")]
     Scattered {
         /// The bytes that were asked for.
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The file is nearly all hole: its disk holds little of the bytes that it says it has.
-    #[error("the file says that it has {size} bytes and holds {data} of them: the rest is a hole")]
+    /// The file is nearly all hole: the disk holds few of its bytes.
+    #[error("the file has {size} bytes, of which the disk holds {data}: the rest is a hole")]
     Hole {
-        /// The bytes that it says it has.
+        /// The size of the file in bytes.
         size: u64,
-        /// Those that it holds.
+        /// The bytes that the disk holds.
         data: u64,
     },
-    /// More files are mapped at a time than can be guarded.
-    #[error("more than {0} files are mapped at a time")]
+    /// More files are mapped at once than can be guarded.
+    #[error("more than {0} files are mapped at once")]
     TooManyMaps(usize),
 }
 
@@ -62,9 +62,9 @@ impl SourceError {
             Self::NotAFile => "give a file that torch.save wrote",
             Self::Io { .. } => "check permissions, limits and the disk",
             Self::Truncated { .. } => "copy or capture the file again",
-            Self::Changed | Self::Lost => "run again when nothing writes to it",
+            Self::Changed | Self::Lost => "run again when nothing writes to the file",
             Self::Scattered { .. } => "unpack the entry and use the file",
-            Self::Hole { .. } => "capture it again, or write the zeros out (cp --sparse=never) if they are meant",
+            Self::Hole { .. } => "capture the file again, or write the zeros out (cp --sparse=never) if they are meant",
             Self::TooManyMaps(_) => "keep fewer entries mapped",
         }
     }

@@ -6,7 +6,8 @@ use super::error::GpuError;
 use super::stream::Stream;
 use crate::timing::{Cache, ClockError, Flush};
 
-/// The L2 of a device. A flush is put into the stream, so that it is done before the launch after it and waits for none.
+/// The L2 of a device. A flush is put into the stream, so it is done before the launch after it, and the host does not
+/// wait for it.
 #[derive(Debug)]
 pub struct CudaCache<'a> {
     stream: &'a Stream,
@@ -15,12 +16,13 @@ pub struct CudaCache<'a> {
 }
 
 impl<'a> CudaCache<'a> {
-    /// That of the device of `stream`.
+    /// The cache of the device of `stream`.
     pub fn new(stream: &'a Stream) -> Self {
         Self { stream, memory: None, failed: None }
     }
 
-    /// What failed at a flush, which cannot tell of it: the launches after it did not find the cache empty.
+    /// Returns the error of a flush, which cannot return it itself: the launches after a failed flush did not find the
+    /// cache empty.
     ///
     /// # Errors
     /// [`GpuError`].

@@ -7,8 +7,8 @@ use super::idle::IdleCheck;
 use super::stream::{Event, Stream};
 use crate::timing::{Clock, ClockError};
 
-/// The clock of a stream: a mark is an event in it. Where the device goes on after the last mark was reached, the kernel
-/// launched work that the marks do not stand around, and there is no time.
+/// The clock of a stream: a mark is an event in it. If the device goes on working after the last mark was reached, the
+/// kernel launched work outside of the marks, and no time is given.
 #[derive(Debug)]
 pub struct CudaClock<'a> {
     stream: &'a Stream,
@@ -16,7 +16,7 @@ pub struct CudaClock<'a> {
     idle: IdleCheck,
     recorded: usize,
     wanted: usize,
-    /// What failed at a mark, which cannot tell of it.
+    /// The error of a mark, which cannot return it itself.
     failed: Option<GpuError>,
     checked: bool,
     late: Option<Duration>,
@@ -26,7 +26,7 @@ impl<'a> CudaClock<'a> {
     /// The name of the clock.
     pub const NAME: &'static str = "cuda";
 
-    /// A clock of `stream`.
+    /// Makes a clock of `stream`.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -35,7 +35,7 @@ impl<'a> CudaClock<'a> {
         Ok(Self { stream, events: Vec::new(), idle, recorded: 0, wanted: 0, failed: None, checked: false, late: None })
     }
 
-    /// How long the device went on after the last mark, where that is why there is no time.
+    /// How long the device went on after the last mark, if that is why no time is given.
     pub fn late(&self) -> Option<Duration> {
         self.late
     }
@@ -73,7 +73,7 @@ impl Clock for CudaClock<'_> {
         let mut recorded = event.record(self.stream);
         self.recorded += 1;
         if self.recorded == self.wanted && recorded.is_ok() {
-            // At the last mark, before the host has had time to wait for anything.
+            // This is at the last mark, before the host has had time to wait for anything.
             recorded = self.idle.begin(self.stream).map(|checked| self.checked = checked);
         }
         if let Err(error) = recorded {

@@ -13,40 +13,42 @@ use super::functions::{Code, Functions};
 use crate::kernel::DeviceRange;
 use plimsoll_memory::bytes::ByteSize;
 
-/// A device in use by this thread, in its primary context: that of the CUDA runtime, so that kernels find it current.
+/// A device used by this thread, in its primary context, which is that of the CUDA runtime, so that kernels find it
+/// current.
 pub struct Gpu {
     driver: Driver,
     facts: DeviceFacts,
     context: sys::CUcontext,
 }
 
-/// What a device has, and what of it is free.
+/// The memory of a device: free and in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Free for whoever asks first.
+    /// Memory that any program can still allocate.
     pub free: ByteSize,
-    /// All of it.
+    /// The device's memory in total.
     pub total: ByteSize,
 }
 
 impl MemoryInfo {
-    /// What is in use, by whomever.
+    /// The memory in use, by any program.
     pub fn used(self) -> ByteSize {
         self.total.saturating_sub(self.free)
     }
 }
 
 impl Gpu {
-    /// The device `index`, its context made current on this thread. It stays for the life of the process.
+    /// Opens the device `index` and makes its context current on this thread. The context stays for the life of the
+    /// process.
     ///
     /// # Errors
-    /// [`GpuError`] where there is no driver or no such device, or its context cannot be had.
+    /// [`GpuError`] if there is no driver or no such device, or its context cannot be created.
     pub fn open(index: u32) -> Result<Rc<Self>, GpuError> {
         let driver = Driver::load()?;
         let facts = DeviceFacts::of(driver, index)?;
         let device = driver.device(index)?;
         let mut context = std::ptr::null_mut();
-        // SAFETY: the function writes one handle, which is retained and never given back.
+        // SAFETY: the function writes one handle, which is retained and never released.
         driver.check("cuDevicePrimaryCtxRetain", unsafe {
             (driver.functions().cuDevicePrimaryCtxRetain)(&raw mut context, device)
         })?;
@@ -55,12 +57,12 @@ impl Gpu {
         Ok(Rc::new(gpu))
     }
 
-    /// What the device is.
+    /// The facts about the device.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
     }
 
-    /// Makes the context current on this thread once more: a kernel may have put another in its place.
+    /// Makes the context current on this thread again, because a kernel may have replaced it.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -69,9 +71,9 @@ impl Gpu {
         self.check("cuCtxSetCurrent", unsafe { (self.functions().cuCtxSetCurrent)(self.context) })
     }
 
-    /// Has the context keep `bytes` of stack for each thread that the device can run, and not the driver's usual 1 KiB. The
-    /// driver makes it larger for a kernel whose compiler tells that it needs more; one that recurses or calls by pointer has
-    /// to do with it. A driver that does not take the limit keeps what it kept.
+    /// Makes the context keep `bytes` of stack for each thread that the device can run, instead of the driver's usual 1
+    /// KiB. The driver enlarges it by itself only for a kernel whose compiler reports that it needs more; kernels that
+    /// recurse or call by pointer have to make do with this. A driver that refuses the limit keeps its own.
     ///
     /// # Errors
     /// [`GpuError::Fault`].
@@ -82,7 +84,7 @@ impl Gpu {
         self.check("cuCtxSetLimit", code).or_else(|error| if error.is_fault() { Err(error) } else { Ok(()) })
     }
 
-    /// What of the memory is free now, for all programs together.
+    /// The memory that is free now, for all programs together.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -93,10 +95,10 @@ impl Gpu {
         Ok(MemoryInfo { free: ByteSize::new(free as u64), total: ByteSize::new(total as u64) })
     }
 
-    /// Waits until the device has done everything that this process has asked of it.
+    /// Waits until the device has done all work of this process.
     ///
     /// # Errors
-    /// [`GpuError`] where any of it failed.
+    /// [`GpuError`] if any of the work failed.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         // SAFETY: the function takes nothing.
         self.check("cuCtxSynchronize", unsafe { (self.functions().cuCtxSynchronize)() })
@@ -105,10 +107,10 @@ impl Gpu {
     /// Allocates memory on the device.
     ///
     /// # Errors
-    /// [`GpuError::OutOfMemory`] where there is not so much.
+    /// [`GpuError::OutOfMemory`] if not enough memory is free.
     pub fn allocate(self: &Rc<Self>, bytes: u64) -> Result<DeviceMemory, GpuError> {
         let mut address: sys::CUdeviceptr = 0;
-        // Memory without bytes cannot be allocated, and tensors without elements have an address all the same.
+        // Memory without bytes cannot be allocated, but even tensors without elements need an address.
         let length = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
         // SAFETY: the function writes one address.
         let code = unsafe { (self.functions().cuMemAlloc_v2)(&raw mut address, length) };
@@ -120,10 +122,10 @@ impl Gpu {
         Ok(DeviceMemory { gpu: Rc::clone(self), address, bytes: length as u64, own: true })
     }
 
-    /// Allocates memory of the host that the device can copy from and to by itself.
+    /// Allocates host memory that the device can copy from and to directly.
     ///
     /// # Errors
-    /// [`GpuError`] where so much cannot be locked.
+    /// [`GpuError`] if that much memory cannot be locked.
     pub(super) fn pinned(self: &Rc<Self>, bytes: usize) -> Result<PinnedMemory, GpuError> {
         let mut start = std::ptr::null_mut();
         // SAFETY: the function writes one pointer.
@@ -150,18 +152,18 @@ impl fmt::Debug for Gpu {
     }
 }
 
-/// Memory on a device. Dropped, it is free again.
+/// Memory on a device, freed when it is dropped.
 #[derive(Debug)]
 pub struct DeviceMemory {
     gpu: Rc<Gpu>,
     address: u64,
     bytes: u64,
-    /// Whether it was allocated here, and not by a kernel.
+    /// Whether the memory was allocated here, not by a kernel.
     own: bool,
 }
 
 impl DeviceMemory {
-    /// Memory that a kernel has allocated, for as long as the kernel keeps it. Dropped, it stays.
+    /// Memory that a kernel has allocated, for as long as the kernel keeps it. Dropping this does not free it.
     ///
     /// # Safety
     /// The range was allocated on `gpu`, and is not freed while this lives.
@@ -169,17 +171,17 @@ impl DeviceMemory {
         Self { gpu: Rc::clone(gpu), address: range.address, bytes: range.bytes, own: false }
     }
 
-    /// The device that it lies on.
+    /// The device that the memory is on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// Where it begins, in the device's addresses.
+    /// The address of the first byte, on the device.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Its length.
+    /// The length in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -187,7 +189,7 @@ impl DeviceMemory {
     /// The address of `bytes` bytes from `offset` on.
     ///
     /// # Panics
-    /// They do not lie in it: callers place what they put there.
+    /// If the range is not within the memory: callers check their ranges.
     pub(super) fn range(&self, offset: u64, bytes: u64) -> u64 {
         assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes), "{offset}+{bytes} of {}", self.bytes);
         self.address + offset
@@ -205,7 +207,7 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Memory of the host, locked in place. Whoever has a copy under way from or to it waits before dropping it.
+/// Memory of the host, locked in place. Users with a copy from or to it under way must wait before dropping it.
 #[derive(Debug)]
 pub(super) struct PinnedMemory {
     gpu: Rc<Gpu>,
@@ -223,8 +225,8 @@ impl PinnedMemory {
         unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.bytes) }
     }
 
-    /// The first `length` bytes in pieces of `size`, to be written by other threads. The caller waits for all of them before
-    /// it asks again, has bytes read or copied, or drops the memory.
+    /// The first `length` bytes in pieces of `size`, to be written by other threads. The caller must wait for all of
+    /// them before it calls this again, reads or copies the bytes, or drops the memory.
     pub fn pieces(&mut self, length: usize, size: usize) -> impl Iterator<Item = PinnedPiece> {
         let (start, end) = (self.start.cast::<u8>(), length.min(self.bytes));
         (0..end).step_by(size).map(move |at| PinnedPiece { start: start.wrapping_add(at), bytes: size.min(end - at) })
@@ -237,12 +239,12 @@ pub(super) struct PinnedPiece {
     bytes: usize,
 }
 
-// SAFETY: the memory is the piece's own while it lives: `pieces` gives none that overlap, and its callers wait.
+// SAFETY: the memory is the piece's own while it lives: `pieces` returns none that overlap, and its callers wait.
 unsafe impl Send for PinnedPiece {}
 
 impl PinnedPiece {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the range lies in memory that lives, zeroed or written, and is this piece's own.
+        // SAFETY: the range is in live memory, zeroed or written, and belongs to this piece alone.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 }

@@ -1,4 +1,4 @@
-//! [`DeviceFacts`]: what a GPU is.
+//! [`DeviceFacts`]: the facts about a GPU.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,38 +12,38 @@ pub const SCHEMA: &str = "plimsoll.devices/1";
 /// The GPUs of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Devices {
-    /// `plimsoll.devices/1`.
+    /// The schema of the document: `plimsoll.devices/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// Each of them, by its number.
+    /// The GPUs, in order of their numbers.
     pub devices: Vec<DeviceFacts>,
 }
 
-/// What a GPU is. What the driver does not tell is absent.
+/// The facts about a GPU; facts that the driver does not report are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFacts {
-    /// Its number, in the order of `CUDA_VISIBLE_DEVICES`.
+    /// The GPU's number, in the order of `CUDA_VISIBLE_DEVICES`.
     pub index: u32,
-    /// Its model.
+    /// The GPU's model.
     pub name: String,
-    /// What it can compute, as `9.0`.
+    /// The GPU's compute capability, such as `9.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_capability: Option<String>,
-    /// Its memory; that of the system where it is unified.
+    /// The GPU's memory, or the system's if it is unified.
     pub memory: ByteSize,
-    /// Its cache between the processors and the memory.
+    /// The L2 cache, between the processors and the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l2_cache: Option<ByteSize>,
-    /// Whether it and the CPU have one memory, of which either may take what the other wants.
+    /// Whether the GPU and the CPU share one memory, so that each takes memory from the other.
     #[serde(default)]
     pub unified: bool,
-    /// Whether kernels can read the host's memory by the host's own page tables.
+    /// Whether kernels can read the host's memory through the host's own page tables.
     #[serde(default)]
     pub host_page_tables: bool,
-    /// Its place on the PCI bus, by which NVML knows it.
+    /// The GPU's place on the PCI bus, by which NVML identifies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
-    /// The newest version of CUDA that the driver runs.
+    /// The newest version of CUDA that the driver supports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
 }

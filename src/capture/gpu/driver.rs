@@ -1,6 +1,6 @@
-//! [`Driver`]: the library of the NVIDIA driver, loaded at run time, and the functions of it that are called.
+//! [`Driver`]: the library of the NVIDIA driver, loaded at run time, and the functions called in it.
 //!
-//! A [`Driver`] can only be had where the library is loaded, has each function that is called without asking, and has started.
+//! A [`Driver`] exists only if the library is loaded, has every required function, and has started.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::ManuallyDrop;
@@ -12,7 +12,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use super::error::GpuError;
 use super::functions::{Code, Functions};
 
-/// The name that a driver installs; the one without a number may be a stub of a toolkit.
+/// The name that a driver installs; the name without a number may be a toolkit's stub.
 const LIBRARY: &str = "libcuda.so.1";
 
 /// The driver, loaded and started.
@@ -22,7 +22,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Loads the driver's library and starts it, once a process.
+    /// Loads the driver's library and starts it, once per process.
     ///
     /// # Errors
     /// [`GpuError::NoDriver`], [`GpuError::OldDriver`], [`GpuError::Start`] or [`GpuError::NoDevice`].
@@ -52,12 +52,12 @@ impl Driver {
         }
     }
 
-    /// What is called of it.
+    /// The functions of the driver that are called.
     pub(super) fn functions(self) -> &'static Functions {
         self.functions
     }
 
-    /// The newest version of CUDA that the driver runs, as `12.4`.
+    /// The newest version of CUDA that the driver supports, as `12.4`.
     pub fn cuda_version(self) -> Option<String> {
         let mut version: c_int = 0;
         // SAFETY: the function writes one integer.
@@ -77,7 +77,7 @@ impl Driver {
         let number = c_int::try_from(index).ok().filter(|_| index < count);
         let number = number.ok_or(GpuError::NoSuchDevice { index, count })?;
         let mut device: sys::CUdevice = 0;
-        // SAFETY: the function writes one handle, and the number is one of those that the driver counts.
+        // SAFETY: the function writes one handle, and the number is below the driver's count.
         self.check("cuDeviceGet", unsafe { (self.functions.cuDeviceGet)(&raw mut device, number) })?;
         Ok(device)
     }
@@ -85,17 +85,17 @@ impl Driver {
     pub(super) fn name(self, device: sys::CUdevice) -> Result<String, GpuError> {
         let mut text = [0 as c_char; 256];
         let room = text.len() as c_int - 1;
-        // SAFETY: the function writes at most so many bytes, and the last of the array stays zero.
+        // SAFETY: the function writes at most `room` bytes, and the last of the array stays zero.
         self.check("cuDeviceGetName", unsafe { (self.functions.cuDeviceGetName)(text.as_mut_ptr(), room, device) })?;
         // SAFETY: the array ends in zero.
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
-    /// Its place on the PCI bus; `None` where the driver does not tell.
+    /// The device's place on the PCI bus; `None` if the driver does not report it.
     pub(super) fn pci(self, device: sys::CUdevice) -> Option<String> {
         let mut text = [0 as c_char; 32];
         let room = text.len() as c_int - 1;
-        // SAFETY: the function writes at most so many bytes, and the last of the array stays zero.
+        // SAFETY: the function writes at most `room` bytes, and the last of the array stays zero.
         let told = unsafe { (self.functions.cuDeviceGetPCIBusId)(text.as_mut_ptr(), room, device) }.is_success();
         // SAFETY: the array ends in zero.
         told.then(|| unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
@@ -108,7 +108,7 @@ impl Driver {
         Ok(bytes as u64)
     }
 
-    /// `None` where the driver does not know the attribute.
+    /// The value of an attribute; `None` if the driver does not know it.
     pub(super) fn attribute(self, device: sys::CUdevice, attribute: CUdevice_attribute) -> Option<c_int> {
         let mut value: c_int = 0;
         // SAFETY: the function writes one integer.
@@ -116,7 +116,7 @@ impl Driver {
         told.is_success().then_some(value)
     }
 
-    /// What `call` gave as an error of its kind.
+    /// Converts the result of `call` to an error of its kind.
     pub(super) fn check(self, call: &'static str, code: Code) -> Result<(), GpuError> {
         if code.is_success() {
             return Ok(());
@@ -130,7 +130,7 @@ impl Driver {
     }
 }
 
-/// The driver's name for an error, and what it means.
+/// The driver's name for an error, and its description.
 fn words(functions: &Functions, code: Code) -> (String, String) {
     let text = |words: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
         let mut text = std::ptr::null();
@@ -140,10 +140,10 @@ fn words(functions: &Functions, code: Code) -> (String, String) {
         told.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     };
     let name = text(functions.cuGetErrorName).unwrap_or_else(|| format!("CUDA error {}", code.0));
-    (name, text(functions.cuGetErrorString).unwrap_or_else(|| "the driver has no words for it".to_owned()))
+    (name, text(functions.cuGetErrorString).unwrap_or_else(|| "the driver does not describe it".to_owned()))
 }
 
-/// Whether an error stays: every later call in the process gives it again.
+/// Whether an error is permanent: every later call in the process returns it again.
 fn is_sticky(code: Code) -> bool {
     use CUresult::*;
     [

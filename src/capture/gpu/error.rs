@@ -1,94 +1,92 @@
-//! [`GpuError`]: why a GPU could not do what it was asked for.
+//! [`GpuError`]: the errors of a GPU and its driver.
 
 use plimsoll_memory::bytes::ByteSize;
 
-/// Why a GPU could not do what it was asked for.
+/// Why an operation on a GPU failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// The library that a driver installs is not there, or cannot be loaded.
+    /// The driver's library is not installed, or cannot be loaded.
     #[error("no NVIDIA driver found: {reason}")]
     NoDriver {
-        /// What the loader said.
+        /// The loader's error.
         reason: String,
     },
-    /// The driver is there, and lacks a function.
+    /// The driver lacks a function.
     #[error(
         "the NVIDIA driver is too old: its libcuda.so.1 has no {function}; install one of the branch R525 or later"
     )]
     OldDriver {
-        /// The function.
+        /// The function that it lacks.
         function: &'static str,
     },
-    /// The driver cannot be used, as where the module of the operating system's kernel is another version.
+    /// The driver cannot be used, for example because the kernel module has another version.
     #[error("the NVIDIA driver does not start: {name}: {reason}")]
     Start {
-        /// The driver's name for it.
+        /// The driver's name for the error.
         name: String,
-        /// What it means.
+        /// The driver's description of the error.
         reason: String,
     },
-    /// The driver knows no device.
-    #[error("no NVIDIA GPU found: the driver is there and knows no device; is CUDA_VISIBLE_DEVICES empty?")]
+    /// The driver reports no devices.
+    #[error("no NVIDIA GPU found: the driver reports no devices; check CUDA_VISIBLE_DEVICES")]
     NoDevice,
-    /// There is no device of that number.
-    #[error("there is no device cuda:{index}: the driver knows {count}, counted from 0")]
+    /// There is no device with that number.
+    #[error("there is no device cuda:{index}: the driver reports {count}, counted from 0")]
     NoSuchDevice {
-        /// The number asked for.
+        /// The requested number.
         index: u32,
-        /// How many there are.
+        /// The number of devices.
         count: u32,
     },
-    /// The device is there, and not for this process.
-    #[error(
-        "the GPU cannot be used: {name}: {reason}; does another process have it to itself (`nvidia-smi -q -d COMPUTE`)?"
-    )]
+    /// The device exists, but this process may not use it.
+    #[error("the GPU cannot be used: {name}: {reason}; does another process own it (`nvidia-smi -q -d COMPUTE`)?")]
     Unavailable {
-        /// The driver's name for it.
+        /// The driver's name for the error.
         name: String,
-        /// What it means.
+        /// The driver's description of the error.
         reason: String,
     },
-    /// The memory of the device does not suffice.
-    #[error("{bytes} of device memory cannot be had: {free} of {total} are free")]
+    /// The device has too little free memory.
+    #[error("cannot allocate {bytes} of device memory: {free} of {total} are free")]
     OutOfMemory {
-        /// What was asked for.
+        /// The bytes that were requested.
         bytes: ByteSize,
-        /// What was free then.
+        /// The bytes that were free then.
         free: ByteSize,
-        /// What the device has.
+        /// The bytes that the device has in total.
         total: ByteSize,
     },
-    /// Work on the device failed so that nothing more can be done in this process.
-    #[error("the kernel failed on the device ({name}: {reason}), seen at {call}")]
+    /// Work on the device failed in a way that ends all use of the device in this process.
+    #[error("the kernel failed on the device ({name}: {reason}), reported by {call}")]
     Fault {
-        /// The function of the driver that told of it.
+        /// The function of the driver that reported it.
         call: &'static str,
-        /// The driver's name for it.
+        /// The driver's name for the error.
         name: String,
-        /// What it means.
+        /// The driver's description of the error.
         reason: String,
     },
-    /// Work that was captured from a stream went on to another, which was not joined to it again.
+    /// Work that was captured from a stream continued on another stream, which was not joined to it again.
     #[error(
-        "the kernel forks from the stream that it is given and does not join it: what it puts on the other stream may go on \
+        "the kernel forks from the stream that it is given and does not join it: work that it puts on the other stream may go on \
          when the stream of the kernel has ended"
     )]
     Unjoined,
-    /// Any other refusal of the driver.
+    /// The driver refused a call for any other reason.
     #[error("{call} failed: {name}: {reason}")]
     Call {
         /// The function of the driver.
         call: &'static str,
         /// The driver's name for the error.
         name: String,
-        /// What it means.
+        /// The driver's description of the error.
         reason: String,
     },
 }
 
 impl GpuError {
-    /// Whether there is no GPU to be had here: nothing was measured, and nothing is wrong with the kernel.
+    /// Whether there is no usable GPU here: nothing was measured, and nothing is wrong with the kernel.
     pub fn is_absence(&self) -> bool {
         use GpuError::*;
         matches!(
@@ -97,7 +95,7 @@ impl GpuError {
         )
     }
 
-    /// Whether the process can use the device no more.
+    /// Whether the process can no longer use the device.
     pub fn is_fault(&self) -> bool {
         matches!(self, Self::Fault { .. })
     }

@@ -8,10 +8,10 @@ use super::driver::Driver;
 use super::error::GpuError;
 
 impl DeviceFacts {
-    /// Those of the device `index`.
+    /// The facts about the device `index`.
     ///
     /// # Errors
-    /// [`GpuError`] where there is no such device.
+    /// [`GpuError`] if there is no such device.
     pub fn of(driver: Driver, index: u32) -> Result<Self, GpuError> {
         use CUdevice_attribute::*;
         let device = driver.device(index)?;
@@ -36,10 +36,10 @@ impl DeviceFacts {
 }
 
 impl Devices {
-    /// Every device, or the one of the number `only`.
+    /// Every device, or only the device with the number `only`.
     ///
     /// # Errors
-    /// [`GpuError`] where there is no driver, no device, or none of that number.
+    /// [`GpuError`] if there is no driver, no device, or none with that number.
     pub fn find(only: Option<u32>) -> Result<Self, GpuError> {
         let driver = Driver::load()?;
         let devices = match (only, driver.device_count()?) {

@@ -1,7 +1,8 @@
-//! [`Functions`]: what is called of the driver's library, each function looked up once, when the library is loaded.
+//! [`Functions`]: the functions of the driver's library that are called, each looked up once, when the library is
+//! loaded.
 //!
-//! The handles and constants are `cudarc`'s; its functions are not called. They give their result as a Rust enum, and a driver
-//! that is newer than its list would make a value of that enum which it does not have. Here a result is a number ([`Code`]).
+//! The handles and constants are `cudarc`'s; its functions are not called, because they return a Rust enum, and a
+//! driver that is newer than the enum would make an invalid value of it. Here a result is a number ([`Code`]).
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -11,13 +12,13 @@ use cudarc::driver::sys::{
 };
 use libloading::os::unix::Library;
 
-/// What a function of the driver gave: any number, of which [`CUresult`] names those that were known.
+/// The result of a function of the driver: any number, of which [`CUresult`] names the known ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Code(pub c_int);
 
 impl Code {
-    /// Whether it is this one.
+    /// Whether the result is `known`.
     pub fn is(self, known: CUresult) -> bool {
         self.0 == known as c_int
     }
@@ -27,22 +28,22 @@ impl Code {
     }
 }
 
-/// Work of the host in a stream: a function, and what it is called with.
+/// Host work in a stream: a function, which is called with one argument.
 pub(super) type HostFunction = unsafe extern "C" fn(*mut c_void);
 
 macro_rules! functions {
     ($($name:ident($($argument:ty),*);)*) => {
-        /// The functions that are called without asking whether they are there, and one that is asked for.
+        /// The functions that every supported driver has, and one that is optional.
         #[expect(non_snake_case, reason = "the driver's own names")]
         #[derive(Debug)]
         pub(super) struct Functions {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> Code,)*
-            /// An event of all that a context does: drivers have it from CUDA 12.5 on.
+            /// An event of all work of a context; drivers have this function from CUDA 12.5 on.
             pub cuCtxRecordEvent: Option<unsafe extern "C" fn(CUcontext, CUevent) -> Code>,
         }
 
         impl Functions {
-            /// Those of `library`; the name of one that it lacks.
+            /// Looks up the functions of `library`; the error names the first one that it lacks.
             ///
             /// # Safety
             /// The library is the driver's, and is never unloaded.

@@ -1,4 +1,4 @@
-//! [`Graph`]: what a launch put into a stream, to be put there again at once.
+//! [`Graph`]: the work that a launch put into a stream, ready to be put there again.
 
 use std::rc::Rc;
 
@@ -8,8 +8,8 @@ use super::context::Gpu;
 use super::error::GpuError;
 use super::stream::Stream;
 
-/// What a launch put into a stream, to be put there again with one call: of a small kernel, whose launch takes longer than
-/// its work, the time is then that of the work.
+/// The work that a launch put into a stream, which can be put there again with one call: for a small kernel, whose
+/// launch takes longer than its work, the time is then that of the work.
 #[derive(Debug)]
 pub struct Graph {
     gpu: Rc<Gpu>,
@@ -17,23 +17,24 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Has everything captured that is put into `stream` from now on: nothing of it is done. The stream is not the default
-    /// one, which cannot be captured.
+    /// Captures everything that is put into `stream` from now on, without running it. The stream must not be the
+    /// default one, which cannot be captured.
     ///
     /// # Errors
     /// [`GpuError`].
     pub fn begin(stream: &Stream) -> Result<(), GpuError> {
-        // A kernel that waits or allocates while this thread captures is told so.
+        // A kernel that waits or allocates while this thread captures gets an error.
         let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         let gpu = stream.gpu();
         // SAFETY: the stream is alive.
         gpu.check("cuStreamBeginCapture", unsafe { (gpu.functions().cuStreamBeginCapture_v2)(stream.raw(), mode) })
     }
 
-    /// Ends the capture, and makes what was captured ready; `None` where nothing was put into the stream.
+    /// Ends the capture, and makes the captured work ready; `None` if nothing was put into the stream.
     ///
     /// # Errors
-    /// [`GpuError::Unjoined`] where a part of it goes on elsewhere, another where what was done meanwhile cannot be captured.
+    /// [`GpuError::Unjoined`] if a part of the work continues on another stream; another error if some of the work
+    /// cannot be captured.
     pub fn end(stream: &Stream) -> Result<Option<Self>, GpuError> {
         let gpu = stream.gpu();
         let mut graph = std::ptr::null_mut();
@@ -44,7 +45,8 @@ impl Graph {
         }
         gpu.check("cuStreamEndCapture", code)?;
         let made = Self::of(gpu, graph);
-        // SAFETY: the handle is the function's above and is destroyed once; what was made of it is its own.
+        // SAFETY: the handle was returned by the call above and is destroyed once; the executable graph made from it is
+        // independent.
         unsafe { (gpu.functions().cuGraphDestroy)(graph) };
         made
     }
@@ -66,7 +68,7 @@ impl Graph {
         Ok(Some(Self { gpu: Rc::clone(gpu), executable }))
     }
 
-    /// Puts all of it into `stream`.
+    /// Puts the captured work into `stream`.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -78,7 +80,7 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: the handle was made by this type and is destroyed once; the driver keeps what still runs.
+        // SAFETY: the handle was made by this type and is destroyed once; the driver keeps work that still runs.
         let _ = unsafe { (self.gpu.functions().cuGraphExecDestroy)(self.executable) };
     }
 }

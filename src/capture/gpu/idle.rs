@@ -1,4 +1,4 @@
-//! [`IdleCheck`]: whether a stream that has ended was all that the device was doing.
+//! [`IdleCheck`]: a check whether the device worked on anything besides a stream that has ended.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use super::context::Gpu;
 use super::error::GpuError;
 use super::stream::{Event, Stream};
 
-/// Tells whether a stream that has ended was all that the device was doing.
+/// A check whether the device worked on anything besides a stream that has ended.
 ///
-/// The driver's event of a whole context tells that it was reached; its manual does not promise that it tells when. So a
-/// stream that has nothing else to do waits for it, and an event of that stream tells the time.
+/// The driver's event of a whole context shows that it was reached; its manual does not promise that it records when.
+/// So a stream without other work waits for it, and an event of that stream records the time.
 #[derive(Debug)]
 pub struct IdleCheck {
     end: Event,
@@ -20,13 +20,14 @@ pub struct IdleCheck {
 }
 
 impl IdleCheck {
-    /// How much later everything else may end and still be the end of the same work: one stream learns of the end of another
-    /// some microseconds after it.
+    /// How much later all other work may end and still count as the end of the same work: one stream learns of the end
+    /// of another some microseconds after it.
     pub const TOLERANCE: Duration = Duration::from_micros(50);
-    /// The same where the driver has no event for all streams, and the host waits for them: it may be kept from looking.
+    /// The tolerance if the driver has no event for all streams and the host waits for them, because the host may be
+    /// delayed.
     const TOLERANCE_OF_HOST: Duration = Duration::from_millis(2);
 
-    /// A check on `gpu`, which can be put into streams again and again.
+    /// Makes a check on `gpu`, which can be put into streams again and again.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -34,12 +35,13 @@ impl IdleCheck {
         Ok(Self { end: Event::new(gpu)?, whole: Event::untimed(gpu)?, aside: Stream::new(gpu)?, all: Event::new(gpu)? })
     }
 
-    /// Puts the check into `stream`: nothing waits. Whether the driver has an event for all streams.
+    /// Puts the check into `stream` without waiting, and returns whether the driver has an event for all streams.
     ///
     /// # Errors
     /// [`GpuError`].
     pub fn begin(&self, stream: &Stream) -> Result<bool, GpuError> {
-        // In this order, so that however late the host comes to the second, a device that does nothing else reaches it last.
+        // The order matters: however late the host makes the second call, a device that does nothing else reaches it
+        // last.
         let recorded = match self.record_all() {
             Err(error) if !error.is_fault() => false,
             other => other?,
@@ -48,7 +50,8 @@ impl IdleCheck {
         Ok(recorded)
     }
 
-    /// `false` where the driver has no such event. A driver that has it and refuses it can be asked by the host.
+    /// Records the event of the whole context; `false` if the driver has no such event. If the driver has it and
+    /// refuses it, the host can still wait.
     fn record_all(&self) -> Result<bool, GpuError> {
         if !self.whole.record_all()? {
             return Ok(false);
@@ -58,10 +61,11 @@ impl IdleCheck {
         Ok(true)
     }
 
-    /// Waits for everything. How long the device went on after the stream had ended, where that is too long to be its end.
+    /// Waits for everything, and returns how long the device went on after the stream had ended, if that is longer than
+    /// the tolerance.
     ///
     /// # Errors
-    /// [`GpuError`] where any of the work failed.
+    /// [`GpuError`] if any of the work failed.
     pub fn finish(&self, stream: &Stream, all_recorded: bool) -> Result<Option<Duration>, GpuError> {
         self.end.wait()?;
         let (late, tolerance) = if all_recorded {

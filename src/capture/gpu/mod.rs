@@ -1,13 +1,13 @@
-//! NVIDIA GPUs: their driver, loaded at run time, and what kernels need of a device.
+//! NVIDIA GPUs: their driver, loaded at run time, and the device side of launching kernels.
 //!
-//! Nothing of CUDA is needed to build or to run: where there is no driver, [`Driver::load`] says so in a typed error, which
-//! commands that were told to use a GPU end with. A [`Gpu`] is a device in its primary context, with memory that is freed
-//! when it is dropped; a [`Ring`] carries storages to it and outputs back through a few pinned buffers; [`CudaClock`] and
-//! [`CudaCache`] are what the protocols of [`timing`](crate::timing) time launches with there.
+//! CUDA is needed neither to build nor to run: if there is no driver, [`Driver::load`] returns a typed error, with
+//! which commands that were asked to use a GPU end. A [`Gpu`] is a device in its primary context, with memory that is
+//! freed when it is dropped; a [`Ring`] carries storages to it and outputs back through a few pinned buffers; the
+//! protocols of [`timing`](crate::timing) time launches there with [`CudaClock`] and [`CudaCache`].
 //!
-//! Without the feature `gpu` there are the documents alone, and nothing that speaks to a driver.
+//! Without the feature `gpu`, only the document types exist, and nothing that calls a driver.
 //!
-//! This code has run on an emulation of the driver alone, which the tests build; `harness/gpu-check.sh` runs it on a device.
+//! The tests run this code on an emulation of the driver, which they build; `harness/gpu-check.sh` runs it on a device.
 
 mod accounting;
 #[cfg(feature = "gpu")]
@@ -69,7 +69,7 @@ pub use stream_barrier::StreamBarrier;
 
 /// The earlier name of [`StreamBarrier`].
 #[cfg(feature = "gpu")]
-#[deprecated(note = "renamed to `StreamBarrier`, as a gate is what judges records")]
+#[deprecated(note = "renamed to `StreamBarrier`, because a gate judges records")]
 pub type Gate = StreamBarrier;
 
 #[cfg(all(test, feature = "gpu"))]

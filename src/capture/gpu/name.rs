@@ -1,4 +1,4 @@
-//! [`Place`]: where kernels are launched, as the user names it.
+//! [`Place`]: the place where kernels are launched, as the user names it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where kernels are launched: `cpu`, `cuda` or `cuda:1`.
+/// The place where kernels are launched: `cpu`, `cuda` or `cuda:1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// On the CPU, their arguments in its memory.
+    /// The CPU, with the arguments in its memory.
     #[default]
     Cpu,
-    /// On the NVIDIA GPU of this number, in the order of `CUDA_VISIBLE_DEVICES`.
+    /// The NVIDIA GPU with this number, in the order of `CUDA_VISIBLE_DEVICES`.
     Cuda(u32),
 }
 
 impl Place {
-    /// What kind of place it is.
+    /// The kind of the place.
     pub const fn kind(self) -> PlaceKind {
         match self {
             Self::Cpu => PlaceKind::Cpu,
@@ -26,27 +26,27 @@ impl Place {
     }
 }
 
-/// The kind of place where kernels are launched: a time on one says nothing of a time on another.
+/// The kind of place where kernels are launched; times on one kind cannot be compared with times on another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PlaceKind {
-    /// On the CPU.
+    /// The CPU.
     #[default]
     Cpu,
-    /// On an NVIDIA GPU.
+    /// An NVIDIA GPU.
     Cuda,
 }
 
 impl PlaceKind {
-    /// Whether it is the CPU.
+    /// Whether the place is the CPU.
     pub fn is_cpu(&self) -> bool {
         *self == Self::Cpu
     }
 }
 
-/// A text that names no place.
+/// A text that does not name a place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no device: write cpu, cuda, or cuda:N with the number of a GPU")]
+#[error("`{0}` is not a device: write cpu, cuda, or cuda:N with the number of a GPU")]
 pub struct ParsePlaceError(String);
 
 impl FromStr for Place {
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!("cuda:3".parse(), Ok(Place::Cuda(3)));
         for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:+1", "cuda:x", "cuda:99999999999", "cpu:0", "CUDA"] {
             let error = text.parse::<Place>().unwrap_err().to_string();
-            assert_eq!(error, format!("`{text}` is no device: write cpu, cuda, or cuda:N with the number of a GPU"));
+            assert_eq!(error, format!("`{text}` is not a device: write cpu, cuda, or cuda:N with the number of a GPU"));
         }
     }
 

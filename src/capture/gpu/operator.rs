@@ -3,23 +3,23 @@
 use super::accounting::AllocatorUse;
 use crate::kernel::{DeviceCall, Evaluation, KernelError};
 
-/// An [`Operator`](crate::kernel::Operator) on a device, whose memory it has from an allocator of its own.
+/// An [`Operator`](crate::kernel::Operator) on a device, with memory from an allocator of its own.
 pub trait DeviceOperator {
-    /// `call` in the form that the operator takes; made once, launched any number of times.
+    /// Converts `call` to the form that the operator takes: done once, for any number of launches.
     ///
     /// # Errors
-    /// [`KernelError`] where the operator does not take such a call.
+    /// [`KernelError`] if the operator does not take such a call.
     fn bind<'a>(&'a self, call: &'a DeviceCall<'_>) -> Result<Box<dyn Evaluation + 'a>, KernelError>;
 
-    /// Gives back to the device what the allocator keeps for later, and has its peaks begin anew.
+    /// Returns the allocator's cached memory to the device, and resets its peaks.
     ///
     /// # Errors
-    /// [`KernelError`] where the device failed.
+    /// [`KernelError`] if the device failed.
     fn trim(&self) -> Result<(), KernelError>;
 
-    /// What the allocator holds, and held at most since the last [`trim`](Self::trim); it knows of no workspace.
+    /// The memory that the allocator holds, and its peak since the last [`trim`](Self::trim), without a workspace.
     ///
     /// # Errors
-    /// [`KernelError`] where it does not tell.
+    /// [`KernelError`] if the allocator does not report it.
     fn allocated(&self) -> Result<AllocatorUse, KernelError>;
 }

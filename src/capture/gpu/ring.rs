@@ -1,9 +1,9 @@
 //! [`Ring`]: copies between the host and a device through a few pinned buffers, so that the host never holds more of a tensor
 //! than they do.
 //!
-//! While the device copies from some buffers, others are filled by several threads: one alone reads from the page cache
-//! more slowly than a device copies. Two are filled at a time, so that no thread is without work while the last pieces of one
-//! are awaited.
+//! While the device copies from some buffers, several threads fill others: a single thread reads from the page cache
+//! more slowly than a device copies. Two buffers are filled at a time, so that no thread is idle while the last pieces
+//! of one are awaited.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,19 +17,19 @@ use super::error::GpuError;
 use super::stream::{Event, Stream};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The part of a buffer that one thread fills or reads at a time.
+/// The part of a buffer that one thread fills or reads at once.
 const PIECE: usize = 1 << 20;
 
 /// How many buffers are filled besides the one that is copied next.
 const AHEAD: usize = 1;
 
-/// Why a copy did not come about.
+/// Why a copy failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// The host's side could not be read.
+    /// The host's memory could not be read.
     #[error(transparent)]
     Read(#[from] io::Error),
-    /// The device's side failed.
+    /// The device failed.
     #[error(transparent)]
     Gpu(#[from] GpuError),
 }
@@ -37,7 +37,7 @@ pub enum TransferError {
 #[derive(Debug)]
 struct Slot {
     memory: PinnedMemory,
-    /// The copy from or to it that is under way, where there is one.
+    /// The event of the copy from or to the buffer that is under way, if there is one.
     done: Event,
     busy: bool,
 }
@@ -45,35 +45,35 @@ struct Slot {
 /// A few pinned buffers, used in turn.
 #[derive(Debug)]
 pub struct Ring {
-    // Before the slots: to destroy the stream is to have its copies ended.
+    // The stream comes before the slots, because destroying it ends its copies.
     stream: Stream,
     slots: Vec<Slot>,
 }
 
-/// Takes a part of what is brought back, with its offset.
+/// A function that takes a downloaded part, with its offset.
 pub type Take<'a, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'a;
 
-/// Reads bytes of the host from an offset on, from any thread.
+/// A function that reads bytes of the host from an offset on, from any thread.
 pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> io::Result<()> + Sync + 'a;
 
 impl Ring {
-    /// The buffers of [`Ring::usual`].
+    /// The number of buffers in [`Ring::usual`].
     pub const SLOTS: usize = 4;
-    /// The size of each.
+    /// The size of each buffer in [`Ring::usual`].
     pub const SLOT: ByteSize = ByteSize::mib(16);
 
-    /// A ring of 64 MiB in all.
+    /// Makes a ring of 64 MiB in all.
     ///
     /// # Errors
-    /// [`GpuError`] where so much cannot be locked.
+    /// [`GpuError`] if that much memory cannot be locked.
     pub fn usual(gpu: &Rc<Gpu>) -> Result<Self, GpuError> {
         Self::new(gpu, Self::SLOTS, Self::SLOT)
     }
 
-    /// A ring of `slots` buffers of `bytes`.
+    /// Makes a ring of `slots` buffers of `bytes`.
     ///
     /// # Errors
-    /// [`GpuError`] where so much cannot be locked.
+    /// [`GpuError`] if that much memory cannot be locked.
     pub fn new(gpu: &Rc<Gpu>, slots: usize, bytes: ByteSize) -> Result<Self, GpuError> {
         let slot = || Ok(Slot { memory: gpu.pinned(bytes.bytes() as usize)?, done: Event::new(gpu)?, busy: false });
         let slots = (0..slots.max(2)).map(|_| slot()).collect::<Result<Vec<_>, GpuError>>()?;
@@ -84,10 +84,10 @@ impl Ring {
         self.slots[0].memory.bytes().len() as u64
     }
 
-    /// Copies the bytes that `read` gives to `to` from `at` on, and waits until they are there.
+    /// Copies the bytes that `read` returns to `to` from `at` on, and waits until they are there.
     ///
     /// # Errors
-    /// [`TransferError`]; what the memory holds then is unspecified.
+    /// [`TransferError`]; the content of the memory is then unspecified.
     pub fn upload(&mut self, read: &ReadAt<'_>, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), TransferError> {
         let filled = self.fill(read, bytes, to, at);
         self.settled(filled)
@@ -97,7 +97,8 @@ impl Ring {
         let step = self.slot_bytes();
         let (count, parts) = (self.slots.len(), bytes.div_ceil(step) as usize);
         let Self { stream, slots } = self;
-        // The calling thread waits for what the others fill, and has the device copy it: the context is its own.
+        // The calling thread waits for the others to fill a buffer, and makes the device copy it, because the context
+        // is its own.
         rayon::in_place_scope(|scope| {
             let mut filling = VecDeque::new();
             for turn in 0..parts + AHEAD {
@@ -119,8 +120,8 @@ impl Ring {
         })
     }
 
-    /// Hands the `bytes` bytes of `from` from `at` on to `take`, in order, a part at a time, with the offset of each. What was
-    /// put into any stream before is to be done.
+    /// Hands the `bytes` bytes of `from` from `at` on to `take`, in order, a part at a time, with the offset of each.
+    /// All work put into any stream before must be done.
     ///
     /// # Errors
     /// [`GpuError`], or what `take` gives.
@@ -145,7 +146,7 @@ impl Ring {
         let step = self.slot_bytes();
         let count = self.slots.len();
         let parts = bytes.div_ceil(step) as usize;
-        // The slots are kept filled ahead of the one that is taken.
+        // The slots are filled ahead of the one that is taken.
         for turn in 0..parts + count - 1 {
             if turn < parts {
                 let offset = turn as u64 * step;
@@ -163,7 +164,7 @@ impl Ring {
         Ok(())
     }
 
-    /// What `ended` in, once no copy is under way, which may be so whatever failed.
+    /// Returns `ended` once no copy is under way, because copies may go on after any failure.
     fn settled<E: From<GpuError>>(&mut self, ended: Result<(), E>) -> Result<(), E> {
         let waited = self.wait_for_all();
         ended?;
@@ -180,8 +181,8 @@ impl Ring {
 }
 
 impl Slot {
-    /// Has the first `length` bytes filled with what `read` gives from `offset` on, and tells of each piece once it is. No copy
-    /// from or to it is under way, and none begins before.
+    /// Fills the first `length` bytes with those that `read` returns from `offset` on, and reports each piece when it
+    /// is full. No copy from or to the slot is under way, and none may begin before.
     fn fill<'scope>(
         &mut self,
         scope: &rayon::Scope<'scope>,
@@ -193,14 +194,14 @@ impl Slot {
         for (index, mut piece) in self.memory.pieces(length as usize, PIECE).enumerate() {
             let tells = tells.clone();
             scope.spawn(move |_| {
-                // Where no one listens any more the upload has failed.
+                // If nobody receives any more, the upload has failed.
                 let _ = tells.send(read(offset + (index * PIECE) as u64, piece.bytes_mut()));
             });
         }
         told
     }
 
-    /// Notes that a copy from or to it was put into `stream`.
+    /// Records that a copy from or to the slot was put into `stream`.
     fn under_way(&mut self, stream: &Stream) -> Result<(), GpuError> {
         self.busy = true;
         self.done.record(stream)
@@ -215,10 +216,10 @@ impl Slot {
     }
 }
 
-/// Whether `bytes` are what `read` gives from `offset` on.
+/// Whether `bytes` are those that `read` returns from `offset` on.
 ///
 /// # Errors
-/// The host's side could not be read.
+/// If the host's memory could not be read.
 pub fn same(read: &ReadAt<'_>, offset: u64, bytes: &[u8]) -> io::Result<bool> {
     let differs = |(index, piece): (usize, &[u8])| -> Result<(), Option<io::Error>> {
         let mut original = vec![0; piece.len()];

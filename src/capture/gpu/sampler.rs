@@ -11,27 +11,27 @@ use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 
 use super::state::{GpuState, Span};
 
-/// The name that a driver installs.
+/// The name of the library that a driver installs.
 const LIBRARY: &str = "libnvidia-ml.so.1";
-/// The time between two samples: the driver's own figures are no newer than some 20 ms.
+/// The time between two samples: the driver's own figures are updated only every 20 ms or so.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Reads the state of a GPU again and again, on a thread of its own, until it is dropped.
+/// A thread that reads the state of a GPU again and again, until this is dropped.
 #[derive(Debug)]
 pub struct StateSampler {
     nvml: Arc<Nvml>,
     pci: String,
     taken: Arc<Mutex<GpuState>>,
-    /// Dropped to end the thread.
+    /// A channel that ends the thread when it is dropped.
     ends: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StateSampler {
-    /// Of the GPU at this place of the PCI bus, as the driver of CUDA names it.
+    /// Starts to sample the GPU at this place of the PCI bus, as the driver of CUDA names it.
     ///
     /// # Errors
-    /// The reason, in words, where it cannot be read.
+    /// The reason, in words, if the state cannot be read.
     pub fn start(pci: &str) -> Result<Self, String> {
         let nvml = Nvml::builder().lib_path(LIBRARY.as_ref()).init().map_err(|error| format!("NVML: {error}"))?;
         nvml.device_by_pci_bus_id(pci).map_err(|error| format!("NVML: {pci}: {error}"))?;
@@ -46,11 +46,11 @@ impl StateSampler {
             }
         };
         let thread = std::thread::Builder::new().name("gpu-state".to_owned()).spawn(work);
-        let thread = thread.map_err(|error| format!("a thread to read the GPU's state: {error}"))?;
+        let thread = thread.map_err(|error| format!("cannot start a thread to read the GPU's state: {error}"))?;
         Ok(Self { nvml, pci: pci.to_owned(), taken, ends: Some(ends), thread: Some(thread) })
     }
 
-    /// What was read since the last call, and now.
+    /// The state read since the last call, including a reading now.
     pub fn take(&self) -> GpuState {
         let now = read(&self.nvml, &self.pci);
         let mut taken = std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
@@ -82,8 +82,7 @@ fn read(nvml: &Nvml, pci: &str) -> GpuState {
     }
 }
 
-/// The reasons that make a device slower than it was asked to be: an idle one, or one whose clocks were set, is not among
-/// them.
+/// The reasons that make a device slower than requested; idling, or clocks set by the user, are not among them.
 fn names(reasons: ThrottleReasons) -> Vec<String> {
     let known = [
         (ThrottleReasons::SW_POWER_CAP, "software power cap"),

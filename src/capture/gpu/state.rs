@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The least and the most of a figure.
+/// The smallest and largest value of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
-    /// The least.
+    /// The smallest value.
     pub least: u32,
-    /// The most.
+    /// The largest value.
     pub most: u32,
 }
 
-/// What a GPU was like while an entry was timed, the upload of its batch and the judging of the entry before included.
-/// What the driver does not tell is absent.
+/// The state of a GPU while an entry was timed, including the upload of its batch and the judging of the entry before.
+/// Figures that the driver does not report are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuState {
-    /// How often it was read.
+    /// The number of readings.
     pub samples: u64,
     /// The time between two samples.
     pub interval_ns: u64,
@@ -32,13 +32,13 @@ pub struct GpuState {
     /// The power drawn, in milliwatts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_mw: Option<Span>,
-    /// Why the clocks were held back at any sample; a time taken then is of a slower device.
+    /// The reasons for which the clocks were held back at any sample; a time taken then is that of a slower device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled: Vec<String>,
 }
 
 impl GpuState {
-    /// Takes in what it was like in another part of the time.
+    /// Adds the state in another part of the time.
     pub fn add(&mut self, one: &Self) {
         let join = |all: Option<Span>, one: Option<Span>| match (all, one) {
             (Some(a), Some(b)) => Some(Span { least: a.least.min(b.least), most: a.most.max(b.most) }),

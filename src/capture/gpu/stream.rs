@@ -1,4 +1,4 @@
-//! [`Stream`] and [`Event`]: work in order, and points in it whose time is known once they are reached.
+//! [`Stream`] and [`Event`]: ordered work of a device, and points in it whose time is known once they are reached.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -9,22 +9,22 @@ use super::context::{DeviceMemory, Gpu, PinnedMemory};
 use super::error::GpuError;
 use super::functions::HostFunction;
 
-/// Work of a device that is done in order.
+/// A queue of a device's work that is done in order.
 #[derive(Debug)]
 pub struct Stream {
     gpu: Rc<Gpu>,
     handle: sys::CUstream,
-    /// Whether it is to be destroyed: the default stream is not.
+    /// Whether to destroy the stream when this is dropped, which the default stream must not be.
     own: bool,
 }
 
 impl Stream {
-    /// The default stream of the device, where kernels launch that are told of no other.
+    /// The default stream of the device, which kernels use unless they are given another.
     pub fn default_of(gpu: &Rc<Gpu>) -> Self {
         Self { gpu: Rc::clone(gpu), handle: std::ptr::null_mut(), own: false }
     }
 
-    /// A stream of its own, which waits for no other and no other for it.
+    /// Makes a new stream, which waits for no other stream, and no other for it.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -41,7 +41,7 @@ impl Stream {
         &self.gpu
     }
 
-    /// The handle, for kernels that are told which stream to launch on; 0 is the default stream.
+    /// The handle, for kernels that are given the stream to launch on; 0 is the default stream.
     pub fn handle(&self) -> usize {
         self.handle as usize
     }
@@ -50,10 +50,10 @@ impl Stream {
         self.handle
     }
 
-    /// Waits until everything that was put into it is done.
+    /// Waits until all work in the stream is done.
     ///
     /// # Errors
-    /// [`GpuError`] where any of it failed.
+    /// [`GpuError`] if any of it failed.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         // SAFETY: the stream is alive.
         self.gpu.check("cuStreamSynchronize", unsafe { (self.gpu.functions().cuStreamSynchronize)(self.handle) })
@@ -68,7 +68,7 @@ impl Stream {
             return Ok(());
         }
         let address = memory.range(offset, bytes);
-        // SAFETY: the range lies in the memory, which is alive: to free it waits for the work that uses it.
+        // SAFETY: the range is in the memory, which is alive, because freeing it waits for the work that uses it.
         self.gpu.check("cuMemsetD8Async", unsafe {
             (self.gpu.functions().cuMemsetD8Async)(address, byte, bytes as usize, self.handle)
         })
@@ -76,10 +76,11 @@ impl Stream {
 
     /// Puts a copy of the first `bytes` bytes of `from` to `to` into the stream.
     ///
-    /// The caller leaves `from` alone until the copy is done.
+    /// The caller must leave `from` alone until the copy is done.
     pub(super) fn copy_in(&self, from: &PinnedMemory, bytes: u64, to: &DeviceMemory, at: u64) -> Result<(), GpuError> {
         let address = to.range(at, bytes);
-        // SAFETY: both ranges lie in their memories, and the ring, which alone calls this, keeps the host's until the copy is done.
+        // SAFETY: both ranges are within their memories, and the ring, which alone calls this, keeps the host's until
+        // the copy is done.
         self.gpu.check("cuMemcpyHtoDAsync", unsafe {
             (self.gpu.functions().cuMemcpyHtoDAsync_v2)(address, from.as_ptr(), bytes as usize, self.handle)
         })
@@ -87,7 +88,7 @@ impl Stream {
 
     /// Puts a copy of `bytes` bytes of `from` to the start of `to` into the stream.
     ///
-    /// The caller leaves `to` alone until the copy is done.
+    /// The caller must leave `to` alone until the copy is done.
     pub(super) fn copy_out(&self, from: &DeviceMemory, at: u64, bytes: u64, to: &PinnedMemory) -> Result<(), GpuError> {
         let address = from.range(at, bytes);
         // SAFETY: as above.
@@ -96,7 +97,7 @@ impl Stream {
         })
     }
 
-    /// Has what is put into the stream from now on wait for `event`.
+    /// Makes all work put into the stream from now on wait for `event`.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -107,11 +108,11 @@ impl Stream {
         })
     }
 
-    /// Puts a call of `function` with `argument` into the stream. It may call nothing of the driver.
+    /// Puts a call of `function` with `argument` into the stream. The function must not call the driver.
     ///
-    /// The caller keeps what `argument` points to until the function was called.
+    /// The caller must keep the data behind `argument` until the function was called.
     pub(super) fn host_function(&self, function: HostFunction, argument: *mut c_void) -> Result<(), GpuError> {
-        // SAFETY: the stream is alive; the caller answers for the argument.
+        // SAFETY: the stream is alive; the caller guarantees that the argument is valid.
         self.gpu.check("cuLaunchHostFunc", unsafe {
             (self.gpu.functions().cuLaunchHostFunc)(self.handle, function, argument)
         })
@@ -135,7 +136,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event that tells its time. It is not reached until it was recorded.
+    /// Makes an event that records its time. It counts as not reached until it was recorded.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -143,7 +144,7 @@ impl Event {
         Self::with(gpu, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
     }
 
-    /// An event that tells whether it was reached, and not when.
+    /// Makes an event that records whether it was reached, but not when.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -158,7 +159,7 @@ impl Event {
         Ok(Self { gpu: Rc::clone(gpu), handle })
     }
 
-    /// Puts it into `stream`, after what is there.
+    /// Puts the event into `stream`, after the work already there.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -167,8 +168,7 @@ impl Event {
         self.gpu.check("cuEventRecord", unsafe { (self.gpu.functions().cuEventRecord)(self.handle, stream.raw()) })
     }
 
-    /// Puts it after everything that this process has asked of the device, in whatever stream; `false` where the driver
-    /// cannot.
+    /// Puts the event after all work of this process on the device, in any stream; `false` if the driver cannot.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -179,16 +179,16 @@ impl Event {
         Ok(true)
     }
 
-    /// Waits until it is reached.
+    /// Waits until the event is reached.
     ///
     /// # Errors
-    /// [`GpuError`] where work before it failed.
+    /// [`GpuError`] if work before it failed.
     pub fn wait(&self) -> Result<(), GpuError> {
         // SAFETY: the event is alive.
         self.gpu.check("cuEventSynchronize", unsafe { (self.gpu.functions().cuEventSynchronize)(self.handle) })
     }
 
-    /// The nanoseconds from `earlier` to this one, to about half a microsecond; both were reached.
+    /// The nanoseconds from `earlier` to this event, to about half a microsecond; both must have been reached.
     ///
     /// # Errors
     /// [`GpuError`].

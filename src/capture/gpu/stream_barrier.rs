@@ -1,4 +1,4 @@
-//! [`StreamBarrier`]: holds a stream, so that what a kernel does elsewhere is seen by itself.
+//! [`StreamBarrier`]: holds a stream, so that a kernel's work elsewhere can be seen by itself.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::error::GpuError;
 use super::stream::Stream;
 
-/// What is put into a stream after a closed barrier is not begun until it opens. Dropped, it opens.
+/// A barrier in a stream: work behind it does not begin until it opens. Dropping it opens it.
 #[derive(Debug)]
 pub struct StreamBarrier {
     latch: Arc<Latch>,
@@ -24,12 +24,13 @@ enum State {
     #[default]
     Closed,
     Open,
-    /// It opened by itself.
+    /// The barrier opened by itself.
     GaveWay,
 }
 
 impl StreamBarrier {
-    /// How long it holds the stream at most: a kernel that waits for the stream inside of its launch would wait for ever.
+    /// The longest time that it holds the stream: a kernel that waits for the stream inside of its launch would wait
+    /// forever.
     pub const LONGEST_HOLD: Duration = Duration::from_secs(1);
 
     /// Puts a closed barrier into `stream`.
@@ -39,21 +40,21 @@ impl StreamBarrier {
     pub fn close(stream: &Stream) -> Result<Self, GpuError> {
         let latch = Arc::new(Latch::default());
         let of_stream = Arc::into_raw(Arc::clone(&latch));
-        // SAFETY: the function is called once with this pointer, which it takes back; after a fault it may not be called, and
-        // the process ends.
+        // SAFETY: the function is called once with this pointer, which it frees; after a fault it might not be called,
+        // and the process ends.
         stream.host_function(hold, of_stream.cast_mut().cast()).inspect_err(|_| {
-            // SAFETY: what was refused is not called: the pointer is this call's own.
+            // SAFETY: a refused function is not called, so the pointer still belongs to this call.
             drop(unsafe { Arc::from_raw(of_stream) });
         })?;
         Ok(Self { latch })
     }
 
-    /// Whether it holds the stream still: once it gave way, what was put in after it may be under way.
+    /// Whether the barrier still holds the stream: once it gave way, work behind it may be under way.
     pub fn holds(&self) -> bool {
         *self.latch.lock() == State::Closed
     }
 
-    /// Opens it. Whether it had held until now.
+    /// Opens the barrier, and returns whether it held until now.
     pub fn open(self) -> bool {
         self.latch.end(State::Open)
     }
@@ -70,7 +71,7 @@ impl Latch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings a closed one to `state`; whether it was closed.
+    /// Changes a closed barrier to `state`, and returns whether it was closed.
     fn end(&self, state: State) -> bool {
         let mut now = self.lock();
         let closed = *now == State::Closed;
@@ -82,9 +83,9 @@ impl Latch {
     }
 }
 
-/// What holds the stream, on a thread of the driver.
+/// The function that holds the stream, on a thread of the driver.
 unsafe extern "C" fn hold(latch: *mut c_void) {
-    // SAFETY: the pointer was made of an `Arc` for this one call.
+    // SAFETY: the pointer was made from an `Arc` for this one call.
     let latch = unsafe { Arc::from_raw(latch.cast_const().cast::<Latch>()) };
     let closed = |state: &mut State| *state == State::Closed;
     drop(latch.changed.wait_timeout_while(latch.lock(), StreamBarrier::LONGEST_HOLD, closed));

@@ -1,4 +1,4 @@
-//! Digests of storages and tensors, and the CRC-32 of what is read for them.
+//! Digests of storages and tensors, and the CRC-32 of the bytes read for them.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +30,7 @@ impl Hasher {
     fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(hasher) => hasher.update(bytes),
-            // Below this, handing work to another thread takes longer than doing it.
+            // For less, handing work to another thread takes longer than doing it.
             Self::Blake3(hasher) if bytes.len() < 256 << 10 => drop(hasher.update(bytes)),
             Self::Blake3(hasher) => drop(hasher.update_rayon(bytes)),
         }
@@ -44,29 +44,29 @@ impl Hasher {
     }
 }
 
-/// The bytes of a storage that are mapped at a time. Less, and threads wait for each other at the seams.
+/// The bytes of a storage that are mapped at once. With less, threads wait for each other at the seams.
 const WINDOW: usize = 16 << 20;
 
-/// The bytes that are gathered at a time where elements do not lie in order.
+/// The bytes that are gathered at once if elements are not in order.
 const GATHERED: usize = 1 << 20;
 
-/// What tensors that are no whole storage may take to digest, unless the file itself is a good part of it.
+/// The most bytes that may be read to digest views of parts of storages, unless the file itself is a good part of that
+/// size.
 const VIEWS: u64 = 2 << 30;
 
-/// How often each byte of a file may be read for views of it.
+/// How often each byte of a file may be read to digest views of it.
 const VIEWS_PER_BYTE: u64 = 16;
 
 /// Puts the digests of all tensors and storages into the element of `listing`, and checks the CRC-32 of each storage.
 ///
-/// A storage is read once as a whole; a view that is not the whole of it is read once more, one that others are equal to
-/// once for all of them.
+/// A storage is read once as a whole. A view of a part of it is read once more; equal views are read only once.
 pub(super) fn digest(file: &TorchFile, listing: &mut Listing, function: DigestFunction) -> Result<(), InspectError> {
     let plan = Plan::new(file, &listing.elements);
     let map = file.map()?;
     map.advise(Access::Sequential);
     let storages = file.storages();
     let one = |index: usize| digest_storage(&map, index, &plan.views[index], function);
-    // Decoded storages take memory: one at a time.
+    // Decoded storages take memory, so they are read one at a time.
     let (mapped, decoded): (Vec<_>, Vec<_>) =
         (0..storages.len()).partition(|&index| matches!(storages[index].place(), Place::File { .. }));
     let mut digests: Vec<_> = mapped.into_par_iter().map(|index| one(index).map(|found| (index, found))).collect();
@@ -79,10 +79,10 @@ pub(super) fn digest(file: &TorchFile, listing: &mut Listing, function: DigestFu
     plan.over(file, listing)
 }
 
-/// What is to be read: for each storage the views of it that are not the whole.
+/// The work to do: for each storage, the views of parts of it.
 struct Plan<'a> {
     views: Vec<Vec<&'a Layout>>,
-    /// The first tensor that would be too much, and all that are.
+    /// The first tensor that exceeds the limit, and all that do.
     over: Option<usize>,
     limit: u64,
 }
@@ -109,7 +109,7 @@ impl<'a> Plan<'a> {
         Self { views, over, limit }
     }
 
-    /// Refuses what was left out.
+    /// Fails if tensors were left out.
     fn over(&self, file: &TorchFile, listing: &Listing) -> Result<(), InspectError> {
         let Some(tensor) = self.over.map(|index| &listing.entry.tensors[index]) else { return Ok(()) };
         Err(InspectError::Digests {
@@ -166,7 +166,7 @@ fn windows(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     bytes.chunks(WINDOW).enumerate().map(|(number, window)| (number * WINDOW, window))
 }
 
-/// The digest of the elements of `view`. `release` is told the bytes of the storage that will not be read again.
+/// The digest of the elements of `view`. `release` is called with the bytes of the storage that will not be read again.
 fn digest_view(view: &TensorView<'_>, function: DigestFunction, release: &dyn Fn(Range<usize>)) -> String {
     let mut hasher = Hasher::new(function);
     if let Some(bytes) = view.as_contiguous() {

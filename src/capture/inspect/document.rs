@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Dtype, Verified};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The extensions of the files that are inspected in a folder.
+/// The extensions of the files in a folder that are inspected.
 pub const EXTENSIONS: [&str; 4] = ["pt", "pth", "ckpt", "bin"];
 
 /// The functions that digests are computed with.
@@ -22,46 +22,46 @@ pub enum DigestFunction {
 /// The value of `schema` in the documents that this version writes.
 pub const SCHEMA: &str = "plimsoll.inspect/1";
 
-/// What is inside a file, or inside the files of a folder.
+/// The content of a file, or of the files of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inspection {
-    /// `plimsoll.inspect/1`.
+    /// The schema of the document: `plimsoll.inspect/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
-    /// The file or folder, as it was given.
+    /// The path of the file or folder, as the user gave it.
     pub path: String,
-    /// How digests were computed; absent where none were asked for.
+    /// The function that computed the digests; absent if none were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<DigestFunction>,
     /// An element for each file, in the byte order of their names.
     pub entries: Vec<EntryInspection>,
-    /// Storages that are there more than once, the largest saving first.
+    /// Storages that occur more than once, the largest saving first.
     pub repeats: Vec<Repeat>,
     /// Sums over all entries.
     pub totals: Totals,
-    /// The first error of `entries`, or that of the folder itself; absent where everything could be read.
+    /// The first error of `entries`, or the folder's own; absent if everything could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
 }
 
-/// What is inside one file.
+/// The content of one file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryInspection {
-    /// The file.
+    /// The path of the file.
     pub file: String,
-    /// Its size; absent where it could not be opened.
+    /// The file's size; absent if it could not be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<ByteSize>,
-    /// Every tensor, in the order of the values, parts of tensors behind the tensor that they make.
+    /// Every tensor, in the order of the values, with the parts of a tensor after the tensor that they make.
     pub tensors: Vec<TensorInspection>,
-    /// Every other value, containers before what they hold.
+    /// Every other value, with containers before the values in them.
     pub values: Vec<ValueInspection>,
-    /// The values beyond the first ones that are listed; absent where all are.
+    /// The number of values beyond those listed; absent if all are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_values: Option<u64>,
     /// The storages that the values refer to, in the order of first reference.
     pub storages: Vec<StorageInspection>,
-    /// What the CRC-32s of the records proved; absent where they were not all checked.
+    /// What the CRC-32s of the records proved; absent if not all were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
     /// Why the file, or something in it, could not be read.
@@ -72,25 +72,25 @@ pub struct EntryInspection {
 /// A tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TensorInspection {
-    /// Where it is: `$["kwargs"]["weight"]`, `[0]` for items, `{repr}` for other keys, `!name` for parts.
+    /// The tensor's place: `$["kwargs"]["weight"]`, `[0]` for items, `{repr}` for other keys, `!name` for parts.
     pub path: String,
-    /// The path where the same tensor was met first.
+    /// The path at which the same tensor occurred first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias_of: Option<String>,
-    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
+    /// The kind: `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
     pub kind: String,
-    /// Its Python class.
+    /// The tensor's Python class.
     pub class: String,
-    /// The type of its elements; that of the values of a sparse or nested tensor.
+    /// The type of its elements, or of the values of a sparse or nested tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<Dtype>,
-    /// The size of each dimension, where the file tells it.
+    /// The size of each dimension, if the file gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Vec<u64>>,
     /// The step of each dimension, in elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strides: Option<Vec<u64>>,
-    /// The first element, in elements from the start of the storage.
+    /// The place of the first element, in elements from the start of the storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_offset: Option<u64>,
     /// The storage under it, by [`StorageInspection::id`].
@@ -104,9 +104,9 @@ pub struct TensorInspection {
     pub stored_bytes: Option<ByteSize>,
     /// Whether gradients are recorded.
     pub requires_grad: bool,
-    /// Whether its elements are the conjugates of those stored.
+    /// Whether its elements are the conjugates of the stored ones.
     pub conj: bool,
-    /// Whether its elements are the negatives of those stored.
+    /// Whether its elements are the negatives of the stored ones.
     pub neg: bool,
     /// How integers become numbers, for a tensor that is quantized as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,24 +127,24 @@ pub struct Quantizer {
     pub zero_point: i64,
 }
 
-/// A value that is no tensor. There can be a million: rare fields are small.
+/// A value that is not a tensor. There can be a million of them, so rare fields are small.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueInspection {
-    /// Where it is, as for tensors.
+    /// The value's place, as for tensors.
     pub path: Box<str>,
-    /// The path where the same object was met first; what it holds is listed there.
+    /// The path at which the same object occurred first; its content is listed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias_of: Option<Box<str>>,
-    /// What it is.
+    /// The value's type.
     #[serde(rename = "type")]
     pub kind: ValueKind,
-    /// The value itself, of those that hold no others. Texts and bytes (in hexadecimal) of more than 64 KiB are cut.
+    /// The value itself, if it holds no others. Texts and bytes (in hexadecimal) of more than 64 KiB are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Scalar>,
     /// A float, or the two parts of a complex number, as Python's `float.hex` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hex: Option<Hex>,
-    /// The items of a container, the characters of a text, the bytes of bytes.
+    /// The number of items of a container, characters of a text, or bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// The class of an opaque value.
@@ -155,7 +155,7 @@ pub struct ValueInspection {
     pub storage: Option<Box<str>>,
 }
 
-/// The types of values that are no tensors, by the names that Python has for them.
+/// The types of values that are not tensors, by their Python names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "they are Python's names")]
@@ -182,7 +182,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// Its name in documents.
+    /// The type's name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "None",
@@ -204,7 +204,7 @@ impl ValueKind {
         }
     }
 
-    /// Whether it holds other values, which are listed themselves.
+    /// Whether the type holds other values, which are listed separately.
     pub const fn is_container(self) -> bool {
         matches!(self, Self::List | Self::Tuple | Self::Dict | Self::Set | Self::FrozenSet)
     }
@@ -224,13 +224,13 @@ pub enum Hex {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// A truth value.
+    /// A bool.
     Bool(bool),
     /// An integer of at most 64 bits.
     Int(i64),
     /// A float.
     Number(Number),
-    /// A text; of an integer beyond 64 bits its decimal digits.
+    /// A text, or the decimal digits of an integer beyond 64 bits.
     Text(Box<str>),
     /// A complex number: real and imaginary part.
     Complex(Box<[Number; 2]>),
@@ -240,16 +240,16 @@ pub enum Scalar {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Number {
-    /// A finite one.
+    /// A finite float.
     Finite(f64),
-    /// `nan`, `inf` or `-inf`.
+    /// One of `nan`, `inf` or `-inf`.
     Named(NonFinite),
 }
 
-/// What JSON has no number for.
+/// A float that JSON has no number for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum NonFinite {
-    /// No number.
+    /// Not a number.
     #[serde(rename = "nan")]
     Nan,
     /// Positive infinity.
@@ -261,7 +261,7 @@ pub enum NonFinite {
 }
 
 impl NonFinite {
-    /// Its name.
+    /// The float's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nan => "nan",
@@ -285,16 +285,16 @@ impl From<f64> for Number {
 /// A storage: bytes that tensors are views of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageInspection {
-    /// Its name in the file, unique there: `0` of the record `data/0`.
+    /// The storage's name in the file, unique there: `0` for the record `data/0`.
     pub id: String,
-    /// Its size.
+    /// The storage's size.
     pub bytes: ByteSize,
-    /// The CRC-32 that the file tells, in eight hexadecimal digits; absent where the writer computed none.
+    /// The CRC-32 that the file records, in eight hexadecimal digits; absent if the writer computed none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc32: Option<String>,
-    /// The bytes that lie between the first and the last element of a tensor. The rest is dragged along.
+    /// The bytes between the first and the last element of its tensors. The rest is dragged along.
     pub reached_bytes: ByteSize,
-    /// The tensors over it, by path, where there is more than one.
+    /// The paths of its tensors, if there is more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_by: Vec<String>,
     /// The digest of its bytes, little-endian: hexadecimal.
@@ -305,13 +305,13 @@ pub struct StorageInspection {
 /// Storages of equal content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeat {
-    /// The size of each.
+    /// The size of each storage.
     pub bytes: ByteSize,
-    /// Whether digests prove it. Without, size and CRC-32 say so.
+    /// Whether digests prove that the contents are equal; if not, size and CRC-32 suggest it.
     pub proven: bool,
-    /// What storing the content once would save.
+    /// The bytes that storing the content once would save.
     pub saved_bytes: ByteSize,
-    /// Where they are.
+    /// The storages with this content.
     pub storages: Vec<RepeatedStorage>,
 }
 
@@ -327,39 +327,39 @@ pub struct RepeatedStorage {
 /// Sums over all entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
-    /// The files.
+    /// The number of files.
     pub entries: u64,
-    /// Those with an error.
+    /// The number of files with an error.
     pub errors: u64,
-    /// The tensors, aliases not counted.
+    /// The number of tensors, aliases not counted.
     pub tensors: u64,
-    /// The storages.
+    /// The number of storages.
     pub storages: u64,
-    /// The sizes of the files.
+    /// The size of all files together.
     pub file_bytes: ByteSize,
-    /// The sizes of the storages.
+    /// The size of all storages together.
     pub stored_bytes: ByteSize,
     /// The logical bytes of the tensors, aliases not counted.
     pub logical_bytes: ByteSize,
     /// The bytes of storages that no tensor reaches.
     pub unreached_bytes: ByteSize,
-    /// What storing every repeated storage once would save.
+    /// The bytes that storing every repeated storage once would save.
     pub repeated_bytes: ByteSize,
 }
 
-/// An error, as documents tell it.
+/// An error, as documents show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorReport {
-    /// The file or folder.
+    /// The path of the file or folder.
     pub file: String,
-    /// The record of the archive, where the error lies in one.
+    /// The record of the archive, if the error is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
-    /// The byte where it was found: within the record where there is one, else within the file.
+    /// The offset of the byte at fault: within the record if there is one, else within the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// The layer that found it: `source`, `archive`, `pickle`, `tensor` and others.
+    /// The layer that found the error: `source`, `archive`, `pickle`, `tensor` and others.
     pub kind: String,
-    /// What and where, why, and what to do next.
+    /// The message: what and where, why, and what to do next.
     pub message: String,
 }

@@ -8,7 +8,7 @@ use crate::CaptureError;
 use crate::store::StoreError;
 use plimsoll_memory::bytes::ByteSize;
 
-/// Why a file or a folder cannot be inspected, or not as a whole.
+/// Why a file or a folder cannot be inspected, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InspectError {
     /// A file is malformed or cannot be read.
@@ -19,7 +19,7 @@ pub(super) enum InspectError {
     Store {
         /// The store.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be listed.
         error: StoreError,
     },
     /// The folder cannot be listed.
@@ -27,18 +27,18 @@ pub(super) enum InspectError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is nothing to inspect in the folder.
+    /// The folder has no files to inspect.
     #[error("{}: the folder holds no file of torch.save (*.{}); give a file or another folder", path.display(), EXTENSIONS.join(", *."))]
     NoFiles {
         /// The folder.
         path: PathBuf,
     },
-    /// Listing the values would take more work than any reasonable file asks for.
+    /// Listing the values would take more work than any reasonable file needs.
     #[error(
-        "{}: its values take more than {limit} to write out: objects that are named again and again; do not trust this file",
+        "{}: listing the values takes more than {limit}, because objects are referred to again and again; do not trust this file",
         path.display()
     )]
     Listing {
@@ -58,7 +58,7 @@ pub(super) enum InspectError {
         path: PathBuf,
         /// The path of the first tensor that has no digest.
         tensor: String,
-        /// Its logical bytes.
+        /// The tensor's logical bytes.
         bytes: ByteSize,
         /// The limit.
         limit: ByteSize,
@@ -66,7 +66,7 @@ pub(super) enum InspectError {
 }
 
 impl InspectError {
-    /// The error as documents tell it.
+    /// The error, as documents show it.
     pub(super) fn report(&self) -> ErrorReport {
         let (path, kind): (&Path, _) = match self {
             Self::Capture(error) => {

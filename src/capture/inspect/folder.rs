@@ -13,10 +13,10 @@ use super::repeats::Seen;
 use crate::TorchFile;
 use crate::store::Store;
 
-/// What is done beyond reading headers.
+/// The work that is done beyond reading headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Digests of all tensors and storages. The CRC-32 of what is read is checked.
+    /// The function for digests of all tensors and storages. The CRC-32 of the bytes read is checked.
     pub digest: Option<DigestFunction>,
     /// Whether the CRC-32 of every record is checked.
     pub verify: bool,
@@ -25,7 +25,7 @@ pub struct Options {
 /// Inspects the file `path`, the files of the folder `path` that have one of the [`EXTENSIONS`], or the entries of the store
 /// `path`.
 ///
-/// Errors are part of the document: one of a file costs the others nothing.
+/// Errors are part of the document: an error in one file does not affect the others.
 ///
 /// ```no_run
 /// # use plimsoll_capture::inspect::{Options, inspect};
@@ -44,21 +44,22 @@ pub fn inspect(path: &Path, options: Options) -> Inspection {
     Inspection { schema, path, digest: options.digest, entries, repeats, totals, error }
 }
 
-/// What is known of a path once every file was looked at.
+/// The summary of a path, known once every file was inspected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Storages that are there more than once, the largest saving first.
+    /// Storages that occur more than once, the largest saving first.
     pub repeats: Vec<Repeat>,
     /// Sums over all entries.
     pub totals: Totals,
-    /// The first error of an entry, or that of the folder itself.
+    /// The first error of an entry, or the folder's own.
     pub error: Option<ErrorReport>,
 }
 
-/// As [`inspect`], but hands over each file as it was inspected: of any number of them one is in memory.
+/// Inspects as [`inspect`] does, but passes each file to `each` once it is inspected: only one of them is in memory,
+/// however many there are.
 ///
 /// # Errors
-/// The first of `each`, which ends the inspection.
+/// The first error of `each`, which ends the inspection.
 pub fn inspect_each<E>(
     path: &Path,
     options: Options,
@@ -96,9 +97,9 @@ impl Totals {
     }
 }
 
-/// The file itself, those of a folder, or the entries of a store, in the byte order of their names.
+/// The file itself, the files of a folder, or the entries of a store, in the byte order of their names.
 fn files(path: &Path) -> Result<Vec<PathBuf>, InspectError> {
-    // What cannot be looked at is left to opening it, which says why.
+    // A path whose metadata cannot be read is left to the code that opens it, which reports why.
     if !fs::metadata(path).is_ok_and(|found| found.is_dir()) {
         return Ok(vec![path.to_owned()]);
     }
@@ -139,7 +140,7 @@ fn inspect_file(path: &Path, options: Options) -> EntryInspection {
     entry
 }
 
-/// Reads what is asked for beyond the headers.
+/// Reads the bytes that the options ask for beyond the headers.
 fn read(file: &TorchFile, listing: &mut Listing, options: Options) -> Result<(), InspectError> {
     if options.verify {
         listing.entry.verified = Some(file.verify()?);

@@ -47,7 +47,7 @@ mod tests {
         let (whole, fraction) = digits.split_once('.').unwrap();
         let fraction = u64::from_str_radix(fraction, 16).unwrap() as f64 / 16f64.powi(fraction.len() as i32);
         let exponent: i32 = exponent.parse().unwrap();
-        // Two steps: 2^-1074 is no factor that a float can hold beside a mantissa.
+        // Two steps are needed: a float cannot hold 2^-1074 beside a mantissa.
         let half = exponent / 2;
         sign * (whole.parse::<f64>().unwrap() + fraction) * 2f64.powi(half) * 2f64.powi(exponent - half)
     }

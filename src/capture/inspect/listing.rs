@@ -1,4 +1,4 @@
-//! From a file to its element of the document, by headers alone.
+//! The element of a file in the document, from its headers alone.
 
 use std::ops::{ControlFlow, Range};
 
@@ -15,20 +15,21 @@ use plimsoll_memory::bytes::ByteSize;
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) entry: EntryInspection,
-    /// By the index of the tensor in the element.
+    /// Pairs of the index of the tensor in the element and the tensor.
     pub(super) elements: Vec<(usize, TensorRef)>,
 }
 
-/// What the values listed may take in memory, tensors not counted. Those beyond are counted and not listed.
+/// The most memory that the listed values may take, tensors not counted. Values beyond it are counted but not listed.
 const VALUES: u64 = 128 << 20;
 
-/// What listing may take altogether: the memory of tensors, and reading what is named again and again.
+/// The most that listing may cost altogether: the memory of tensors, and reading objects that are referred to again and
+/// again.
 const WORK: ByteSize = ByteSize::mib(128);
 
-/// What a tensor takes beside its texts.
+/// The memory that a tensor takes besides its texts.
 const TENSOR: u64 = 512;
 
-/// What a value takes beside its texts.
+/// The memory that a value takes besides its texts.
 const VALUE: u64 = size_of::<ValueInspection>() as u64 + 32;
 
 /// The longest text or run of bytes that is listed whole, in bytes.
@@ -49,7 +50,7 @@ struct Lister<'a> {
     tensors: Vec<TensorInspection>,
     values: Vec<ValueInspection>,
     elements: Vec<(usize, TensorRef)>,
-    /// For each storage, the bytes that tensors reach, and those tensors.
+    /// For each storage, the bytes that its tensors reach, and the tensors.
     reached: Vec<Vec<Range<u64>>>,
     viewers: Vec<Vec<usize>>,
     omitted: u64,
@@ -130,12 +131,12 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// A tensor that is made of others has the dtype of its values. They follow it.
+    /// Gives a tensor that is made of other tensors the dtype of its values, which come after it.
     fn tell_whole(&mut self, part: usize) {
         let (before, rest) = self.tensors.split_at_mut(part);
         let part = &rest[0];
         let whole = part.path.strip_suffix("!values").or_else(|| part.path.strip_suffix("!buffer"));
-        // At most its other parts lie between a tensor and its values.
+        // Between a tensor and its values there are at most its other parts.
         let near = before.iter_mut().rev().take(4);
         if let Some(tensor) = whole.and_then(|whole| near.into_iter().find(|tensor| tensor.path == whole)) {
             tensor.dtype = tensor.dtype.or(part.dtype);
@@ -214,24 +215,24 @@ impl<'a> Lister<'a> {
     }
 }
 
-/// What it takes to have read `value`, in units of bytes copied: one object can be named any number of times.
+/// The cost of reading `value`, in units of bytes copied: one object can be referred to any number of times.
 fn reading(value: &ItemValue<'_>) -> u64 {
     match value {
         ItemValue::Str(text) => text.len() as u64 / 8,
         ItemValue::Bytes(bytes) => bytes.len() as u64 / 8,
-        // Digits take time that grows with their square; hexadecimal ones do not.
+        // Decimal digits take time that grows with the square of their number; hexadecimal ones do not.
         ItemValue::BigInt(digits) if digits.len() <= 4400 => (digits.len() * digits.len()) as u64 / 64,
         ItemValue::BigInt(digits) => digits.len() as u64,
         _ => 0,
     }
 }
 
-/// What the texts of `value` take when they are listed.
+/// The memory that the texts of `value` take in the list.
 fn text_bytes(value: &ItemValue<'_>) -> u64 {
     let bytes = match value {
         ItemValue::Str(text) => text.len(),
         ItemValue::Bytes(bytes) => 2 * bytes.len(),
-        // The float in hexadecimal.
+        // The float is listed in hexadecimal.
         ItemValue::Float(_) => 32,
         ItemValue::BigInt(text) | ItemValue::Device(text) | ItemValue::Opaque(text) => text.len(),
         _ => 0,
@@ -260,7 +261,7 @@ fn kind(value: &ItemValue<'_>) -> ValueKind {
     }
 }
 
-/// The start of `text`, of at most [`TEXT`] bytes.
+/// The start of `text`, at most [`TEXT`] bytes of it.
 fn cut(text: &str) -> &str {
     let end = (0..=TEXT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

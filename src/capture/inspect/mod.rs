@@ -1,13 +1,13 @@
-//! Inspection: what is inside files of torch.save, from headers alone, and their bytes where they are asked for.
+//! Inspection: the content of files of torch.save, from headers alone, and their bytes if asked for.
 //!
-//! [`inspect`] gives one [`Inspection`] for a file or a folder, the document `plimsoll.inspect/1`: every tensor and every
-//! other value by its path, the storages below them, storages that are repeated across entries, and what views drag
-//! along. A file that cannot be read is an element with an error, and costs the others nothing. [`Extraction`] takes one
-//! tensor out into a file.
+//! [`inspect`] returns one [`Inspection`] for a file or a folder, the document `plimsoll.inspect/1`: every tensor and
+//! every other value by its path, the storages below them, storages that are repeated across entries, and the bytes
+//! that views drag along. A file that cannot be read is an element with an error, and does not affect the others.
+//! [`Extraction`] writes one tensor to a file.
 //!
 //! Time and memory depend on the number of values, not on the size of storages; [`DigestFunction`] and
-//! [`Options::verify`] read every byte, in windows. Values that would take more memory than any reasonable file needs to
-//! be listed are refused.
+//! [`Options::verify`] read every byte, in windows. A file whose values would take more memory to list than any
+//! reasonable file needs is refused.
 
 mod digest;
 mod document;

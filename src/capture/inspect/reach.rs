@@ -1,4 +1,4 @@
-//! How many bytes of a storage its tensors reach.
+//! The number of bytes of a storage that its tensors reach.
 
 use std::ops::Range;
 

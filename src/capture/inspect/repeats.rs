@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use super::document::{EntryInspection, Repeat, RepeatedStorage};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The storages seen so far, by what they hold.
+/// The storages seen so far, by their content.
 #[derive(Debug, Default)]
 pub(super) struct Seen(HashMap<Content, Vec<RepeatedStorage>>);
 
-/// The size of a storage, whether a digest proves what it holds, and that digest or its CRC-32.
+/// The size of a storage, whether a digest proves its content, and that digest or its CRC-32.
 type Content = (ByteSize, bool, Box<str>);
 
 impl Seen {
-    /// Adds the storages of the entry of this index.
+    /// Adds the storages of the entry with this index.
     pub(super) fn add(&mut self, entry: usize, inspection: &EntryInspection) {
         for storage in inspection.storages.iter().filter(|storage| storage.bytes > ByteSize::ZERO) {
             let (proven, content) = match (&storage.digest, &storage.crc32) {
@@ -27,7 +27,7 @@ impl Seen {
         }
     }
 
-    /// The storages that are there more than once: of equal size and digest, or of equal size and CRC-32 where no digest was
+    /// The storages that occur more than once: of equal size and digest, or of equal size and CRC-32 if no digest was
     /// computed. The largest saving comes first.
     pub(super) fn repeats(self) -> Vec<Repeat> {
         let repeated = self.0.into_iter().filter(|(_, storages)| storages.len() > 1);

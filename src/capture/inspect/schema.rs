@@ -1,4 +1,4 @@
-//! The JSON Schema of the document, as `plimsoll schema inspect` prints it and `docs/schema/` keeps it.
+//! The JSON Schema of the document, which `plimsoll schema inspect` prints and `docs/schema/` holds.
 
 use super::document::Inspection;
 use plimsoll_memory::schema::Document;
@@ -8,7 +8,7 @@ impl Document for Inspection {
     const TITLE: &'static str = "What is inside files of torch.save";
 }
 
-/// The JSON Schema (draft 2020-12) of what `plimsoll inspect --json` prints.
+/// The JSON Schema (draft 2020-12) of the output of `plimsoll inspect --json`.
 pub fn inspection() -> serde_json::Value {
     Inspection::document_schema()
 }

@@ -142,7 +142,7 @@ fn a_damaged_storage_is_found_whenever_its_bytes_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("damaged.pt");
     let mut bytes = fs::read(fixture("layouts.pt")).unwrap();
-    // 23.0, the last element of the first storage.
+    // The value is 23.0, the last element of the first storage.
     let at = bytes.windows(8).position(|window| window == [0, 0, 0xb0, 0x41, 0, 0, 0xb8, 0x41]).unwrap();
     bytes[at + 4] ^= 1;
     fs::write(&path, bytes).unwrap();
@@ -156,7 +156,7 @@ fn a_damaged_storage_is_found_whenever_its_bytes_are_read() {
         let error = found.error.unwrap();
         assert_eq!((&*error.kind, error.record.as_deref()), ("archive", Some("data/0")));
         assert!(error.message.contains("CRC-32"), "{}", error.message);
-        assert_eq!(found.entries[0].tensors.len(), 10, "headers are told all the same");
+        assert_eq!(found.entries[0].tensors.len(), 10, "headers are still reported");
         assert!(found.entries[0].tensors.iter().all(|tensor| tensor.digest.is_none()));
     }
     let extraction = Extraction::find(TorchFile::open(&path).unwrap(), "$[\"scalar\"]").unwrap();

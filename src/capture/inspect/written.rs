@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 use super::document::{EntryInspection, SCHEMA};
 use super::folder::{Options, Summary, inspect_each};
 
-/// The document `plimsoll.inspect/1` of a path, as [`Inspection`](super::Inspection) is it, inspected while it is serialized:
-/// of a folder of any number of files one is in memory.
+/// The document `plimsoll.inspect/1` of a path, equal to [`Inspection`](super::Inspection), but inspected while it is
+/// serialized: only one file of a folder is in memory, however many there are.
 pub struct Written<'a> {
     path: &'a Path,
     options: Options,
@@ -19,12 +19,12 @@ pub struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// That of `path`. `each` is shown each entry after it was written.
+    /// Makes the document of `path`; `each` is called with each entry after it was written.
     pub fn new(path: &'a Path, options: Options, each: &'a mut dyn FnMut(&EntryInspection)) -> Self {
         Self { path, options, each: RefCell::new(each), summary: OnceCell::new() }
     }
 
-    /// What was found; `None` before it was serialized to its end.
+    /// The summary; `None` before the document was serialized to its end.
     pub fn into_summary(self) -> Option<Summary> {
         self.summary.into_inner()
     }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Argument, TensorRef, TensorSpec, TensorView};
 
-/// A tensor that the captured call gave, without its elements, which no kernel may see: a kernel that is handed its outputs is given memory for as many, of these
-/// dtypes and shapes.
+/// A tensor that the captured call returned, without its elements, which no kernel may see. A kernel that fills given
+/// outputs gets memory for tensors of these dtypes and shapes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedOutput {
-    /// Where in the output it stands: empty for a single one, `[1]` for the second of a tuple.
+    /// The tensor's place in the output: empty for a single one, `[1]` for the second of a tuple.
     pub path: String,
-    /// Its dtype and shape.
+    /// The tensor's dtype and shape.
     #[serde(flatten)]
     pub spec: TensorSpec,
 }
@@ -29,16 +29,16 @@ impl CapturedOutput {
     }
 }
 
-/// One call of a kernel: named positional arguments, and the storages in which their tensors lie.
+/// One call of a kernel: named positional arguments, and the storages of their tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The name of each argument; `arg0`, `arg1` ... for those of an entry without a signature.
+    /// The name of each argument; `arg0`, `arg1` ... if the entry has no signature.
     pub params: &'a [String],
     /// The arguments, parallel to `params`.
     pub args: &'a [Argument],
     /// The bytes of each storage, by [`TensorRef::storage`](crate::TensorRef::storage).
     pub storages: &'a [&'a [u8]],
-    /// The tensors that the captured call gave; none where that is not known.
+    /// The tensors that the captured call returned; empty if they are not known.
     pub outputs: &'a [CapturedOutput],
 }
 
@@ -48,8 +48,8 @@ impl<'a> Call<'a> {
         self.params.iter().position(|p| p == name).and_then(|i| self.args.get(i))
     }
 
-    /// The argument of the parameter `name`, which stands at `position` in the kernel's own parameters: by name, or by
-    /// position where the call names that position only by its number (`arg2`).
+    /// The argument of the parameter `name`, which is at `position` among the kernel's own parameters: by name, or by
+    /// position if the call names that position only by its number (`arg2`).
     pub fn parameter(&self, name: &str, position: usize) -> Option<&'a Argument> {
         self.get(name).or_else(|| {
             let unnamed = self.params.get(position)?.strip_prefix("arg")?.parse() == Ok(position);
@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
     /// The tensor of a required parameter, in place.
     ///
     /// # Errors
-    /// [`KernelError`] where it is missing, is no tensor, or reaches beyond its storage.
+    /// [`KernelError`] if it is missing, is not a tensor, or reaches beyond its storage.
     pub fn tensor(&self, name: &'static str, position: usize) -> Result<TensorView<'a>, KernelError> {
         let missing = || KernelError::MissingArgument { name, position, given: self.params.to_vec() };
         match self.parameter(name, position).ok_or_else(missing)? {
@@ -69,10 +69,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The tensor in place; `name` is that of its argument, for messages.
+    /// The tensor, in place; `name` is its argument's name, for messages.
     ///
     /// # Errors
-    /// [`KernelError`] where its storage is not there, or it reaches beyond it.
+    /// [`KernelError`] if its storage does not exist, or it reaches beyond it.
     pub fn view<'t>(&self, name: &str, tensor: &'t TensorRef) -> Result<TensorView<'t>, KernelError>
     where
         'a: 't,
@@ -86,10 +86,10 @@ impl<'a> Call<'a> {
             .map_err(|source| KernelError::OutsideStorage { name: name.to_owned(), source })
     }
 
-    /// The integer of an optional parameter; `None` where it is absent or Python's `None`.
+    /// The integer of an optional parameter; `None` if it is absent or Python's `None`.
     ///
     /// # Errors
-    /// [`KernelError::WrongKind`] where it is no integer of 64 bits. A truth value is none, as in PyTorch.
+    /// [`KernelError::WrongKind`] if it is not an integer of 64 bits. A bool is not one, as in PyTorch.
     pub fn int(&self, name: &str, position: usize) -> Result<Option<i64>, KernelError> {
         match self.parameter(name, position) {
             None | Some(Argument::None) => Ok(None),
@@ -98,10 +98,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The number of an optional parameter; `None` where it is absent or Python's `None`.
+    /// The number of an optional parameter; `None` if it is absent or Python's `None`.
     ///
     /// # Errors
-    /// [`KernelError::WrongKind`] where it is neither float nor int nor bool, which PyTorch takes as numbers.
+    /// [`KernelError::WrongKind`] if it is not a float, an int or a bool, which PyTorch takes as numbers.
     pub fn float(&self, name: &str, position: usize) -> Result<Option<f64>, KernelError> {
         match self.parameter(name, position) {
             None | Some(Argument::None) => Ok(None),
@@ -112,10 +112,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The truth value of an optional parameter; `None` where it is absent or Python's `None`.
+    /// The truth value of an optional parameter; `None` if it is absent or Python's `None`.
     ///
     /// # Errors
-    /// [`KernelError::WrongKind`] where it is no bool.
+    /// [`KernelError::WrongKind`] if it is not a bool.
     pub fn bool(&self, name: &str, position: usize) -> Result<Option<bool>, KernelError> {
         match self.parameter(name, position) {
             None | Some(Argument::None) => Ok(None),
@@ -180,8 +180,8 @@ mod tests {
             message("a", 0),
             "argument `a`: a float32 tensor of shape [2], strides [1] and offset 0 reaches beyond its storage of 7 bytes"
         );
-        assert_eq!(message("b", 1), "argument `b` lies in storage 1, and the call has 1 storages");
-        assert_eq!(message("c", 2), "argument `c` is to be a tensor, and the call gives a value of kind int");
+        assert_eq!(message("b", 1), "argument `b` is in storage 1, but the call has 1 storages");
+        assert_eq!(message("c", 2), "argument `c` must be a tensor, but the call gives a value of kind int");
         assert_eq!(message("d", 3), r#"argument `d` (position 3) is missing: the call has ["a", "b", "c"]"#);
     }
 }

@@ -1,4 +1,4 @@
-//! [`DeviceCall`]: the arguments that a kernel is launched on where they lie on a GPU.
+//! [`DeviceCall`]: the arguments that a kernel is launched on, in the memory of a GPU.
 
 use super::error::KernelError;
 use crate::{Argument, OutsideStorage, TensorRef, TensorSpec};
@@ -6,13 +6,13 @@ use crate::{Argument, OutsideStorage, TensorRef, TensorSpec};
 /// A run of bytes on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceRange {
-    /// Where it begins, in the device's addresses.
+    /// The address of the first byte, on the device.
     pub address: u64,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
-/// One call of a kernel on a GPU: as a [`Call`](super::Call), its storages and outputs on the device.
+/// One call of a kernel on a GPU: as a [`Call`](super::Call), with its storages and outputs on the device.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceCall<'a> {
     /// The name of each argument.
@@ -21,19 +21,19 @@ pub struct DeviceCall<'a> {
     pub args: &'a [Argument],
     /// The number of the device.
     pub device: u32,
-    /// Each storage, by [`TensorRef::storage`]; those that no argument reaches may be empty.
+    /// Each storage, by [`TensorRef::storage`]; storages that no argument reaches may be empty.
     pub storages: &'a [DeviceRange],
-    /// Each output, contiguous, and where it begins.
+    /// Each output, contiguous, with the address of its first byte.
     pub outputs: &'a [(TensorSpec, u64)],
     /// The stream that the kernel is to launch on; 0 is the default stream.
     pub stream: usize,
 }
 
 impl DeviceCall<'_> {
-    /// Where the storage of a tensor begins; `name` is that of its argument, for messages.
+    /// The address of the first byte of a tensor's storage; `name` is its argument's name, for messages.
     ///
     /// # Errors
-    /// [`KernelError`] where the storage is not there, or the tensor reaches beyond it.
+    /// [`KernelError`] if the storage does not exist, or the tensor reaches beyond it.
     pub fn storage_of(&self, name: &str, tensor: &TensorRef) -> Result<u64, KernelError> {
         let storage = self.storages.get(tensor.storage).ok_or_else(|| KernelError::NoSuchStorage {
             name: name.to_owned(),
@@ -66,6 +66,6 @@ mod tests {
         assert_eq!(place(&[2], 0), Ok(4096));
         assert!(place(&[3], 0).unwrap_err().contains("reaches beyond its storage of 8 bytes"));
         assert!(place(&[u64::MAX], 0).is_err());
-        assert!(place(&[2], 1).unwrap_err().contains("lies in storage 1, and the call has 1 storages"));
+        assert!(place(&[2], 1).unwrap_err().contains("is in storage 1, but the call has 1 storages"));
     }
 }

@@ -8,7 +8,7 @@ use plimsoll_memory::text::counted;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// An argument that the kernel needs is not among those given.
+    /// An argument that the kernel needs is missing from the call.
     #[error("argument `{name}` (position {position}) is missing: the call has {given:?}")]
     MissingArgument {
         /// The parameter's name.
@@ -18,8 +18,8 @@ pub enum KernelError {
         /// The names of the call's parameters.
         given: Vec<String>,
     },
-    /// An argument is no value of the kind that the kernel takes.
-    #[error("argument `{name}` is to be {expected}, and the call gives a value of kind {found}")]
+    /// An argument is of a kind that the kernel does not take.
+    #[error("argument `{name}` must be {expected}, but the call gives a value of kind {found}")]
     WrongKind {
         /// The parameter's name.
         name: String,
@@ -29,7 +29,7 @@ pub enum KernelError {
         found: &'static str,
     },
     /// A tensor has a dtype that the kernel does not take.
-    #[error("tensor `{name}` is to be {expected}, and the call gives {found}")]
+    #[error("tensor `{name}` must be {expected}, but the call gives {found}")]
     WrongDtype {
         /// The parameter's name.
         name: &'static str,
@@ -39,7 +39,7 @@ pub enum KernelError {
         found: Dtype,
     },
     /// A tensor has a number of dimensions that the kernel does not take.
-    #[error("tensor `{name}` is to have {expected} dimensions, and the call gives one of shape {shape:?}")]
+    #[error("tensor `{name}` must have {expected} dimensions, but the call gives one of shape {shape:?}")]
     WrongRank {
         /// The parameter's name.
         name: &'static str,
@@ -53,50 +53,50 @@ pub enum KernelError {
     IndexOutOfRange {
         /// The name of the index tensor.
         name: &'static str,
-        /// Where in the index tensor it stands, a number a dimension; empty for a scalar tensor.
+        /// The place in the index tensor, one number per dimension; empty for a scalar tensor.
         position: Vec<u64>,
         /// The index.
         index: i64,
         /// The rows of the table.
         rows: u64,
     },
-    /// An option has a value that no call can have.
+    /// An option has an invalid value.
     #[error("option `{name}` is {value}: {reason}")]
     InvalidOption {
         /// The parameter's name.
         name: &'static str,
         /// The value given.
         value: String,
-        /// What it would have to be.
+        /// The rule that the value breaks.
         reason: String,
     },
-    /// The call is valid, and this kernel does not implement it.
+    /// The call is valid, but this kernel does not implement it.
     #[error("{kernel} does not implement {what}: use a `py:` kernel for this call")]
     Unsupported {
         /// The kernel.
         kernel: &'static str,
-        /// What it does not implement.
+        /// The feature that it does not implement.
         what: String,
     },
-    /// A kernel that calls into other code got an exception from there.
+    /// A kernel that calls into other code received an exception from it.
     #[error("{message}")]
     Exception {
-        /// What it said.
+        /// The message of the exception.
         message: String,
     },
-    /// The memory of a kernel that calls into other code could not be had.
+    /// A kernel that calls into other code could not allocate memory.
     #[error("{message}")]
     OutOfMemory {
-        /// What it said.
+        /// The error of the allocation.
         message: String,
     },
-    /// The memory of the device could not be had by a kernel that calls into other code.
+    /// A kernel that calls into other code could not allocate memory on the device.
     #[error("{message}")]
     DeviceOutOfMemory {
-        /// What it said.
+        /// The error of the allocation.
         message: String,
     },
-    /// The kernel changed what describes an argument: where its elements lie, or its shape.
+    /// The kernel changed the description of an argument: the address of its elements, or its shape.
     #[error(
         "the kernel changed the description of its argument `{name}` (a tensor of a list: data, shape, strides or dtype); \
          a launch is to leave it as it was, for those that follow are given the same"
@@ -105,24 +105,24 @@ pub enum KernelError {
         /// The parameter's name.
         name: String,
     },
-    /// The memory that describes a call could not be had.
-    #[error("the arguments of the kernel cannot be described to it: {reason}")]
+    /// The memory that describes a call to the kernel could not be allocated.
+    #[error("cannot allocate the description of the kernel's arguments: {reason}")]
     NoPages {
-        /// The system's answer.
+        /// The system's error.
         reason: String,
     },
-    /// There is no such operator, or none that takes such a call.
+    /// The operator does not exist, or none of its overloads takes such a call.
     #[error("{message}")]
     NotReachable {
-        /// What was looked for, and what there is.
+        /// The operator that was looked for, and those that exist.
         message: String,
     },
-    /// An argument has no form in which a kernel of a library could be given it.
-    #[error("argument `{name}` cannot be given to a kernel of a library: {reason}")]
+    /// An argument cannot be passed to a kernel of a library.
+    #[error("argument `{name}` cannot be passed to a kernel of a library: {reason}")]
     NotForLibraries {
         /// The parameter's name.
         name: String,
-        /// Why not.
+        /// Why it cannot be passed.
         reason: String,
     },
     /// A kernel of a library failed.
@@ -130,16 +130,16 @@ pub enum KernelError {
     Raised {
         /// The kernel.
         kernel: String,
-        /// What it returned.
+        /// The code that it returned.
         code: i32,
-        /// What it raised; absent where it did not say.
+        /// The error that it raised; absent if it raised none.
         raised: Option<Raised>,
-        /// The names of the arguments that it was given.
+        /// The names of the arguments that it received.
         given: Vec<String>,
-        /// How many outputs it was given after them.
+        /// How many outputs it received after them.
         outputs: usize,
     },
-    /// A kernel of a library gave an object back.
+    /// A kernel of a library returned an object.
     #[error(
         "{kernel} returned an object (of type index {type_index}): a kernel of a library fills the outputs that it is \
         given last, and returns nothing"
@@ -150,20 +150,20 @@ pub enum KernelError {
         /// The type of the object, by the ABI's number.
         type_index: i32,
     },
-    /// The call that was captured gave no tensor that a kernel could be given memory for.
-    #[error("{kernel} is given memory for its outputs, and the captured call gave no tensor: use a `py:` kernel")]
+    /// The captured call returned no tensor for which a kernel could be given memory.
+    #[error("{kernel} fills memory for its outputs, but the captured call returned no tensor: use a `py:` kernel")]
     NoOutputs {
         /// The kernel.
         kernel: String,
     },
     /// An argument is a tensor over a storage that the call does not have.
-    #[error("argument `{name}` lies in storage {storage}, and the call has {storages} storages")]
+    #[error("argument `{name}` is in storage {storage}, but the call has {storages} storages")]
     NoSuchStorage {
         /// The parameter's name.
         name: String,
         /// The index of the storage.
         storage: usize,
-        /// How many the call has.
+        /// The number of storages that the call has.
         storages: usize,
     },
     /// A tensor reaches beyond its storage.
@@ -171,30 +171,30 @@ pub enum KernelError {
     OutsideStorage {
         /// The parameter's name.
         name: String,
-        /// What does not fit.
+        /// The layout, and the size of the storage.
         source: OutsideStorage,
     },
-    /// The number of output buffers is not that of outputs.
-    #[error("the kernel has {expected} outputs, and {given} buffers are given")]
+    /// The number of output buffers differs from the number of outputs.
+    #[error("the kernel has {expected} outputs, but {given} buffers are given")]
     OutputCount {
-        /// The kernel's outputs.
+        /// The number of the kernel's outputs.
         expected: usize,
-        /// The buffers given.
+        /// The number of buffers given.
         given: usize,
     },
-    /// An output buffer is not of the output's dtype and shape.
-    #[error("output {index} is {expected_dtype} {expected_shape:?}, and the buffer given is {dtype} {shape:?}",
+    /// An output buffer does not have the output's dtype and shape.
+    #[error("output {index} is {expected_dtype} {expected_shape:?}, but the buffer given is {dtype} {shape:?}",
         expected_dtype = .expected.dtype, expected_shape = .expected.shape, dtype = .given.dtype, shape = .given.shape)]
     OutputSpec {
-        /// Which output.
+        /// The index of the output.
         index: usize,
-        /// What the kernel gives.
+        /// The dtype and shape of the kernel's output.
         expected: TensorSpec,
-        /// What the buffer is for.
+        /// The dtype and shape of the buffer.
         given: TensorSpec,
     },
-    /// The bytes of an output buffer are not as many as its tensor needs.
-    #[error("a {dtype} tensor of shape {shape:?} is given {given} bytes of memory, and needs {needed}",
+    /// An output buffer does not have as many bytes as its tensor needs.
+    #[error("a {dtype} tensor of shape {shape:?} is given {given} bytes of memory, but needs {needed}",
         dtype = .spec.dtype, shape = .spec.shape,
         needed = .spec.bytes().map_or_else(|| "more than 2^64".to_owned(), |b| b.to_string()))]
     OutputBytes {
@@ -205,15 +205,15 @@ pub enum KernelError {
     },
 }
 
-/// What a kernel of a library raised; where it is about its arguments, which these were.
+/// The message of an error of a library's kernel, with its arguments if the error is about them.
 fn raised_message(kernel: &str, code: i32, raised: Option<&Raised>, given: &[String], outputs: usize) -> String {
     let Some(raised) = raised else {
         return format!(
-            "{kernel} returned {code} and did not say why: it says so by TVMFFIErrorSetRaisedFromCStr before it returns"
+            "{kernel} returned {code} without a message: set one with TVMFFIErrorSetRaisedFromCStr before it returns"
         );
     };
     if raised.kind != "TypeError" {
         return raised.to_string();
     }
-    format!("{raised} (it was given {}, then {})", given.join(", "), counted(outputs, "output", "outputs"))
+    format!("{raised} (it was passed {}, then {})", given.join(", "), counted(outputs, "output", "outputs"))
 }

@@ -1,4 +1,4 @@
-//! [`Kernel`]: what can be launched on a call, in this process.
+//! [`Kernel`]: code that can be launched on a call, in this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,34 +13,35 @@ use super::error::KernelError;
 use super::output::OutputBuffer;
 use crate::TensorSpec;
 
-/// Which kernel ran: a part of what a benchmark means.
+/// The identity of the kernel that ran: a part of what a benchmark measures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct KernelIdentity {
     /// The kernel as the user names it, without folders: `builtin:embedding`, `py:kernel.py:launch`.
     pub name: String,
-    /// The BLAKE3 of its source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
+    /// The BLAKE3 of the kernel's source or binary, in hexadecimal; absent for a kernel that is a part of Plimsoll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The BLAKE3 of each other file that the kernel is made of, by its path from the kernel's folder or, if it lies elsewhere,
-    /// its file name: modules, headers and sources that it is built from, libraries that it links. Absent for a kernel of one
-    /// file.
+    /// The BLAKE3 of each other file that the kernel is made of (modules, headers and sources that it is built from,
+    /// libraries that it links), by its path from the kernel's folder or, if it is elsewhere, its file name. Absent for
+    /// a kernel of one file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
 }
 
 impl KernelIdentity {
-    /// A kernel of one file with this digest, or one that is a part of something whose version the environment has.
+    /// Makes the identity of a kernel of one file with this digest, or, without one, of a kernel whose version is a
+    /// part of the environment.
     pub fn new(name: impl Into<String>, digest: Option<String>) -> Self {
         Self { name: name.into(), digest, sources: BTreeMap::new() }
     }
 
-    /// The same kernel, made of `files` as well: paths and digests, told apart by a number if they have the same name.
+    /// Adds `files` that the kernel is made of: paths and digests, distinguished by a number if names are equal.
     pub fn with_sources<'a>(mut self, folder: &Path, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Self {
         let named = |(path, digest): (&'a Path, &'a str)| {
             let name = path.strip_prefix(folder).ok().or(path.file_name().map(Path::new)).unwrap_or(path);
             (name.to_string_lossy().into_owned(), digest.to_owned())
         };
-        // The same files in other places, or found by two paths, are the same kernel.
+        // Files in other places, or found by two paths, are the same kernel.
         let files: BTreeSet<(String, String)> = files.into_iter().map(named).collect();
         self.sources.clear();
         for (name, digest) in files {
@@ -56,46 +57,46 @@ impl KernelIdentity {
 /// The BLAKE3 of a kernel's file, in hexadecimal.
 ///
 /// # Errors
-/// The system's, if the file cannot be read.
+/// The system's error if the file cannot be read.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// A launch that is ready: what it is given is bound, and it may be repeated.
+/// A launch that is ready: its arguments are bound, and it may be repeated.
 pub type Launch<'a> = Box<dyn FnMut() -> Result<(), KernelError> + 'a>;
 
-/// A kernel that runs in this process. Implementations check what they are given: arguments come from files.
+/// A kernel that runs in this process. Implementations must check their arguments, because these come from files.
 pub trait Kernel {
     /// The name and digest for the record.
     fn identity(&self) -> KernelIdentity;
 
-    /// The dtype and shape of each output for `call`, without computing any.
+    /// The dtype and shape of each output for `call`, without computing them.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments are not what the kernel takes.
+    /// [`KernelError`] if the kernel does not take these arguments.
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError>;
 
     /// Computes the outputs of `call` into `outputs`, one buffer for each spec of [`Kernel::outputs`], in its order.
     /// Every element is written.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes; what the buffers hold then is
+    /// [`KernelError`] if the kernel does not take these arguments or buffers; the content of the buffers is then
     /// unspecified.
     fn launch(&self, call: &Call<'_>, outputs: &mut [OutputBuffer<'_>]) -> Result<(), KernelError>;
 
-    /// A launch of `call` into `outputs` that can be repeated and timed: what a kernel needs to have its arguments in
-    /// another form is done here, once.
+    /// Prepares a launch of `call` into `outputs` that can be repeated and timed: a kernel that needs its arguments in
+    /// another form converts them here, once.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments or the buffers are not what the kernel takes.
+    /// [`KernelError`] if the kernel does not take these arguments or buffers.
     fn bind<'a>(&'a self, call: &'a Call<'_>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Launch<'a>, KernelError> {
         Ok(Box::new(move || self.launch(call, outputs)))
     }
 }
 
-/// A kernel that is known at run time alone, such as one that [`KernelSpec::load`](super::KernelSpec::load) gives.
+/// A kernel that is only known at run time, such as one that [`KernelSpec::load`](super::KernelSpec::load) returns.
 impl<K: Kernel + ?Sized> Kernel for Box<K> {
     fn identity(&self) -> KernelIdentity {
         (**self).identity()

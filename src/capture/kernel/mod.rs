@@ -1,11 +1,10 @@
-//! What can be launched: kernels, the calls they are given and the buffers they fill.
+//! Kernels, the calls that they are given and the buffers that they fill.
 //!
-//! A [`Kernel`] is asked for the shape of its outputs ([`Kernel::outputs`]), the caller provides the memory
-//! ([`OutputBuffer`], poisoned where a launch is to be checked), and the kernel fills it ([`Kernel::launch`]). Inputs are
-//! read in place from the storages of a [`Call`], which are mapped files: a kernel never writes to them.
-//! An [`Operator`] is a kernel that gives tensors of its own, as PyTorch's do.
-//! A [`KernelSpec`] is the name under which a user asks for a kernel; [`Builtin`] kernels and those of a shared
-//! [`library`] run in this process.
+//! A [`Kernel`] reports the shape of its outputs ([`Kernel::outputs`]), the caller provides the memory
+//! ([`OutputBuffer`], poisoned if the launch is to be checked), and the kernel fills it ([`Kernel::launch`]). Inputs
+//! are read in place from the storages of a [`Call`], which are mapped files: a kernel never writes to them. An
+//! [`Operator`] is a kernel that returns tensors of its own, as PyTorch's do. A [`KernelSpec`] is the name under which
+//! a user asks for a kernel; [`Builtin`] kernels and those of a shared [`library`] run in this process.
 
 pub mod builtin;
 mod call;

@@ -1,40 +1,41 @@
-//! [`Operator`]: a kernel that gives tensors of its own, where a [`Kernel`](super::Kernel) fills memory that it is handed.
+//! [`Operator`]: a kernel that returns tensors of its own, while a [`Kernel`](super::Kernel) fills memory that it is
+//! given.
 
 use super::call::Call;
 use super::device_call::DeviceRange;
 use super::error::KernelError;
 use crate::{Argument, TensorSpec};
 
-/// A kernel whose launches allocate what they give, as the functions of PyTorch do. It may write to its inputs, so that
-/// whoever launches it gives it inputs of its own.
+/// A kernel whose launches allocate their results, as the functions of PyTorch do. It may write to its inputs, so the
+/// caller gives it copies of its own.
 pub trait Operator {
-    /// `call` in the form that the operator takes; made once, launched any number of times.
+    /// Converts `call` to the form that the operator takes: done once, for any number of launches.
     ///
     /// # Errors
-    /// [`KernelError`] where the operator does not take such a call.
+    /// [`KernelError`] if the operator does not take such a call.
     fn bind<'a>(&'a self, call: &'a Call<'_>) -> Result<Box<dyn Evaluation + 'a>, KernelError>;
 }
 
-/// A call that is bound.
+/// A call bound to an operator.
 pub trait Evaluation {
-    /// Launches the operator. What it gave stays until it is launched again.
+    /// Launches the operator. The results stay until the next launch.
     ///
     /// # Errors
-    /// [`KernelError`] where the launch failed.
+    /// [`KernelError`] if the launch failed.
     fn launch(&mut self) -> Result<(), KernelError>;
 
-    /// What the last launch gave, flattened.
+    /// The results of the last launch, flattened.
     ///
     /// # Errors
-    /// [`KernelError`] where it gave what no capture can hold.
+    /// [`KernelError`] if a result is of a kind that no capture can hold.
     fn given(&mut self) -> Result<Vec<Given<'_>>, KernelError>;
 }
 
-/// One leaf of what a launch gave, before it is copied to where it is judged: its elements are the operator's own, and may
-/// lie on a device.
+/// One leaf of a launch's results, before it is copied to be judged: its elements are the operator's own, and may be on
+/// a device.
 #[derive(Debug)]
 pub struct Given<'a> {
-    /// Where in the output it stands: empty for a single value, `[1]` for the second of a tuple.
+    /// The place in the output: empty for a single value, `[1]` for the second of a tuple.
     pub path: String,
     /// The value.
     pub value: GivenValue<'a>,
@@ -45,20 +46,20 @@ pub struct Given<'a> {
 pub enum GivenValue<'a> {
     /// A contiguous tensor.
     Tensor {
-        /// Its dtype and shape.
+        /// The dtype and shape.
         spec: TensorSpec,
-        /// Its elements, row-major.
+        /// The elements, row-major.
         elements: Elements<'a>,
     },
-    /// A value that is no tensor.
+    /// A value that is not a tensor.
     Value(Argument),
 }
 
-/// The elements of a tensor, where they lie.
+/// The elements of a tensor, in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements<'a> {
-    /// In the memory of this process.
+    /// Elements in the memory of this process.
     Host(&'a [u8]),
-    /// On the device that the operator was launched on, where they stay until it is launched again.
+    /// Elements on the device that the operator was launched on, which stay until the next launch.
     Device(DeviceRange),
 }

@@ -11,14 +11,14 @@ pub struct OutputBuffer<'a> {
 }
 
 impl<'a> OutputBuffer<'a> {
-    /// The byte that poison consists of: NaN in every floating-point dtype that has one, -1 or the largest value in every
-    /// integer.
+    /// The byte that poison is made of: NaN in every floating-point dtype that has one, -1 or the largest value in
+    /// every integer.
     pub const POISON: u8 = 0xff;
 
-    /// A buffer for `spec` over `bytes`.
+    /// Makes a buffer for `spec` over `bytes`.
     ///
     /// # Errors
-    /// [`KernelError::OutputBytes`] where `bytes` is not exactly as long as the tensor.
+    /// [`KernelError::OutputBytes`] if `bytes` is not exactly as long as the tensor.
     pub fn new(spec: &TensorSpec, bytes: &'a mut [u8]) -> Result<Self, KernelError> {
         if spec.bytes() == Some(bytes.len() as u64) {
             Ok(Self { layout: Layout::contiguous(spec.dtype, &spec.shape), bytes })
@@ -37,13 +37,13 @@ impl<'a> OutputBuffer<'a> {
         self.bytes
     }
 
-    /// What the buffer holds, as a tensor.
+    /// The content of the buffer, as a tensor.
     pub fn view(&self) -> TensorView<'_> {
         TensorView::new(&self.layout, self.bytes).expect("the buffer is as long as its tensor")
     }
 
     /// Fills the memory with bytes of 0xFF, so that an element that a launch leaves unwritten is NaN, -1 or the largest
-    /// value, and not what the launch before has left there.
+    /// value, not a result of the previous launch.
     pub fn poison(&mut self) {
         self.bytes.fill(Self::POISON);
     }
@@ -64,7 +64,7 @@ mod tests {
         }
         let huge = TensorSpec { dtype: Dtype::F32, shape: vec![u64::MAX, 2] };
         let error = OutputBuffer::new(&huge, &mut []).unwrap_err();
-        assert!(error.to_string().ends_with("is given 0 bytes of memory, and needs more than 2^64"), "{error}");
+        assert!(error.to_string().ends_with("is given 0 bytes of memory, but needs more than 2^64"), "{error}");
         let scalar = TensorSpec { dtype: Dtype::F32, shape: vec![] };
         assert_eq!(OutputBuffer::new(&scalar, &mut bytes[..4]).unwrap().view().numel(), 1);
     }

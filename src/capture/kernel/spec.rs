@@ -12,7 +12,7 @@ use super::builtin::Builtin;
 use super::launch::{Kernel, KernelIdentity, file_digest};
 use super::library::{Library, LibraryError};
 
-/// The function of a Python file that is launched where none is named.
+/// The function of a Python file that is launched if none is named.
 pub const DEFAULT_FUNCTION: &str = "launch";
 
 /// A kernel as named on the command line: `builtin:embedding`, `torch:NAME`, `lib:FILE.so`, `lib:FILE.so:NAME`,
@@ -29,10 +29,10 @@ pub const DEFAULT_FUNCTION: &str = "launch";
 pub enum KernelSpec {
     /// A kernel that is a part of Plimsoll.
     Builtin(Builtin),
-    /// An operator of PyTorch, launched in a process of libtorch: a function of torch.nn.functional by its name, or an
+    /// An operator of PyTorch, launched in a libtorch process: a function of torch.nn.functional by its name, or an
     /// operator of the dispatcher (`aten::mm`, `aten::add.Tensor`).
     Torch(String),
-    /// A function of a Python file, launched in a process of PyTorch.
+    /// A function of a Python file, launched in a PyTorch process.
     Python {
         /// The file.
         file: PathBuf,
@@ -43,16 +43,16 @@ pub enum KernelSpec {
     Library {
         /// The file.
         file: PathBuf,
-        /// The kernel, with or without the prefix of its symbol; the only one of the library where none is named.
+        /// The kernel, with or without the prefix of its symbol; if absent, the only one of the library.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         symbol: Option<String>,
     },
-    /// The kernel of a folder as KernelForge writes it: the function `launch` of `kernel.cu` or `kernel.cpp`, which torch builds,
-    /// or of `kernel.py`. Launched in a process of PyTorch.
+    /// The kernel of a folder written by KernelForge: the function `launch` of `kernel.cu` or `kernel.cpp`, which torch
+    /// builds, or of `kernel.py`. It is launched in a PyTorch process.
     KernelForge(PathBuf),
 }
 
-/// Why a kernel cannot be had.
+/// Why a kernel cannot be loaded or identified.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// A Python file that cannot be read.
@@ -60,38 +60,38 @@ pub enum SpecError {
     File {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A folder without a kernel.
+    /// The folder has no kernel.
     #[error("{folder} has no kernel: a folder of KernelForge has {files}", folder = .folder.display(),
         files = KERNELFORGE_FILES.join(", "))]
     NoKernelForge {
         /// The folder.
         folder: PathBuf,
     },
-    /// A folder with more kernels than one.
+    /// The folder has more than one kernel.
     #[error("there are {first} and {second}: keep the one that is to be launched, or name it, as py:FILE.py",
         first = .first.display(), second = .second.display())]
     SeveralKernelForge {
-        /// One of its files.
+        /// One of the files.
         first: PathBuf,
-        /// Another.
+        /// Another of the files.
         second: PathBuf,
     },
     /// A library that cannot be launched.
     #[error(transparent)]
     Library(#[from] LibraryError),
     /// A kernel that does not run in this process.
-    #[error("{0} does not run in this process: it needs one of Python, or of libtorch")]
+    #[error("{0} does not run in this process: it needs a Python or libtorch process")]
     NotInProcess(KernelSpec),
 }
 
 impl KernelSpec {
-    /// The kernel, loaded to be launched in this process.
+    /// Loads the kernel, to be launched in this process.
     ///
     /// # Errors
-    /// [`SpecError`] where it does not run in this process, or its library cannot be loaded.
+    /// [`SpecError`] if it does not run in this process, or its library cannot be loaded.
     pub fn load(&self) -> Result<Box<dyn Kernel>, SpecError> {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel()),
@@ -100,7 +100,7 @@ impl KernelSpec {
         }
     }
 
-    /// The file of the kernel itself; `None` of one that is no file.
+    /// The kernel's own file; `None` if the kernel is not a file.
     pub fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Builtin(_) | Self::Torch(_) => None,
@@ -109,20 +109,20 @@ impl KernelSpec {
         }
     }
 
-    /// Whether it runs in a process of Python.
+    /// Whether the kernel runs in a Python process.
     pub fn needs_python(&self) -> bool {
         matches!(self, Self::Python { .. } | Self::KernelForge(_))
     }
 
-    /// The name and digest for the record, by the kernel's own file. What it imports, is built from or links is known once it
-    /// is loaded.
+    /// The name and digest for the record, from the kernel's own file. Files that it imports, is built from or links
+    /// are known once it is loaded.
     ///
     /// # Errors
-    /// [`SpecError`] where the file cannot be read, or a library does not have the kernel.
+    /// [`SpecError`] if the file cannot be read, or a library does not have the kernel.
     pub fn identity(&self) -> Result<KernelIdentity, SpecError> {
         match self {
             Self::Builtin(builtin) => Ok(builtin.kernel().identity()),
-            // The version of PyTorch is a part of the environment, as for a function of Python that calls it.
+            // The version of PyTorch is a part of the environment, as for a Python function that calls it.
             Self::Torch(_) => Ok(KernelIdentity::new(self.to_string(), None)),
             Self::Python { file, function } => {
                 let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
@@ -139,10 +139,10 @@ impl KernelSpec {
     }
 }
 
-/// The files that KernelForge writes, of which a folder has one: each a function `launch`.
+/// The kernel files that KernelForge writes; a folder has one of them, with a function `launch`.
 const KERNELFORGE_FILES: [&str; 3] = ["kernel.cu", "kernel.cpp", "kernel.py"];
 
-/// The kernel in a folder as KernelForge writes it.
+/// The kernel in a folder that KernelForge wrote.
 fn kernelforge_file(folder: &Path) -> Result<PathBuf, SpecError> {
     let mut found = KERNELFORGE_FILES.iter().map(|name| folder.join(name)).filter(|file| file.is_file());
     match (found.next(), found.next()) {
@@ -169,25 +169,25 @@ impl fmt::Display for KernelSpec {
     }
 }
 
-/// A text that names no kernel.
+/// A text that does not name a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKernelSpecError {
-    /// No kind before a colon, or an unknown one.
-    #[error("`{0}` names no kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME], \
+    /// The text has no kind before a colon, or an unknown one.
+    #[error("`{0}` does not name a kernel: write builtin:NAME ({names}), torch:NAME, lib:FILE.so[:NAME], \
         py:FILE.py[:FUNCTION] or kernelforge:FOLDER", names = Builtin::names())]
     UnknownKind(String),
-    /// `torch:` without a name, or with a text that is none.
+    /// `torch:` without a name, or with a text that is not a name.
     #[error("`{0}`: the operator is missing; write torch:NAME for torch.nn.functional.NAME, or torch:aten::NAME")]
     Torch(String),
-    /// `builtin:` with a name that is no built-in kernel.
-    #[error("`{0}` is no built-in kernel: there is {names}", names = Builtin::names())]
+    /// `builtin:` with a name that is not a built-in kernel.
+    #[error("`{0}` is not a built-in kernel: write {names}", names = Builtin::names())]
     UnknownBuiltin(String),
-    /// `py:` without a file that ends in `.py`, or with a function that is no Python name.
+    /// `py:` without a file that ends in `.py`, or with a function that is not a Python name.
     #[error("`{text}`: {reason}; write py:FILE.py or py:FILE.py:FUNCTION")]
     Python {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         reason: &'static str,
     },
     /// `kernelforge:` without a folder.
@@ -236,12 +236,12 @@ fn python(text: &str, place: &str) -> Result<KernelSpec, ParseKernelSpecError> {
     let mut letters = function.chars();
     let starts = letters.next().is_some_and(|c| c == '_' || c.is_alphabetic());
     if !starts || !letters.all(|c| c == '_' || c.is_alphanumeric()) {
-        return Err(error("the function is no Python name"));
+        return Err(error("the function is not a Python name"));
     }
     Ok(KernelSpec::Python { file: file.into(), function: function.to_owned() })
 }
 
-/// `FILE` or `FILE:NAME`. What follows the last colon is a name where it can be one in C and the file is none that ends so.
+/// Reads `FILE` or `FILE:NAME`. Text after the last colon is a name if it can be one in C and the file does not end so.
 fn library(place: &str) -> Option<KernelSpec> {
     let is_name = |text: &str| {
         text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
@@ -290,11 +290,11 @@ mod tests {
         for (text, message) in [
             (
                 "embedding",
-                "`embedding` names no kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
+                "`embedding` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
             ),
             (
                 "cuda:k",
-                "`cuda:k` names no kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
+                "`cuda:k` does not name a kernel: write builtin:NAME (embedding), torch:NAME, lib:FILE.so[:NAME], py:FILE.py[:FUNCTION] or kernelforge:FOLDER",
             ),
             (
                 "torch:aten::",
@@ -306,11 +306,11 @@ mod tests {
             ),
             ("lib:", "`lib:`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
             ("lib::launch", "`lib::launch`: the library is missing; write lib:FILE.so or lib:FILE.so:NAME"),
-            ("builtin:gemm", "`gemm` is no built-in kernel: there is embedding"),
+            ("builtin:gemm", "`gemm` is not a built-in kernel: write embedding"),
             ("py:k.so", "`py:k.so`: the file does not end in .py; write py:FILE.py or py:FILE.py:FUNCTION"),
             ("py:", "`py:`: the file does not end in .py; write py:FILE.py or py:FILE.py:FUNCTION"),
-            ("py:k.py:", "`py:k.py:`: the function is no Python name; write py:FILE.py or py:FILE.py:FUNCTION"),
-            ("py:k.py:2x", "`py:k.py:2x`: the function is no Python name; write py:FILE.py or py:FILE.py:FUNCTION"),
+            ("py:k.py:", "`py:k.py:`: the function is not a Python name; write py:FILE.py or py:FILE.py:FUNCTION"),
+            ("py:k.py:2x", "`py:k.py:2x`: the function is not a Python name; write py:FILE.py or py:FILE.py:FUNCTION"),
         ] {
             assert_eq!(parse(text).unwrap_err(), message);
         }
@@ -375,7 +375,7 @@ mod tests {
         let made = KernelIdentity::new("py:k.py:launch", None).with_sources("/a/k".as_ref(), files);
         let sources = made.sources.iter().map(|(name, digest)| format!("{name}={digest}")).collect::<Vec<_>>();
         assert_eq!(sources, ["in/rows.h=3", "rows.h=1", "rows.h (2)=2"]);
-        // A kernel of one file is written as it was before there were sources.
+        // A kernel of one file has the form that it had before there were sources.
         let json = serde_json::to_string(&KernelIdentity::new("py:k.py:launch", Some("00ff".to_owned()))).unwrap();
         assert_eq!(json, r#"{"name":"py:k.py:launch","digest":"00ff"}"#);
     }

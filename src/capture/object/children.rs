@@ -1,4 +1,4 @@
-//! What is inside a value: the items of containers, the parts of tensors and objects, each with its step in a path.
+//! The children of a value: the items of containers, the parts of tensors and objects, each with its step in a path.
 
 use std::borrow::Cow;
 
@@ -19,10 +19,10 @@ pub(crate) enum Step {
     Part(&'static str),
 }
 
-/// The longest key that is written into a path as it is, in bytes.
+/// The longest key that is written into a path unchanged, in bytes.
 const KEY_BYTES: usize = 1024;
 
-/// How deep keys that are tuples are written.
+/// How deep tuples as keys are written out.
 const KEY_DEPTH: usize = 4;
 
 impl Step {
@@ -50,9 +50,10 @@ impl Step {
     }
 }
 
-/// A key as Python's repr has it; what is no plain value, and texts that are no names, by their kind.
+/// Writes a key as Python's repr does; values that are not plain, and texts too long for names, are written as their
+/// kind.
 fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
-    // A tensor as a key is an object without items here: its place among the tensors does not matter.
+    // A tensor as a key is an object without items here, so its place among the tensors does not matter.
     let objects = Objects::default();
     match value(document, &objects, key) {
         ItemValue::None => out.push_str("None"),
@@ -82,7 +83,7 @@ fn write_key(document: &Document, key: NodeId, depth: usize, out: &mut String) {
 }
 
 impl ItemValue<'_> {
-    /// Whether the value has an identity that can be shared: containers, tensors and objects do.
+    /// Whether the value has an identity that can be shared: containers, tensors and objects have one.
     pub(crate) fn is_object(&self) -> bool {
         match self {
             Self::Tuple(items) => !items.is_empty(),
@@ -93,7 +94,7 @@ impl ItemValue<'_> {
     }
 }
 
-/// The children of a node, in order: items, then pairs, then parts. Nothing is copied but the few parts.
+/// The children of a node, in order: items, then pairs, then parts. Only the few parts are copied.
 #[derive(Default)]
 pub(crate) struct Children<'d> {
     items: &'d [NodeId],

@@ -2,7 +2,7 @@
 
 use super::super::dtype::{Dtype, DtypeKind};
 
-/// The dtype of a `torch.*Storage` class; `Ok(None)` for the untyped one, `Err` for no storage class.
+/// The dtype of a `torch.*Storage` class; `Ok(None)` for the untyped one, `Err` if it is not a storage class.
 pub(crate) fn storage_class(name: &str) -> Result<Option<Dtype>, ()> {
     let dtype = match name {
         "UntypedStorage" => return Ok(None),
@@ -28,19 +28,19 @@ pub(crate) fn storage_class(name: &str) -> Result<Option<Dtype>, ()> {
     Ok(Some(dtype))
 }
 
-/// The dtype that the global `torch.NAME` is.
+/// The dtype that the global `torch.NAME` stands for.
 pub(super) fn dtype(module: &str, name: &str) -> Option<Dtype> {
     let dtype = || Dtype::ALL.iter().copied().find(|d| d.name() == name);
     if module == "torch" { dtype() } else { None }
 }
 
-/// The bytes of one number as swapping has it: one component of a complex element.
+/// The bytes that are swapped together: one component of a complex element.
 pub(crate) fn swap_width(dtype: Dtype) -> usize {
     let size = dtype.size() as usize;
     if dtype.is_complex() { size / 2 } else { size }
 }
 
-/// How many elements lie in a byte: more than one only for the integers of two and four bits.
+/// How many elements are in a byte: more than one only for the integers of two and four bits.
 pub(super) fn per_byte(dtype: Dtype) -> u64 {
     match dtype {
         Dtype::QU4X2 => 2,
@@ -49,7 +49,7 @@ pub(super) fn per_byte(dtype: Dtype) -> u64 {
     }
 }
 
-/// Whether negating an element means something.
+/// Whether an element can be negated.
 pub(super) fn can_negate(dtype: Dtype) -> bool {
     match dtype.kind() {
         DtypeKind::Float => !matches!(dtype, Dtype::F8E8M0FNU | Dtype::F4E2M1FNX2),

@@ -1,10 +1,10 @@
-//! NumPy's scalars, as their pickles make them: `scalar(dtype, bytes)`.
+//! NumPy's scalars, as their pickles construct them: `scalar(dtype, bytes)`.
 
 use half::f16;
 
 use super::super::pickle::{Document, Node, NodeId};
 
-/// Whether `module` is where NumPy keeps its makers: `numpy.core` until 1.26, `numpy._core` since 2.0.
+/// Whether `module` is the module with NumPy's constructors: `numpy.core` until 1.26, `numpy._core` since 2.0.
 pub(super) fn is_multiarray(module: &str) -> bool {
     matches!(module, "numpy.core.multiarray" | "numpy._core.multiarray")
 }
@@ -19,8 +19,8 @@ pub(super) enum Scalar {
     Complex(f64, f64),
 }
 
-/// The number of a scalar with these bytes: a bool, an integer, a float or a complex number, of whichever width. Other scalars (texts,
-/// dates, records, `longdouble`, whose width differs between machines) are left to be looked at as the objects they are.
+/// The number of a scalar with these bytes: a bool, an integer, a float or a complex number, of any width. Other
+/// scalars (texts, dates, records, `longdouble`, whose width differs between machines) stay objects.
 pub(super) fn scalar(document: &Document, dtype: NodeId, mut bytes: Vec<u8>) -> Option<Scalar> {
     let (code, big_endian) = plain_dtype(document, dtype)?;
     let width = bytes.len();

@@ -12,7 +12,7 @@ use super::persistent::{Locate, LocateError, Located};
 use super::tensor::{Quantizer, SparseLayout, Tensor, TensorClass, TensorKind};
 use crate::error::RebuildError;
 
-/// What all tensors of a file may take in memory here, in bytes: some 100,000 of them.
+/// The most memory that all tensors of a file may take here, in bytes: enough for some 100,000.
 const TENSORS_LIMIT: u64 = 64 << 20;
 
 /// The tensors and storages that a document refers to.
@@ -23,16 +23,16 @@ pub(crate) struct Objects {
     cost: u64,
 }
 
-/// What a persistent id stands for, tensors aside.
+/// The thing that a persistent id stands for, if it is not a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// Bytes `start..start + bytes` of storage number `index`, of elements of `dtype` where it is typed.
+    /// Bytes `start..start + bytes` of storage number `index`, with elements of `dtype` if it is typed.
     Storage { index: usize, dtype: Option<Dtype>, start: u64, bytes: u64 },
     /// The node within the id.
     Inner(NodeId),
 }
 
-/// Why a document's tensors cannot be rebuilt, and the byte of the pickle where it shows.
+/// Why a document's tensors cannot be rebuilt, with the offset in the pickle at which it shows.
 #[derive(Debug)]
 pub(crate) struct ObjectsError {
     pub(crate) offset: u64,
@@ -43,7 +43,7 @@ impl Objects {
     /// Rebuilds every tensor of `document`.
     pub(crate) fn read(document: &Document, locate: &mut dyn Locate) -> Result<Self, ObjectsError> {
         let mut objects = Self::default();
-        // What a call is given is made before the call, so that one pass in order is enough.
+        // Arguments come before their call, so one pass in order is enough.
         for (id, node) in document.nodes() {
             let (offset, outcome) = match node {
                 Node::Persistent { id: name, offset } => {
@@ -59,12 +59,12 @@ impl Objects {
         Ok(objects)
     }
 
-    /// The tensor that `id` is.
+    /// The tensor that `id` stands for.
     pub(crate) fn tensor(&self, id: NodeId) -> Option<&Tensor> {
         self.tensors.get(&id)
     }
 
-    /// What the persistent id `id` stands for.
+    /// The thing that the persistent id `id` stands for.
     pub(crate) fn stored(&self, id: NodeId) -> Option<Stored> {
         self.stored.get(&id).copied()
     }
@@ -114,7 +114,7 @@ impl Objects {
     }
 }
 
-/// What a call of a rebuild function is read with.
+/// The state with which a call of a rebuild function is read.
 struct Rebuild<'a> {
     document: &'a Document,
     objects: &'a Objects,
@@ -138,8 +138,8 @@ impl Call<'_> {
 }
 
 impl Rebuild<'_> {
-    /// The tensor that `function(*args)` makes; `None` where it makes something else. `outer` is false for the function
-    /// that `_rebuild_from_type_v2` is given, which cannot be another of its kind: such nests have no end.
+    /// The tensor that `function(*args)` makes; `None` if it makes something else. `outer` is false for the function
+    /// given to `_rebuild_from_type_v2`, which cannot be another of its kind, because such nests could be endless.
     fn tensor(&self, function: NodeId, args: NodeId, outer: bool) -> Result<Option<Tensor>, RebuildError> {
         let Some((module, name)) = self.document.as_global(function) else { return Ok(None) };
         if !matches!(&*module, "torch._utils" | "torch._tensor" | "torch.tensor" | "torch.nn.parameter") {
@@ -207,7 +207,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// A strided tensor from `(storage, offset, size, stride, ..)`. `dtype` is the storage's own where it is `None`.
+    /// A strided tensor from `(storage, offset, size, stride, ..)`. If `dtype` is `None`, the storage's own is used.
     fn strided(
         &self,
         call: &Call<'_>,
@@ -224,7 +224,7 @@ impl Rebuild<'_> {
         if !within {
             return Err(RebuildError::Outside(Box::new(OutsideStorage { layout, storage: bytes })));
         }
-        // A view that does not start at a whole element cannot be told in elements; torch refuses it too.
+        // A view that does not start at a whole element cannot be expressed in elements; torch refuses it too.
         if start % dtype.size() != 0 {
             return Err(call.wrong("storage: a view starts within an element"));
         }
@@ -250,7 +250,7 @@ impl Rebuild<'_> {
         let shape = self.sizes(call, shape, "size")?;
         let strides = self.sizes(call, strides, "stride")?;
         if shape.len() != strides.len() {
-            return Err(call.wrong("stride: it has other dimensions than the size"));
+            return Err(call.wrong("stride: it does not have as many dimensions as the size"));
         }
         let offset = match offset {
             Some(index) => self.size(call, call.get(index, "offset")?, "offset")?,
@@ -268,7 +268,7 @@ impl Rebuild<'_> {
     fn bits(&self, call: &Call<'_>, dtype: Dtype, metadata: Option<&NodeId>) -> Result<(bool, bool), RebuildError> {
         let pairs = match metadata.map(|&id| self.document.node(id)) {
             None | Some(Node::None) => return Ok((false, false)),
-            // torch writes two pairs at most; a large dict shared by many tensors would cost its square.
+            // torch writes two pairs at most; a large dict shared by many tensors would be read once for each.
             Some(Node::Dict(pairs)) if pairs.len() <= 16 => pairs,
             Some(_) => return Err(call.wrong("metadata")),
         };

@@ -1,6 +1,6 @@
-//! Scalars as Python's `repr` writes them: paths name keys so.
+//! Scalars as Python's `repr` writes them, for keys in paths.
 
-/// A float: the shortest digits that give it back, an exponent from 1e16 on and below 1e-4.
+/// A float: the shortest digits that read back as it, with an exponent from 1e16 on and below 1e-4.
 pub(super) fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -16,7 +16,7 @@ pub(super) fn float(value: f64) -> String {
     }
 }
 
-/// A complex number: its parts without `.0`, the real one left out where it is zero.
+/// A complex number: its parts without `.0`, the real one left out if it is zero.
 pub(super) fn complex(re: f64, im: f64) -> String {
     let part = |value| float(value).trim_end_matches(".0").to_owned();
     if re.to_bits() == 0 {
@@ -34,7 +34,7 @@ pub(super) fn device(short: &str) -> String {
     }
 }
 
-/// A text, in the quotes that need no escape where there are such.
+/// A text, in quotes that need no escape if possible.
 pub(super) fn text(value: &str) -> String {
     let quote = quote(value.contains('\''), value.contains('"'));
     let mut out = String::from(quote);
@@ -42,7 +42,7 @@ pub(super) fn text(value: &str) -> String {
         match c {
             // Rust escapes both quotes, Python the one that it quotes with.
             '\'' | '"' if c != quote => out.push(c),
-            // Python prints what changes the letter before it.
+            // Python prints combining marks, which change the letter before them.
             '\u{300}'..='\u{36f}' => out.push(c),
             '\0' => out.push_str("\\x00"),
             c if (c as u32) < 0x20 && !matches!(c, '\t' | '\n' | '\r')
@@ -62,7 +62,7 @@ pub(super) fn text(value: &str) -> String {
     out
 }
 
-/// Bytes, in the quotes that need no escape where there are such.
+/// Bytes, in quotes that need no escape if possible.
 pub(super) fn bytes(value: &[u8]) -> String {
     let quote = quote(value.contains(&b'\''), value.contains(&b'"'));
     let mut out = format!("b{quote}");

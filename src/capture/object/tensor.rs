@@ -12,26 +12,27 @@ pub(crate) struct Tensor {
     pub(crate) kind: TensorKind,
     pub(crate) class: TensorClass,
     pub(crate) requires_grad: bool,
-    /// The attributes that were saved with it.
+    /// The attributes that were saved with the tensor.
     pub(crate) state: Option<NodeId>,
 }
 
-/// A tensor of a [`TorchFile`](crate::TorchFile): what every kind of tensor has, in one shape.
+/// A tensor of a [`TorchFile`](crate::TorchFile): the properties that every kind of tensor has, in one struct.
 #[derive(Clone, Debug)]
 pub struct TensorItem<'a> {
-    /// `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
+    /// The kind: `strided`, `quantized`, `sparse`, `nested`, `meta`, `wrapper` or `foreign`.
     pub kind: &'static str,
-    /// Its Python class: `torch.Tensor`, `torch.nn.parameter.Parameter`, or a subclass.
+    /// The tensor's Python class: `torch.Tensor`, `torch.nn.parameter.Parameter`, or a subclass.
     pub class: Cow<'a, str>,
-    /// Its shape, if the file says it.
+    /// The tensor's shape, if the file gives it.
     pub shape: Option<&'a [u64]>,
-    /// How its elements lie: over the storage where it has one, without elements where it has none.
+    /// The layout of its elements over the storage, if it has one; without elements otherwise.
     pub layout: Option<&'a Layout>,
     /// The elements in their storage, for the kinds that have elements of their own.
     pub elements: Option<&'a TensorRef>,
     /// Whether gradients are recorded.
     pub requires_grad: bool,
-    /// Scale and zero point of a tensor that is quantized as a whole. Those of channels are tensors, parts of it.
+    /// Scale and zero point of a tensor that is quantized as a whole. Scales per channel are tensors of their own,
+    /// parts of it.
     pub quantizer: Option<(f64, i64)>,
     /// The tensor itself, with the parts that it is made of.
     pub(crate) tensor: &'a Tensor,
@@ -51,7 +52,7 @@ pub(crate) enum TensorClass {
 pub(crate) enum TensorKind {
     /// A strided view of a storage.
     Strided(TensorRef),
-    /// Integers, and how they are to be scaled.
+    /// Integers, and the way to scale them.
     Quantized { integers: TensorRef, quantizer: Quantizer },
     /// Integers of less than a byte, several in each byte of the storage: they have no elements that can be viewed.
     Packed { layout: Layout, quantizer: Quantizer },
@@ -63,7 +64,7 @@ pub(crate) enum TensorKind {
     Meta(Layout),
     /// A subclass that wraps other tensors: it has a layout and no elements of its own.
     Wrapper(Layout),
-    /// Rebuilt by a function that only its own library knows, as a jagged nested tensor is.
+    /// A tensor rebuilt by a function that only its own library knows, such as a jagged nested tensor.
     Foreign { function: NodeId, args: NodeId },
 }
 
@@ -91,7 +92,7 @@ impl SparseLayout {
         Self::ALL.iter().find(|(n, _)| *n == name).map(|&(_, layout)| layout)
     }
 
-    /// The number of tensors that make one.
+    /// The number of tensors that make up a sparse tensor.
     pub(super) fn parts(self) -> usize {
         if self == Self::Coo { 2 } else { 3 }
     }
@@ -109,7 +110,7 @@ impl Tensor {
         Self { kind, class: TensorClass::Tensor, requires_grad, state: None }
     }
 
-    /// The layout over a storage, where it has elements of its own.
+    /// The layout over a storage, if the tensor has elements of its own.
     pub(crate) fn elements(&self) -> Option<&TensorRef> {
         match &self.kind {
             TensorKind::Strided(tensor) | TensorKind::Quantized { integers: tensor, .. } => Some(tensor),
@@ -117,7 +118,7 @@ impl Tensor {
         }
     }
 
-    /// What the tensor takes in memory here, in bytes.
+    /// The memory that the tensor takes here, in bytes.
     pub(super) fn cost(&self) -> u64 {
         let dims = match &self.kind {
             TensorKind::Strided(t) | TensorKind::Quantized { integers: t, .. } => 2 * t.layout.shape.len(),
@@ -127,7 +128,7 @@ impl Tensor {
             TensorKind::Sparse { shape, parts, .. } => shape.len() + parts.len(),
             TensorKind::Nested { .. } | TensorKind::Foreign { .. } => 0,
         };
-        // The map that holds it is up to half empty.
+        // The map that holds the tensor is up to half empty.
         2 * size_of::<(NodeId, Self)>() as u64 + 8 * dims as u64
     }
 }

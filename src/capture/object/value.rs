@@ -9,13 +9,13 @@ use super::numpy::{self, Scalar};
 use super::rebuild::{Objects, Stored, sequence};
 use super::tensor::{Quantizer, Tensor, TensorClass, TensorItem, TensorKind};
 
-/// The value of an [`Item`](crate::Item), and of every node that this package reads. What containers hold are nodes, whose
-/// values are asked for one by one: a walk visits them as items of their own.
+/// The value of an [`Item`](crate::Item), and of every node that this package reads. Containers hold nodes, whose
+/// values are read one by one: a walk visits them as items of their own.
 #[derive(Clone, Debug)]
 pub enum ItemValue<'a> {
-    /// `None`.
+    /// Python's `None`.
     None,
-    /// A truth value.
+    /// A bool.
     Bool(bool),
     /// An integer of at most 64 bits.
     Int(i64),
@@ -25,7 +25,7 @@ pub enum ItemValue<'a> {
     Float(f64),
     /// A complex number: real and imaginary part.
     Complex(f64, f64),
-    /// A text, each lone surrogate as U+FFFD.
+    /// A text, with each lone surrogate as U+FFFD.
     Str(Cow<'a, str>),
     /// Bytes or a bytearray.
     Bytes(Cow<'a, [u8]>),
@@ -73,7 +73,7 @@ pub(crate) fn value<'d>(document: &'d Document, objects: &'d Objects, id: NodeId
         Node::Object(object) => self::object(document, objects, id, object),
         Node::Persistent { .. } => match objects.stored(id) {
             Some(Stored::Storage { index, .. }) => ItemValue::Storage(index),
-            // An inner node is a class, so that this does not go deeper.
+            // An inner node is a class, so this does not recurse further.
             Some(Stored::Inner(inner)) => ItemValue::Opaque(class_name(document, inner)),
             None => ItemValue::Opaque("persistent id".to_owned()),
         },
@@ -121,7 +121,7 @@ fn global<'d>(document: &Document, module: Span, name: Span) -> ItemValue<'d> {
     }
 }
 
-/// The longest class name that is kept: names of real classes are far shorter.
+/// The longest class name that is kept; real classes have far shorter names.
 const NAME_CHARS: usize = 200;
 
 fn dotted(module: &str, name: &str) -> String {
@@ -168,7 +168,8 @@ fn scalar<'d>(document: &'d Document, args: &[NodeId]) -> Option<ItemValue<'d>> 
     })
 }
 
-/// The class of what a call makes: what is called, or the class that `copyreg` or NumPy is asked to make an instance of.
+/// The class of the object that a call makes: the callable, or the class that `copyreg` or NumPy is asked to make an
+/// instance of.
 fn opaque_class(document: &Document, objects: &Objects, object: &Object, args: &[NodeId]) -> String {
     if let Some(Stored::Inner(class)) = objects.stored(object.callable()) {
         return class_name(document, class);
@@ -237,7 +238,7 @@ fn latin1<'d>(document: &Document, args: &[NodeId]) -> Option<Cow<'d, [u8]>> {
     document.text(text).chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>().map(Cow::Owned)
 }
 
-/// The pairs of a dict class: those set after it was made, or those it was made from.
+/// The pairs of a dict class: pairs set after it was made, or pairs it was made from.
 fn dict<'d>(document: &'d Document, object: &'d Object, args: &[NodeId]) -> Option<ItemValue<'d>> {
     if !object.pairs().is_empty() {
         return Some(ItemValue::Dict(Cow::Borrowed(object.pairs())));

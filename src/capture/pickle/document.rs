@@ -10,11 +10,11 @@ use super::{integer, text};
 /// The longest name, in bytes: of a module, a class, a storage key, a keyword.
 pub(super) const NAME_BYTES: u32 = 1024;
 
-/// A value of a pickle by its place: two items of one node are one object in Python.
+/// A value of a pickle, by its place: two items with the same id are one object in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub(super) u32);
 
-/// Bytes of the document: of the pickle, or decoded from it.
+/// A range of the document's bytes: of the pickle, or decoded from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(super) start: u32,
@@ -46,7 +46,7 @@ pub(crate) enum Node {
         module: Span,
         name: Span,
     },
-    /// What a call would give in Python.
+    /// The result that a call would have in Python.
     Object(Object),
     /// A persistent id, with the byte of its opcode.
     Persistent {
@@ -65,7 +65,7 @@ pub(crate) struct Object {
     pub(super) extra: Option<Box<Extra>>,
 }
 
-/// Which opcode makes an object.
+/// The kind of opcode that makes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// `callable(*args)`: REDUCE.
@@ -84,22 +84,22 @@ pub(super) struct Extra {
 }
 
 impl Object {
-    /// What would be called: mostly a [`Node::Global`].
+    /// The callable: mostly a [`Node::Global`].
     pub(crate) fn callable(&self) -> NodeId {
         self.callable
     }
 
-    /// The tuple of its arguments.
+    /// The tuple of the call's arguments.
     pub(crate) fn args(&self) -> NodeId {
         self.args
     }
 
-    /// The byte of the opcode that makes it.
+    /// The offset of the opcode that makes the object.
     pub(crate) fn offset(&self) -> u64 {
         u64::from(self.offset)
     }
 
-    /// Which opcode makes it.
+    /// The kind of opcode that makes the object.
     pub(crate) fn how(&self) -> How {
         self.how
     }
@@ -109,23 +109,23 @@ impl Object {
         self.extra.as_ref()?.kwargs
     }
 
-    /// The state that BUILD would give it.
+    /// The state that BUILD would give the object.
     pub(crate) fn state(&self) -> Option<NodeId> {
         self.extra.as_ref()?.state
     }
 
-    /// The items that APPENDS or ADDITEMS would add to it.
+    /// The items that APPENDS or ADDITEMS would add to the object.
     pub(crate) fn items(&self) -> &[NodeId] {
         self.extra.as_ref().map_or(&[], |e| &e.items)
     }
 
-    /// The items that SETITEMS would set in it.
+    /// The items that SETITEMS would set in the object.
     pub(crate) fn pairs(&self) -> &[(NodeId, NodeId)] {
         self.extra.as_ref().map_or(&[], |e| &e.pairs)
     }
 }
 
-/// The bytes of a pickle: read, or mapped where they are many.
+/// The bytes of a pickle: read, or mapped if there are many.
 #[derive(Debug)]
 pub(crate) enum PickleBytes {
     Read(Vec<u8>),
@@ -147,7 +147,7 @@ impl Deref for PickleBytes {
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(super) pickle: PickleBytes,
-    /// Texts that protocol 0 writes with escapes; their spans start behind the pickle's end.
+    /// Texts that protocol 0 writes with escapes; their spans start at the pickle's end.
     pub(super) decoded: Vec<u8>,
     pub(super) nodes: Vec<Node>,
     pub(super) root: NodeId,
@@ -165,7 +165,7 @@ impl Document {
         self.root
     }
 
-    /// The byte behind the pickle's STOP.
+    /// The offset of the byte after the pickle's STOP.
     pub(crate) fn end(&self) -> usize {
         self.end
     }
@@ -175,7 +175,7 @@ impl Document {
         &self.nodes[id.0 as usize]
     }
 
-    /// Every node: what a node refers to by creation comes before it, what was added to it later need not.
+    /// Every node, in order: what a node is created from comes before it; what is added to it later may come after it.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
     }
@@ -194,8 +194,8 @@ impl Document {
         text::without_surrogates(self.bytes(span))
     }
 
-    /// The text of `id` where it is one as short as a name. Longer ones are no names, and looking through one again and
-    /// again, as often as the pickle refers to it, would take for ever.
+    /// The text of `id`, if it is a text short enough to be a name. Longer texts are not names, and looking through one
+    /// each time the pickle refers to it could take forever.
     pub(crate) fn as_name(&self, id: NodeId) -> Option<Cow<'_, str>> {
         match *self.node(id) {
             Node::Str(span) if span.length <= NAME_BYTES => Some(self.text(span)),
@@ -203,7 +203,7 @@ impl Document {
         }
     }
 
-    /// The items of `id` where it is a tuple.
+    /// The items of `id`, if it is a tuple.
     pub(crate) fn as_tuple(&self, id: NodeId) -> Option<&[NodeId]> {
         match self.node(id) {
             Node::Tuple(items) => Some(items),
@@ -211,7 +211,7 @@ impl Document {
         }
     }
 
-    /// The number of `id` where it is an integer of at most 64 bits.
+    /// The number of `id`, if it is an integer of at most 64 bits.
     pub(crate) fn as_int(&self, id: NodeId) -> Option<i64> {
         match *self.node(id) {
             Node::Int(n) => Some(n),
@@ -219,7 +219,7 @@ impl Document {
         }
     }
 
-    /// The module and the name of `id` where it is a global.
+    /// The module and the name of `id`, if it is a global.
     pub(crate) fn as_global(&self, id: NodeId) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
         match *self.node(id) {
             Node::Global { module, name } => Some((self.text(module), self.text(name))),
@@ -227,7 +227,7 @@ impl Document {
         }
     }
 
-    /// An integer beyond 64 bits in decimal, or in hexadecimal beyond the digits that Python prints.
+    /// An integer beyond 64 bits in decimal, or in hexadecimal if it has more digits than Python prints.
     pub(crate) fn big_int(&self, node: &Node) -> Option<String> {
         match *node {
             Node::BigInt(span) => Some(integer::text(self.bytes(span))),

@@ -1,6 +1,6 @@
 //! Names that no file may import.
 //!
-//! This reader imports nothing, so that no name can do harm here. A file that names one of these was made to run code
+//! This reader imports nothing, so no name can do harm here. A file that uses one of these names was made to run code
 //! in whoever loads it, and is refused as a whole, because a harness must not pass it on to a process that does.
 
 /// Modules whose functions run code, reach the system, or reach other modules.

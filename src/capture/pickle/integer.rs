@@ -1,6 +1,6 @@
 //! Integers beyond 64 bits, as LONG1 and LONG4 store them.
 
-/// What two's complement, little-endian `bytes` give where 64 bits hold it.
+/// The integer that `bytes`, two's complement and little-endian, stand for, if 64 bits hold it.
 pub(super) fn small(bytes: &[u8]) -> Option<i64> {
     let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
     let sign = if negative { 0xff } else { 0 };
@@ -11,11 +11,12 @@ pub(super) fn small(bytes: &[u8]) -> Option<i64> {
     (high.iter().all(|&b| b == sign) && (value < 0) == negative).then_some(value)
 }
 
-/// The bytes up to which a number is printed in decimal: Python prints no more than 4300 digits, and the work grows
-/// with the square.
+/// The most bytes of a number that is printed in decimal: Python prints at most 4300 digits, and the work grows with
+/// the square.
 const DECIMAL_BYTES: usize = 1785;
 
-/// Two's complement, little-endian `bytes` in decimal; in hexadecimal beyond the digits that Python prints.
+/// The text of `bytes`, two's complement and little-endian: decimal, or hexadecimal beyond the digits that Python
+/// prints.
 pub(super) fn text(bytes: &[u8]) -> String {
     let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
     let mut magnitude = bytes.to_vec();

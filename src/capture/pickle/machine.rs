@@ -19,7 +19,7 @@ const EMPTY_TUPLE: NodeId = NodeId(3);
 const FIRST_INT: u32 = 4;
 const INTS: u32 = 256;
 
-/// What one node and one memo entry take at most, growth of their vectors included.
+/// The most memory that one node and one memo entry take, growth of their vectors included.
 const NODE: u64 = 2 * (size_of::<Node>() + size_of::<bool>()) as u64;
 const MEMO: u64 = 24;
 
@@ -59,16 +59,16 @@ struct Machine<'a> {
     whole: usize,
     decoded: Vec<u8>,
     nodes: Vec<Node>,
-    /// Of each node, whether Python would refuse it as a key or as an item of a set.
+    /// For each node, whether Python would refuse it as a key or as an item of a set.
     unhashable: Vec<bool>,
     stack: Stack,
     memo: HashMap<u32, NodeId>,
-    /// The byte of the opcode being read.
+    /// The offset of the opcode being read.
     opcode: usize,
 }
 
 impl Machine<'_> {
-    /// Runs one opcode. The root is returned by STOP.
+    /// Runs one opcode; STOP returns the root.
     fn step(&mut self) -> Outcome<Option<NodeId>> {
         match self.operands.u8()? {
             b'.' => return self.stack.pop().map(Some),
@@ -76,7 +76,7 @@ impl Machine<'_> {
                 0..=5 => {}
                 protocol => return Err(PickleErrorKind::Protocol(protocol)),
             },
-            // Frames only tell a stream reader how much to fetch.
+            // Frames only help a stream reader to know how much to fetch.
             0x95 => drop(self.operands.length64()?),
             b'(' => self.stack.mark()?,
             b'0' => self.stack.drop_top()?,
@@ -180,7 +180,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A text of protocol 0, which is written with escapes.
+    /// Reads a text of protocol 0, which is written with escapes.
     fn escaped(&mut self, opcode: u8) -> Outcome<()> {
         let line = self.operands.line()?;
         // Decoding gives at most twice as many bytes, in a vector that may be half empty.
@@ -297,7 +297,7 @@ impl Machine<'_> {
     fn is_unhashable(&self, node: &Node) -> bool {
         match node {
             Node::List(_) | Node::Dict(_) | Node::Set(_) | Node::ByteArray(_) => true,
-            // What a tuple holds was made before it.
+            // The items of a tuple were made before it.
             Node::Tuple(items) => items.iter().any(|item| self.unhashable[item.0 as usize]),
             _ => false,
         }
@@ -312,7 +312,7 @@ impl Machine<'_> {
     }
 }
 
-/// The span of `length` bytes from `start`; both fit, because a pickle is shorter than 2^31 bytes and what is decoded
+/// The span of `length` bytes from `start`; both fit, because a pickle is shorter than 2^31 bytes and the text decoded
 /// from it is bounded by the limit of the graph.
 fn span(start: usize, length: usize) -> Span {
     Span { start: start as u32, length: length as u32 }

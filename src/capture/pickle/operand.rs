@@ -13,12 +13,12 @@ impl<'a> Operands<'a> {
         Self { bytes, at }
     }
 
-    /// The byte that is read next.
+    /// The offset of the byte that is read next.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// Bytes that were read before.
+    /// Bytes that have been read before.
     pub(super) fn slice(&self, start: usize, length: usize) -> &'a [u8] {
         &self.bytes[start..start + length]
     }
@@ -61,7 +61,7 @@ impl<'a> Operands<'a> {
         self.array().map(f64::from_be_bytes)
     }
 
-    /// A length of eight bytes; one beyond the pickle is refused here, whatever it counts.
+    /// A length of eight bytes; a length beyond the pickle is refused here, whatever it counts.
     pub(super) fn length64(&mut self) -> Result<usize, PickleErrorKind> {
         let length = self.u64()?;
         if length > self.left() as u64 { Err(PickleErrorKind::Truncated) } else { Ok(length as usize) }
@@ -78,7 +78,7 @@ impl<'a> Operands<'a> {
     /// A line that is ASCII text.
     pub(super) fn ascii_line(&mut self) -> Result<&'a str, PickleErrorKind> {
         let line = self.line()?;
-        // Python strips what surrounds a number.
+        // Python strips whitespace around a number.
         let text = std::str::from_utf8(line).map_err(|_| PickleErrorKind::Operand("number"))?;
         Ok(text.trim())
     }

@@ -1,18 +1,18 @@
-//! The stack of the machine, and the count of what the graph takes.
+//! The stack of the machine, and the accounting of the graph's memory.
 
 use super::document::NodeId;
 use crate::error::PickleErrorKind;
 
-/// What the values of one pickle may take, in bytes.
+/// The most memory that the values of one pickle may take, in bytes.
 pub(super) const GRAPH_LIMIT: u64 = 128 << 20;
 
-/// What one item and one box take at most, growth of their vectors included.
+/// The most memory that one item and one box take, growth of their vectors included.
 pub(super) const ITEM: u64 = 2 * size_of::<NodeId>() as u64;
 pub(super) const BOX: u64 = 32;
 
 type Outcome<T> = Result<T, PickleErrorKind>;
 
-/// The values that opcodes work on. What lies below the last mark cannot be reached.
+/// The values that opcodes work on; values below the last mark cannot be reached.
 #[derive(Default)]
 pub(super) struct Stack {
     values: Vec<NodeId>,
@@ -28,7 +28,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Takes the top, or the mark right below it.
+    /// Drops the top, or the mark right below it.
     pub(super) fn drop_top(&mut self) -> Outcome<()> {
         if self.values.len() == self.floor() && self.marks.pop().is_some() {
             return Ok(());
@@ -103,7 +103,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Counts bytes that the graph takes. Sums are upper bounds: what is freed is not given back.
+    /// Counts bytes that the graph takes. Sums are upper bounds: memory that is freed is not subtracted.
     pub(super) fn charge(&mut self, bytes: u64) -> Outcome<()> {
         self.taken += bytes;
         if self.taken > GRAPH_LIMIT { Err(PickleErrorKind::TooLarge { limit: GRAPH_LIMIT }) } else { Ok(()) }

@@ -43,7 +43,7 @@ pub(super) fn without_surrogates(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Appends the code point to `out` as UTF-8, a surrogate as its three bytes.
+/// Appends the code point to `out` as UTF-8, with a surrogate as its three bytes.
 fn push_code_point(out: &mut Vec<u8>, code: u32) -> Option<()> {
     match char::from_u32(code) {
         Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -55,7 +55,7 @@ fn push_code_point(out: &mut Vec<u8>, code: u32) -> Option<()> {
     Some(())
 }
 
-/// The number that `digits` hexadecimal digits at `at` give.
+/// The number that the `digits` hexadecimal digits at `at` stand for.
 fn hex(bytes: &[u8], at: usize, digits: usize) -> Option<u32> {
     let text = bytes.get(at..at + digits)?;
     text.iter().try_fold(0u32, |n, &b| Some(n << 4 | char::from(b).to_digit(16)?))

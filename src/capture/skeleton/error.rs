@@ -1,4 +1,4 @@
-//! What goes wrong when files are taken apart and put together.
+//! [`SkeletonError`]: the errors of taking files apart and putting them together.
 
 use std::io;
 
@@ -11,12 +11,12 @@ pub enum SkeletonError {
     /// The file cannot be read or is malformed.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// What lies around the storages is too large to be kept in memory.
-    #[error("{path}: {bytes} bytes lie around its storages, more than the {limit} allowed; keep the file whole")]
+    /// The bytes around the storages are too many to be kept in memory.
+    #[error("{path}: {bytes} bytes are around its storages, more than the {limit} allowed; keep the file whole")]
     TooLarge {
         /// The file.
         path: String,
-        /// The bytes.
+        /// The number of bytes around the storages.
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
@@ -26,10 +26,10 @@ pub enum SkeletonError {
     Sink {
         /// The payload's storage.
         key: String,
-        /// What the sink said.
+        /// The error of the sink.
         source: io::Error,
     },
-    /// The bytes are no skeleton.
+    /// The bytes are not a skeleton.
     #[error("the skeleton is malformed: {0}; take the file apart again")]
     Malformed(String),
     /// A payload cannot be read.
@@ -37,11 +37,11 @@ pub enum SkeletonError {
     Source {
         /// The payload's storage.
         key: String,
-        /// What reading it said.
+        /// The error of reading it.
         source: io::Error,
     },
     /// A payload has another size than in the original file.
-    #[error("payload `{key}` has {relation} bytes than the {expected} that it had; it is another one, or damaged")]
+    #[error("payload `{key}` has {relation} bytes than the {expected} of the original; give the original payload")]
     PayloadSize {
         /// The payload's storage.
         key: String,
@@ -55,12 +55,12 @@ pub enum SkeletonError {
     Write(io::Error),
     /// The file put together is not the original.
     #[error(
-        "the rebuilt file has BLAKE3 {actual} and the original had {expected}: do not use it; a payload is damaged"
+        "the rebuilt file has BLAKE3 {actual}, but the original had {expected}: do not use it; a payload is damaged"
     )]
     Digest {
         /// The digest of the original.
         expected: String,
-        /// The digest of what was written.
+        /// The digest of the rebuilt file.
         actual: String,
     },
 }

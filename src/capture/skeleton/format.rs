@@ -5,10 +5,11 @@ use super::{Header, Skeleton, SkeletonError};
 /// The name and version of the format.
 pub(super) const NAME: &str = "plimsoll.skeleton/1";
 
-/// What may lie around the payloads, in bytes. Of real files it is the pickle and some hundred bytes a storage.
+/// The most bytes that may be around the payloads. In real files, these are the pickle and some hundred bytes per
+/// storage.
 pub(super) const VERBATIM_LIMIT: u64 = 256 << 20;
 
-/// The largest header, in bytes: some hundred thousand payloads.
+/// The largest header, in bytes: enough for some hundred thousand payloads.
 const HEADER_LIMIT: u64 = 64 << 20;
 
 /// The largest skeleton, in bytes.
@@ -24,17 +25,17 @@ impl Skeleton {
         bytes
     }
 
-    /// The skeleton that [`Skeleton::to_bytes`] gave these bytes of.
+    /// Reads the bytes that [`Skeleton::to_bytes`] wrote.
     ///
     /// # Errors
-    /// [`SkeletonError::Malformed`] where they are none.
+    /// [`SkeletonError::Malformed`] if they are not a skeleton.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SkeletonError> {
         let malformed = |what: &str| SkeletonError::Malformed(what.to_owned());
         let (length, rest) = bytes.split_first_chunk().ok_or_else(|| malformed("it ends within its first bytes"))?;
         let length = u64::from_le_bytes(*length);
         let length = usize::try_from(length).ok().filter(|&length| length as u64 <= HEADER_LIMIT);
         let parts = length.and_then(|length| rest.split_at_checked(length));
-        let (header, verbatim) = parts.ok_or_else(|| malformed("its header is longer than itself"))?;
+        let (header, verbatim) = parts.ok_or_else(|| malformed("its header is longer than the skeleton"))?;
         let header: Header = serde_json::from_slice(header).map_err(|error| malformed(&error.to_string()))?;
         check(&header, verbatim.len() as u64).map_err(malformed)?;
         Ok(Self { header, verbatim: verbatim.to_vec() })
@@ -44,10 +45,10 @@ impl Skeleton {
 /// Refuses a header that does not describe a file with `verbatim` bytes around its payloads.
 fn check(header: &Header, verbatim: u64) -> Result<(), &'static str> {
     if header.format != NAME {
-        return Err("its format is another than plimsoll.skeleton/1");
+        return Err("its format is not plimsoll.skeleton/1");
     }
     if header.blake3.len() != 64 || !header.blake3.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-        return Err("its digest is none");
+        return Err("its digest is not a digest");
     }
     if verbatim > VERBATIM_LIMIT {
         return Err("it is too large");
@@ -63,14 +64,14 @@ fn check(header: &Header, verbatim: u64) -> Result<(), &'static str> {
             return Err("a payload is empty");
         }
         at = payload.offset.checked_add(bytes).ok_or("a payload reaches beyond 2^64 bytes")?;
-        // Payloads do not overlap, so that their sum is at most where the last one ends.
+        // Payloads do not overlap, so their sum is at most the end of the last one.
         held += bytes;
     }
     if at > header.bytes.bytes() {
         return Err("a payload reaches beyond the file");
     }
     if header.bytes.bytes() - held != verbatim {
-        return Err("it has other bytes around its payloads than its header says");
+        return Err("the bytes around its payloads are not as many as its header says");
     }
     Ok(())
 }

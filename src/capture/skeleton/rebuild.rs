@@ -1,21 +1,21 @@
-//! Putting a file together.
+//! Putting a file together from its skeleton and payloads.
 
 use std::io::{self, Read, Write};
 
 use super::{Payload, Skeleton, SkeletonError};
 
-/// The bytes that are read and written at a time.
+/// The bytes that are read and written at once.
 const CHUNK: usize = 1 << 20;
 
 impl Skeleton {
-    /// Writes the original file to `out`. `open` gives the bytes of a payload; it is called once a payload, in the order
-    /// of the file.
+    /// Writes the original file to `out`. `open` returns a reader of a payload's bytes; it is called once per payload,
+    /// in the order of the file.
     ///
-    /// What was written is the original only where this returns `Ok`: the digest is known when all is written. Write to
-    /// a temporary file and rename it.
+    /// The bytes written are the original only if this returns `Ok`, because the digest is known only when all is
+    /// written. Write to a temporary file and rename it.
     ///
     /// # Errors
-    /// Where a payload cannot be read or has another size, `out` cannot be written, or what was written is not the
+    /// If a payload cannot be read or has another size, `out` cannot be written, or the bytes written are not the
     /// original.
     ///
     /// ```
@@ -44,7 +44,7 @@ impl Skeleton {
         let mut at = 0;
         let mut buffer = vec![0; CHUNK];
         for payload in self.payloads() {
-            // Payloads are in order and within the file: checked when the skeleton was made.
+            // Payloads are in order and within the file, as was checked when the skeleton was made.
             let (before, after) = rest.split_at((payload.offset - at) as usize);
             put(before)?;
             (rest, at) = (after, payload.offset + payload.bytes.bytes());
@@ -62,7 +62,7 @@ impl Skeleton {
     }
 }
 
-/// Gives all bytes of `payload` to `put`.
+/// Passes all bytes of `payload` to `put`.
 fn copy<R: Read>(
     payload: &Payload,
     open: &mut dyn FnMut(&Payload) -> io::Result<R>,
@@ -75,7 +75,7 @@ fn copy<R: Read>(
     let mut reader = open(payload).map_err(fail)?;
     let mut left = expected;
     loop {
-        // One byte more is asked for, to see that there is none.
+        // One byte more is requested, to make sure that there is none.
         let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1));
         let count = match reader.read(&mut buffer[..room]) {
             Ok(count) => count,

@@ -1,4 +1,4 @@
-//! Taking a file apart.
+//! Taking a file apart into a skeleton and payloads.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::super::source::SourceFile;
 use super::{Header, Payload, Skeleton, SkeletonError, format};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The bytes that are mapped at a time. Less, and threads wait for each other at the seams; more is only more memory.
+/// The bytes that are mapped at once. With less, threads wait for each other at the seams; more only takes more memory.
 const WINDOW: ByteSize = ByteSize::mib(16);
 
 impl Skeleton {
@@ -21,15 +21,15 @@ impl Skeleton {
         Self::scan(path, &mut |_, _| Ok(()))
     }
 
-    /// The skeleton of the file at `path`. The bytes of its payloads are given to `sink` on the way, each payload in
-    /// pieces from front to back and payloads in the order of the file, so that nothing is read twice.
+    /// The skeleton of the file at `path`. The bytes of its payloads are passed to `sink` on the way, each payload in
+    /// pieces from front to back and payloads in the order of the file, so nothing is read twice.
     ///
-    /// What `sink` was given is the file's own only where this returns `Ok`: a file that changes meanwhile is found out
-    /// in the end.
+    /// The bytes passed to `sink` are the file's own only if this returns `Ok`: a file that changes in the meantime is
+    /// detected at the end.
     ///
     /// # Errors
-    /// Where the file cannot be read, is no readable file of torch.save, changes, or has too much around its storages,
-    /// and what `sink` says.
+    /// If the file cannot be read, is not a readable file of torch.save, changes, or has too many bytes around its
+    /// storages; also the errors of `sink`.
     pub fn scan(path: &Path, sink: &mut dyn FnMut(&Payload, &[u8]) -> io::Result<()>) -> Result<Self, SkeletonError> {
         let source = SourceFile::open(path)?;
         let payloads = payloads(&source)?;
@@ -69,11 +69,11 @@ fn payloads(source: &SourceFile) -> Result<Vec<Payload>, SkeletonError> {
     Ok(payloads)
 }
 
-/// A file that passes by in windows, being split into payloads and the rest.
+/// A file that is read in windows and split into payloads and the rest.
 struct Split<'a> {
-    /// The payloads that are not yet over.
+    /// The payloads that have not ended yet.
     payloads: &'a [Payload],
-    /// The byte of the file that comes next.
+    /// The offset of the next byte of the file.
     at: u64,
     verbatim: Vec<u8>,
 }

@@ -88,7 +88,7 @@ fn a_skeleton_that_contradicts_itself_is_refused() {
     let one = r#"{"key":"0","offset":1,"bytes":2}"#;
     assert!(read(header(4, one), b"ab").is_ok());
     for (header, what) in [
-        (header(5, one), "other bytes around"),
+        (header(5, one), "not as many as its header says"),
         (header(2, one), "beyond the file"),
         (header(6, &format!("{one},{one}")), "overlap"),
         (header(2, r#"{"key":"0","offset":1,"bytes":0}"#), "empty"),
@@ -105,7 +105,7 @@ fn a_skeleton_that_contradicts_itself_is_refused() {
 }
 
 proptest! {
-    /// Whatever lies around the payloads and wherever they lie, the parts give the whole.
+    /// Whatever bytes are around the payloads and wherever they are, the parts restore the whole.
     #[test]
     fn parts_give_the_whole(parts in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..40), prop::collection::vec(any::<u8>(), 1..40)), 0..6), tail in prop::collection::vec(any::<u8>(), 0..40)) {
         let (mut whole, mut verbatim, mut payloads, mut contents) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());

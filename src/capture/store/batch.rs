@@ -1,4 +1,4 @@
-//! [`Batch`]: objects and references that are made durable together, in the order that a crash cannot hurt.
+//! [`Batch`]: objects and references that are made durable together, in an order that survives a crash.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::object_id::ObjectId;
 use super::open::{EntryName, Store, put, sync_folder};
 use super::reference;
 
-/// Objects and references that are not yet named.
+/// Objects and references that do not have their final names yet.
 pub struct Batch<'a> {
     store: &'a Store,
     staged: HashMap<ObjectId, Staged>,
@@ -31,24 +31,24 @@ impl<'a> Batch<'a> {
         Self { store, staged: HashMap::new(), folders: BTreeSet::new(), references: Vec::new() }
     }
 
-    /// Whether the object is in the store or in this batch. One in the store that has another size than `bytes` is
-    /// damaged, and is not there.
+    /// Whether the object is in the store or in this batch. An object in the store that has another size than `bytes`
+    /// is damaged, and counts as missing.
     pub fn has(&self, id: ObjectId, bytes: u64) -> bool {
         self.staged.contains_key(&id) || is_there(self.store, id, bytes)
     }
 
-    /// Adds what an entry needs: its new objects, and the names of all.
+    /// Adds what an entry needs: its new objects, and the ids of all its objects.
     pub fn add(&mut self, entry: EntryName, recipe: ObjectId, new: Vec<Staged>, all: impl Iterator<Item = ObjectId>) {
         self.folders.extend(all.chain([recipe]).map(|id| self.store.places.object_folder(id)));
         self.staged.extend(new.into_iter().map(|staged| (staged.id, staged)));
         self.references.push((entry, recipe));
     }
 
-    /// Makes everything durable: objects, their names, references, their names. What fails leaves no reference to what
-    /// is not there.
+    /// Makes everything durable, in this order: objects, their names, references, their names. After a failure, no
+    /// reference leads to a missing object.
     ///
     /// # Errors
-    /// Where the disk is full, read-only or failing.
+    /// If the disk is full, read-only or failing.
     pub fn commit(self) -> Result<(), StoreError> {
         let places = &self.store.places;
         let staged: Vec<Staged> = self.staged.into_values().collect();
@@ -83,20 +83,20 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Whether the store has the object, of the size that it should have.
+/// Whether the store has the object, with the right size.
 fn is_there(store: &Store, id: ObjectId, bytes: u64) -> bool {
     Object::find(&store.places, id).is_ok_and(|object| object.compressed || object.stored == bytes)
 }
 
-/// Gives an object its name. One that is there already is the same, and stays: whoever has it mapped keeps the file that
-/// they know. One of another size is damaged, and is replaced.
+/// Gives an object its name. An object already there is the same and stays, so whoever has it mapped keeps that file.
+/// One of another size is damaged, and is replaced.
 fn name(staged: Staged, folder: &Folder, path: &Path, bytes: u64) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default();
     match folder.take_in(&staged.path, name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         Err(Errno::EXIST) if folder.size_of(name)? == Some(bytes) => return Ok(()),
         Err(Errno::EXIST) => folder.take_in(&staged.path, name, RenameFlags::empty())?,
-        // A file system without that flag.
+        // The file system does not support that flag.
         Err(Errno::INVAL) => match folder.link_in(&staged.path, name) {
             Err(error) if error != Errno::EXIST => return Err(error.into()),
             _ => return Ok(()),

@@ -1,4 +1,4 @@
-//! [`Store::collect_garbage`]: what no reference leads to is removed.
+//! [`Store::collect_garbage`]: removes whatever no reference leads to.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,23 +12,24 @@ use super::open::Store;
 use super::verified;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The most folders that lie in each other in `tmp`. No writer leaves more than one.
+/// The deepest nesting of folders in `tmp`. No writer leaves more than one level.
 const DEEPEST_FOLDER: usize = 32;
 
-/// What was removed, or would be.
+/// The garbage that was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Garbage {
     /// Objects that no entry needs.
     pub objects: u64,
     /// Files that a writer left behind.
     pub unfinished: u64,
-    /// The bytes of both.
+    /// The bytes of both together.
     pub bytes: ByteSize,
 }
 
 impl Store {
-    /// Removes what no entry needs. Nothing is removed if a capture, reference or recipe cannot be read, or one of them is a
-    /// symbolic link: what it leads to is not known. Interrupted at any point, it can be run again.
+    /// Removes everything that no entry needs. Nothing is removed if a capture, reference or recipe cannot be read, or
+    /// if one of them is a symbolic link, because its target is not known. The collection can be interrupted at any
+    /// point and run again.
     ///
     /// # Errors
     /// [`StoreError::InUse`] while something is being packed; [`StoreError::Link`]; if something cannot be listed, a recipe
@@ -40,14 +41,14 @@ impl Store {
         let tmp = self.places.incoming();
         let incoming = self.places.folder(&tmp).map_err(StoreError::io(&tmp, "open it"))?;
         let left = incoming.items().map_err(StoreError::io(&tmp, "list it"))?;
-        // Nothing is removed before everything could be seen.
+        // Nothing is removed before everything has been seen.
         let mut garbage = Garbage::default();
         for (id, object) in objects {
             let (plain, compressed) = (self.places.object(id), self.places.compressed(id));
             let unwanted = if !live.contains(&id) {
                 vec![plain, compressed]
             } else if !object.compressed && self.is_there(&compressed)? && intact(&object) {
-                // One of the two is enough.
+                // One of the two copies is enough.
                 vec![compressed]
             } else {
                 Vec::new()
@@ -73,17 +74,17 @@ impl Store {
 
     fn is_there(&self, path: &Path) -> Result<bool, StoreError> {
         let found = inside::metadata(self.path(), self.places.within(path));
-        Ok(found.map_err(StoreError::io(path, "look at it"))?.is_some())
+        Ok(found.map_err(StoreError::io(path, "read its metadata"))?.is_some())
     }
 
     /// The objects that references lead to.
     ///
     /// # Errors
-    /// Where a reference or a recipe cannot be read.
+    /// If a reference or a recipe cannot be read.
     pub(super) fn live(&self) -> Result<HashSet<ObjectId>, StoreError> {
         let mut live = HashSet::new();
         for name in self.entries()? {
-            // Its reference may have been removed meanwhile.
+            // The reference may have been removed in the meantime.
             if let Some((id, recipe)) = self.read_recipe(&name)? {
                 live.extend(recipe.objects().chain([id]));
             }

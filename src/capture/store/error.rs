@@ -1,4 +1,4 @@
-//! [`StoreError`]: what goes wrong with a store as a whole.
+//! [`StoreError`]: the errors of a store as a whole.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::super::error::{CaptureError, PackedError};
 use super::super::skeleton::SkeletonError;
 use super::inside::Link;
 
-/// Why something could not be done with a store.
+/// Why an operation on a store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -25,22 +25,22 @@ pub enum StoreError {
         /// What is wrong with the object.
         error: PackedError,
     },
-    /// The folder is no store.
-    #[error("{}: this is no store: it has no plimsoll-store.json; give the folder that `plimsoll pack --out` made", path.display())]
+    /// The folder is not a store.
+    #[error("{}: not a store: it has no plimsoll-store.json; give the folder that `plimsoll pack --out` made", path.display())]
     NoStore {
         /// The folder.
         path: PathBuf,
     },
-    /// The store has another format.
-    #[error("{}: its format is {found}, and this program reads plimsoll.store/1; use a newer one", path.display())]
+    /// The store has a format that this version does not read.
+    #[error("{}: the store's format is {found}, this version reads plimsoll.store/1; use a newer one", path.display())]
     Format {
-        /// The file that says so.
+        /// The file that gives the format.
         path: PathBuf,
         /// The format.
         found: String,
     },
-    /// A store would be made in a folder that holds something else.
-    #[error("{}: the folder holds other files, and a store needs one of its own; give a new folder", path.display())]
+    /// A store would be made in a folder that holds other files.
+    #[error("{}: the folder holds other files, and a store needs a folder of its own; give a new one", path.display())]
     NotEmpty {
         /// The folder.
         path: PathBuf,
@@ -50,14 +50,14 @@ pub enum StoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// Originals that lie in the store would be deleted: the references that keep its objects.
+    /// The originals to delete are in the store itself: they are the references that keep its objects.
     #[error(
-        "{}: this lies in the store {}, which would delete its own entries; pack it without --move, or give a folder outside of the store",
+        "{}: the folder is inside the store {}, which would delete its own entries; pack it without --move, or give a folder outside of the store",
         path.display(), store.display()
     )]
     OfStore {
@@ -66,9 +66,9 @@ pub enum StoreError {
         /// The store.
         store: PathBuf,
     },
-    /// A store has a symbolic link, which might lead anywhere.
+    /// A symbolic link is in the store, which might lead anywhere.
     #[error(
-        "{}: it is a symbolic link, which is never followed within a store; put what it leads to in its place, or remove it",
+        "{}: symbolic links within a store are never followed; replace the link by its target, or remove it",
         path.display()
     )]
     Link {
@@ -82,20 +82,20 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A text that cannot be the name of a capture.
-    #[error("{name:?} cannot name a capture: it takes a file name; give another with --name")]
+    #[error("{name:?} cannot be the name of a capture, which must be a file name; give another with --name")]
     Name {
         /// The text.
         name: String,
     },
-    /// There is nothing to pack.
+    /// The folder has no entries to pack.
     #[error("{}: the folder holds no entry_*.pt; give the folder that the entries were captured into", path.display())]
     NoEntries {
         /// The folder.
         path: PathBuf,
     },
-    /// The store holds an entry of this name and of other content.
+    /// The store already holds an entry of this name with other content.
     #[error(
-        "{capture}/{entry}: the store has it with other content; pack under another name (--name), or let it be replaced (--replace)"
+        "{capture}/{entry}: the store holds this entry with other content; pack it under another name (--name), or replace it (--replace)"
     )]
     OtherContent {
         /// The capture.
@@ -103,16 +103,16 @@ pub enum StoreError {
         /// The entry.
         entry: String,
     },
-    /// A file with other content stands where an entry would be unpacked to.
-    #[error("{}: there is another file already; move it away, or give another folder", path.display())]
+    /// Another file with other content is in the place of an entry to be unpacked.
+    #[error("{}: another file is there already; move it away, or give another folder", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The store holds no such capture or entry.
-    #[error("{name:?} is neither a capture nor an entry of the store; `plimsoll store ls` names them")]
+    /// The store does not hold such a capture or entry.
+    #[error("{name:?} is neither a capture nor an entry of the store; `plimsoll store ls` lists them")]
     NoSuch {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
     },
     /// A file changed while it was being packed.
@@ -121,18 +121,18 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// A file that was put together is not the one that was packed.
-    #[error("{}: put together it has BLAKE3 {actual}, and the file that was packed had {expected}; do not use it", path.display())]
+    /// A file that was put together differs from the one that was packed.
+    #[error("{}: the restored file has BLAKE3 {actual}, but the packed file had {expected}; do not use it", path.display())]
     Digest {
         /// The entry.
         path: PathBuf,
         /// The digest of the file that was packed.
         expected: String,
-        /// The digest of what its parts give.
+        /// The digest of the file that its parts give.
         actual: String,
     },
-    /// It was asked to stop.
-    #[error("interrupted: what was finished before is kept")]
+    /// The operation was cancelled.
+    #[error("interrupted: everything finished before is kept")]
     Cancelled,
 }
 
@@ -146,7 +146,7 @@ impl StoreError {
         }
     }
 
-    /// Whether only this entry is concerned, and others can still be done.
+    /// Whether the error concerns this entry alone, so that others can still be processed.
     pub(super) fn is_of_entry(&self) -> bool {
         match self {
             Self::Capture(_) | Self::OtherContent { .. } | Self::Changed { .. } | Self::Exists { .. } => true,

@@ -11,16 +11,16 @@ use super::object_id::ObjectId;
 use super::places::Places;
 use super::share::{share, write_at};
 
-/// Below this, handing work to another thread takes longer than doing it.
+/// The bytes below which handing work to another thread takes longer than doing it.
 const PARALLEL: usize = 256 << 10;
 
-/// Objects smaller than this are not worth compressing, in bytes.
+/// The smallest object worth compressing, in bytes.
 const COMPRESS_FROM: u64 = 64 << 10;
 
-/// The bytes that are compressed on trial, at each of three places.
+/// The bytes that are compressed as a trial, at each of three places.
 const TRIAL: usize = 128 << 10;
 
-/// The level of zstd: beyond it, weights take much longer and become hardly smaller.
+/// The level of zstd: higher levels take much longer for weights and save hardly more.
 const LEVEL: i32 = 3;
 
 /// An object that is being written, under a temporary name.
@@ -28,33 +28,33 @@ pub struct Incoming {
     file: NamedTempFile,
     hasher: blake3::Hasher,
     bytes: u64,
-    /// Whether the system has copied all bytes already, so that only their digest is made.
+    /// Whether the system has copied all bytes already, so that only their digest is computed.
     shared: bool,
 }
 
-/// An object that is written and not yet named. It is gone when this is dropped.
+/// An object that is written but not yet named; dropping it deletes it.
 #[derive(Debug)]
 pub struct Staged {
     pub id: ObjectId,
     pub path: TempPath,
-    /// The bytes of its content.
+    /// The size of its content, in bytes.
     pub bytes: u64,
-    /// The bytes of its file, where it is compressed.
+    /// The size of its file, in bytes, if it is compressed.
     pub compressed: Option<u64>,
 }
 
 impl Incoming {
-    /// A new one.
+    /// Starts a new object.
     pub fn new(places: &Places) -> io::Result<Self> {
         Ok(Self { file: temporary(places)?, hasher: blake3::Hasher::new(), bytes: 0, shared: false })
     }
 
-    /// The bytes that were written so far.
+    /// The number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Has the system copy the whole object from `from`, where it can share blocks. The bytes are to be appended all the
+    /// Lets the system copy the whole object from `from` if it can share blocks. The bytes must be appended all the
     /// same, for their digest.
     pub fn share(&mut self, from: &File, at: u64, bytes: u64) {
         self.shared = share(from, at, self.file.as_file(), 0, bytes);
@@ -81,7 +81,7 @@ impl Incoming {
         self.write(&vec![0; zeros as usize])
     }
 
-    /// The whole object.
+    /// Finishes the object.
     pub fn finish(self) -> Staged {
         let id = self.hasher.finalize().into();
         Staged { id, path: self.file.into_temp_path(), bytes: self.bytes, compressed: None }
@@ -93,7 +93,7 @@ fn temporary(places: &Places) -> io::Result<NamedTempFile> {
 }
 
 impl Staged {
-    /// The same object compressed, where that saves a tenth.
+    /// This object, compressed if that saves a tenth.
     pub fn compressed(self, places: &Places) -> io::Result<Self> {
         let file = File::open(&self.path)?;
         if self.bytes < COMPRESS_FROM || !pays_on_trial(&file, self.bytes)? {
@@ -118,7 +118,7 @@ fn pays(compressed: u64, bytes: u64) -> bool {
     compressed <= bytes - bytes / 10
 }
 
-/// Whether compressing the front, the middle and the end pays.
+/// Whether compressing samples from the front, the middle and the end saves enough.
 fn pays_on_trial(file: &File, bytes: u64) -> io::Result<bool> {
     let size = (TRIAL as u64).min(bytes);
     let mut sample = vec![0; size as usize];

@@ -1,8 +1,8 @@
-//! What lies in a store, opened without following a link.
+//! Files and folders in a store, opened without following a link.
 //!
-//! A store may come from a stranger, so that a link in it may lead anywhere. The folder of the store itself is reached as
-//! the user gave it; every name below it is opened by openat2 with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, and on a
-//! system without that call name by name with `O_NOFOLLOW`.
+//! A store may come from a stranger, so a link in it may lead anywhere. The folder of the store itself is reached as
+//! the user gave it; every name below it is opened by openat2 with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, or, on
+//! a system without that call, one name at a time with `O_NOFOLLOW`.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -19,13 +19,13 @@ use rustix::fs::{
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-/// How often a name is looked up again when something else was renamed meanwhile.
+/// How often a name is looked up again if something else was renamed in the meantime.
 const TRIES: usize = 16;
 
-/// A link in a store.
+/// A symbolic link found in a store.
 #[derive(Debug)]
 pub struct Link {
-    /// The link.
+    /// The path of the link.
     pub path: PathBuf,
 }
 
@@ -42,13 +42,13 @@ pub fn link(path: PathBuf) -> io::Error {
     io::Error::other(Link { path })
 }
 
-/// Opens what lies at `within` in the folder `root`.
+/// Opens the file or folder at `within` in the folder `root`.
 ///
 /// # Errors
-/// [`Link`] if a name on the way is a symbolic link; the system's own otherwise.
+/// [`Link`] if a name on the way is a symbolic link; otherwise the system's error.
 pub fn open(root: &Path, within: &Path, flags: OFlags) -> io::Result<File> {
     let folder = open_root(root)?;
-    // Without O_NONBLOCK a named pipe would be waited for, for ever. O_PATH waits for nothing and takes no such flag.
+    // Without O_NONBLOCK, opening a named pipe would wait forever. O_PATH waits for nothing and takes no such flag.
     let wait = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NONBLOCK };
     let flags = flags | wait | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let opened = match beneath(&folder, within, flags) {
@@ -63,7 +63,7 @@ fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
     openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Permissions of a file that is made: what the process's mask leaves of reading and writing.
+/// Permissions of a new file: read and write, less the process's mask.
 fn mode(flags: OFlags) -> Mode {
     if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() }
 }
@@ -81,7 +81,7 @@ fn beneath(folder: &OwnedFd, within: &Path, flags: OFlags) -> Result<OwnedFd, Er
     opened.and_then(|file| if is_link(&file)? { Err(Errno::LOOP) } else { Ok(file) })
 }
 
-/// The same by one call for each name.
+/// Opens as `openat2` would, with one call for each name.
 fn stepwise(mut folder: OwnedFd, within: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut names = within.components().peekable();
     while let Some(name) = names.next() {
@@ -116,16 +116,16 @@ fn explained(root: &Path, within: &Path, error: Errno) -> io::Error {
 /// Opens a regular file to be read.
 ///
 /// # Errors
-/// As [`open`]; if it is not a regular file.
+/// As [`open`]; also if it is not a regular file.
 pub fn open_regular(root: &Path, within: &Path) -> io::Result<File> {
     let file = open(root, within, OFlags::RDONLY)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
-/// What is known of the file at `within`, which need not be readable; `None` if there is none.
+/// The metadata of the file at `within`, which need not be readable; `None` if there is none.
 ///
 /// # Errors
-/// As [`open`], except that nothing is there.
+/// As [`open`], except if the file does not exist.
 pub fn metadata(root: &Path, within: &Path) -> io::Result<Option<std::fs::Metadata>> {
     match open(root, within, OFlags::PATH) {
         Ok(file) => file.metadata().map(Some),
@@ -141,7 +141,7 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// A name in a folder, and what it is of.
+/// A name in a folder, and the kind of file that it names.
 #[derive(Debug)]
 pub struct Item {
     pub name: OsString,
@@ -149,17 +149,17 @@ pub struct Item {
 }
 
 impl Item {
-    /// Whether it is a folder.
+    /// Whether the item is a folder.
     pub fn is_folder(&self) -> bool {
         self.kind == FileType::Directory
     }
 
-    /// Whether it is a regular file.
+    /// Whether the item is a regular file.
     pub fn is_file(&self) -> bool {
         self.kind == FileType::RegularFile
     }
 
-    /// Whether it is a symbolic link.
+    /// Whether the item is a symbolic link.
     pub fn is_link(&self) -> bool {
         self.kind == FileType::Symlink
     }
@@ -169,7 +169,7 @@ impl Folder {
     /// The folder at `within`.
     ///
     /// # Errors
-    /// As [`open`]; if it is not a folder.
+    /// As [`open`]; also if it is not a folder.
     pub fn open(root: &Path, within: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = match within.as_os_str().is_empty() {
@@ -179,12 +179,12 @@ impl Folder {
         Ok(Self { folder, path: root.join(within) })
     }
 
-    /// Makes a file in it whose name is not taken, and which is gone when it is dropped.
+    /// Makes a file in the folder with a name that is not taken, which is removed when it is dropped.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the file cannot be made.
     pub fn temporary(&self, prefix: &str, mode: u32) -> io::Result<NamedTempFile<File>> {
-        // The name is made beneath this folder, whatever stands at its path by now.
+        // The name is made beneath this folder, even if something else is at its path by now.
         tempfile::Builder::new().prefix(prefix).make_in(&self.path, |path| {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let name = path.file_name().unwrap_or_default();
@@ -195,7 +195,7 @@ impl Folder {
     /// Gives the file at `from` the name `name` in this folder.
     ///
     /// # Errors
-    /// The system's; with `NOREPLACE` if there is one of that name.
+    /// The system's error; with `NOREPLACE` also if the name is taken.
     pub fn take_in(&self, from: &Path, name: &OsStr, flags: RenameFlags) -> Result<(), Errno> {
         renameat_with(CWD, from, &self.folder, name, flags)
     }
@@ -203,12 +203,12 @@ impl Folder {
     /// Gives the file at `from` the name `name` in this folder as well.
     ///
     /// # Errors
-    /// The system's; if there is one of that name.
+    /// The system's error; also if the name is taken.
     pub fn link_in(&self, from: &Path, name: &OsStr) -> Result<(), Errno> {
         linkat(CWD, from, &self.folder, name, AtFlags::empty())
     }
 
-    /// The size of the regular file `name`; `None` of anything else.
+    /// The size of the regular file `name`; `None` for anything else.
     ///
     /// # Errors
     /// The system's.
@@ -218,7 +218,7 @@ impl Folder {
         Ok(u64::try_from(found.st_size).ok().filter(|_| is_file))
     }
 
-    /// Has its names written to the disk.
+    /// Syncs the names in the folder to the disk.
     ///
     /// # Errors
     /// The system's.
@@ -226,10 +226,10 @@ impl Folder {
         self.folder.sync_all()
     }
 
-    /// The folder at `within`, which is made if there is none.
+    /// Opens the folder at `within`, and makes it if there is none.
     ///
     /// # Errors
-    /// As [`Folder::open`]; if it cannot be made.
+    /// As [`Folder::open`]; also if it cannot be made.
     pub fn make(root: &Path, within: &Path) -> io::Result<Self> {
         let parent = match within.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => {
@@ -243,15 +243,15 @@ impl Folder {
         }
     }
 
-    /// The path of what is named `name` in it.
+    /// The path of `name` in this folder.
     pub fn path_of(&self, name: &OsStr) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Everything in it, in order of the names.
+    /// Every item of the folder, in order of the names.
     ///
     /// # Errors
-    /// If it cannot be listed, or an item cannot be looked at.
+    /// If the folder cannot be listed, or an item's metadata cannot be read.
     pub fn items(&self) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
         for item in Dir::read_from(&self.folder)? {
@@ -261,7 +261,7 @@ impl Folder {
                 continue;
             }
             let kind = match item.file_type() {
-                // A file system that does not say it with the name.
+                // The file system does not report the type along with the name.
                 FileType::Unknown => match statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(found) => FileType::from_raw_mode(found.st_mode),
                     Err(Errno::NOENT) => continue,
@@ -275,10 +275,10 @@ impl Folder {
         Ok(items)
     }
 
-    /// The names that are `wanted`, in order. A link that is wanted might be anything, and is refused.
+    /// The names that are `wanted`, in order. A wanted link is refused, because it might lead to anything.
     ///
     /// # Errors
-    /// As [`Folder::items`]; [`Link`].
+    /// As [`Folder::items`]; also [`Link`].
     pub fn names(
         &self,
         wanted: impl Fn(&Item) -> bool,
@@ -296,10 +296,10 @@ impl Folder {
         Ok(names)
     }
 
-    /// Removes a file, or a link itself; gives its bytes, `None` if there is none.
+    /// Removes a file, or a link itself, and returns its size in bytes, or `None` if there is none.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn remove_file(&self, name: &OsStr) -> io::Result<Option<u64>> {
         match statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => {
@@ -311,15 +311,16 @@ impl Folder {
         }
     }
 
-    /// Removes a file, a link itself, or a folder and all that is in it; gives the bytes of files, `None` if there is none.
+    /// Removes a file, a link itself, or a folder with everything in it, and returns the bytes of the files, or `None`
+    /// if there is none.
     ///
     /// # Errors
-    /// The system's; if folders lie in each other more than `depth` deep.
+    /// The system's error; also if folders are nested more than `depth` deep.
     pub fn remove(&self, item: &Item, depth: usize) -> io::Result<Option<u64>> {
         if !item.is_folder() {
             return self.remove_file(&item.name);
         }
-        let depth = depth.checked_sub(1).ok_or_else(|| io::Error::other("its folders lie too deep in each other"))?;
+        let depth = depth.checked_sub(1).ok_or_else(|| io::Error::other("the folders in it are nested too deeply"))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = match openat(&self.folder, &item.name, flags, Mode::empty()) {
             Ok(folder) => Self { folder: folder.into(), path: self.path_of(&item.name) },

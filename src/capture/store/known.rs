@@ -1,6 +1,6 @@
-//! [`Known`]: a guess whether a storage is in the store already, from its size and its first bytes.
+//! [`Known`]: a guess whether a storage is already in the store, from its size and its first bytes.
 //!
-//! A guess saves writing gigabytes that turn out to be there. What decides is the digest of every byte.
+//! A guess avoids writing gigabytes that are already there; the digest of every byte decides.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -10,24 +10,24 @@ use super::object::Object;
 use super::object_id::ObjectId;
 use super::places::Places;
 
-/// Storages smaller than this are written without a guess, in bytes.
+/// The smallest storage for which a guess is made, in bytes.
 pub const GUESS_FROM: u64 = 1 << 20;
 
-/// The first bytes that are compared.
+/// The number of first bytes that are compared.
 const HEAD: usize = 4096;
 
-/// What is known of the large objects of a store.
+/// What is known about the large objects of a store.
 pub struct Known {
-    /// Objects that were there at the start and were not looked into yet, by size.
+    /// Objects present at the start whose first bytes were not read yet, by size.
     unread: HashMap<u64, Vec<ObjectId>>,
     heads: HashSet<(u64, [u8; 32])>,
 }
 
 impl Known {
-    /// Of the objects that are in the store now.
+    /// Starts with the objects that are in the store now.
     pub fn of(places: &Places) -> Self {
         let mut unread: HashMap<u64, Vec<ObjectId>> = HashMap::new();
-        // What cannot be listed is not guessed.
+        // Objects that cannot be listed are not guessed.
         let folders = fs::read_dir(places.objects()).into_iter().flatten().flatten();
         let folders = folders.filter(|folder| folder.file_type().is_ok_and(|kind| kind.is_dir()));
         for item in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
@@ -40,7 +40,7 @@ impl Known {
         Self { unread, heads: HashSet::new() }
     }
 
-    /// Whether an object of `bytes` bytes that begins with `piece` is there, probably.
+    /// Whether an object of `bytes` bytes that begins with `piece` is probably there.
     pub fn probably(&mut self, places: &Places, bytes: u64, piece: &[u8]) -> bool {
         for id in self.unread.remove(&bytes).unwrap_or_default() {
             let mut head = Vec::new();
@@ -54,7 +54,7 @@ impl Known {
         piece.len() >= HEAD && self.heads.contains(&(bytes, digest(&piece[..HEAD])))
     }
 
-    /// Remembers an object that begins with `piece`.
+    /// Records an object that begins with `piece`.
     pub fn add(&mut self, bytes: u64, piece: &[u8]) {
         if bytes >= GUESS_FROM && piece.len() >= HEAD {
             self.heads.insert((bytes, digest(&piece[..HEAD])));

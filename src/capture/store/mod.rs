@@ -1,12 +1,12 @@
-//! The store: entries of any number of captures, each storage once.
+//! The store: entries of any number of captures, with each storage kept once.
 //!
-//! `docs/store-format.md` is the format, `plimsoll.store/1`. An entry is a reference to a recipe, which says how its file
-//! is put together from a [skeleton](super::skeleton) and the bytes of storages, all of them objects under the name of
-//! their digest. Whatever opens a file of torch.save opens such a reference as well: its values come from the skeleton,
-//! its storages are mapped where they lie, and entries that share a storage share an object.
+//! `docs/store-format.md` describes the format, `plimsoll.store/1`. An entry is a reference to a recipe, which says how
+//! its file is put together from a [skeleton](super::skeleton) and the bytes of storages, all of them objects named by
+//! their digest. Any code that opens a file of torch.save opens such a reference as well: its values come from the
+//! skeleton, its storages are mapped in their objects, and entries that share a storage share an object.
 //!
-//! Invariants: what has its final name is whole and on the disk; an object never changes; a reference is written after
-//! everything that it leads to.
+//! Invariants: a file that has its final name is whole and on the disk; an object never changes; a reference is written
+//! after everything that it leads to.
 
 mod batch;
 mod collect;

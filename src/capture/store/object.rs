@@ -1,4 +1,4 @@
-//! [`Object`]: one object of a store, to be read.
+//! [`Object`]: one object of a store, opened for reading.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -15,31 +15,31 @@ use super::places::Places;
 /// The largest window of a compressed object: decompressing takes this much memory (2 to this power, in bytes).
 pub const WINDOW_LOG: u32 = 23;
 
-/// An object, as it lies in the store.
+/// An object of the store, plain or compressed.
 #[derive(Clone, Debug)]
 pub struct Object {
     pub id: ObjectId,
     pub path: Arc<Path>,
-    /// The bytes of its file.
+    /// The size of its file, in bytes.
     pub stored: u64,
-    /// Whether it is compressed, so that its content is not the bytes of its file.
+    /// Whether the file is compressed, so that its bytes are not the content.
     pub compressed: bool,
 }
 
-/// What tells a file that was verified from another one, and from itself after a change.
+/// What distinguishes a verified file from any other, and from itself after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp {
     pub device: u64,
     pub inode: u64,
     pub bytes: u64,
-    /// Seconds since 1970, and nanoseconds.
+    /// The modification time: seconds since 1970, and nanoseconds.
     pub modified: (i64, i64),
-    /// The time of the last change of whatever kind, which no program can set.
+    /// The time of the last change of any kind, which no program can set.
     pub changed: (i64, i64),
 }
 
 impl Stamp {
-    /// Whether the last change was at least `span` before `time`, as far as the clocks are the same.
+    /// Whether the last change was at least `span` before `time`, provided that both clocks agree.
     pub fn changed_before(&self, time: SystemTime, span: Duration) -> bool {
         let (seconds, nanoseconds) = self.changed;
         let changed = match (u64::try_from(seconds), u32::try_from(nanoseconds)) {
@@ -51,17 +51,17 @@ impl Stamp {
 }
 
 impl Object {
-    /// The object `id`, plain or compressed.
+    /// Finds the object `id`, plain or compressed.
     ///
     /// # Errors
-    /// Where it is missing, or cannot be looked at.
+    /// If it is missing, or its metadata cannot be read.
     pub fn find(places: &Places, id: ObjectId) -> Result<Self, PackedError> {
         for (path, compressed) in [(places.object(id), false), (places.compressed(id), true)] {
             match inside::metadata(places.root(), places.within(&path)) {
                 Ok(Some(found)) if found.is_file() => {
                     return Ok(Self { id, path: path.into(), stored: found.len(), compressed });
                 }
-                Ok(Some(_)) => return Err(failed(id, io::Error::other("it is no regular file"))),
+                Ok(Some(_)) => return Err(failed(id, io::Error::other("not a regular file"))),
                 Ok(None) => {}
                 Err(error) => return Err(failed(id, error)),
             }
@@ -69,15 +69,15 @@ impl Object {
         Err(PackedError::Missing { object: id.to_string() })
     }
 
-    /// The content of the object `id`, a recipe or a skeleton, which is never compressed and at most `limit` bytes; its
-    /// digest is checked.
+    /// The content of the object `id`, a recipe or a skeleton, which is never compressed and has at most `limit` bytes;
+    /// its digest is checked.
     ///
     /// # Errors
-    /// Where it is missing, too large or damaged.
+    /// If it is missing, too large or damaged.
     pub fn content(places: &Places, id: ObjectId, limit: u64) -> Result<Vec<u8>, PackedError> {
         let object = Self::find(places, id)?;
         if object.compressed {
-            return Err(failed(id, io::Error::other("it is compressed, which no recipe or skeleton is")));
+            return Err(failed(id, io::Error::other("the object is compressed, but recipes and skeletons never are")));
         }
         if object.stored > limit {
             return Err(PackedError::TooLarge { object: id.to_string(), bytes: object.stored, limit });
@@ -88,7 +88,7 @@ impl Object {
         Ok(content)
     }
 
-    /// Refuses another digest than the object's name.
+    /// Fails if `actual` is not the digest that names the object.
     ///
     /// # Errors
     /// [`PackedError::Damaged`].
@@ -99,12 +99,12 @@ impl Object {
         Err(PackedError::Damaged { object: self.id.to_string(), actual: actual.to_hex().to_string() })
     }
 
-    /// Its file.
+    /// Opens the object's file.
     pub fn open(&self) -> io::Result<File> {
         open_object(&self.path)
     }
 
-    /// Its content from the front.
+    /// A reader of the object's content, from the start.
     pub fn reader(&self) -> io::Result<Box<dyn Read>> {
         let file = self.open()?;
         if !self.compressed {
@@ -115,7 +115,7 @@ impl Object {
         Ok(Box::new(decoder))
     }
 
-    /// Its content from byte `at` on.
+    /// A reader of the object's content, from byte `at` on.
     pub fn reader_at(&self, at: u64) -> io::Result<Box<dyn Read>> {
         let mut reader = self.reader()?;
         if !self.compressed {
@@ -128,7 +128,7 @@ impl Object {
         Ok(reader)
     }
 
-    /// What its file looks like.
+    /// The stamp of the object's file.
     pub fn stamp(&self) -> io::Result<Stamp> {
         let places = Places::of_object(&self.path).expect("objects lie in a folder of a store's");
         let found = inside::metadata(places.root(), places.within(&self.path))?;
@@ -142,13 +142,13 @@ impl Object {
         })
     }
 
-    /// An error of reading it.
+    /// An error of reading the object.
     pub fn failed(&self, source: io::Error) -> PackedError {
         failed(self.id, source)
     }
 }
 
-/// Opens the object at `path`, the path of an [`Object`].
+/// Opens the object at `path`, as given by an [`Object`].
 pub fn open_object(path: &Path) -> io::Result<File> {
     let places = Places::of_object(path).expect("objects lie in a folder of a store's");
     inside::open_regular(places.root(), places.within(path))
@@ -158,7 +158,7 @@ fn failed(id: ObjectId, source: io::Error) -> PackedError {
     PackedError::Io { object: id.to_string(), source }
 }
 
-/// A file from a byte on.
+/// A reader of a file from a given byte on.
 struct At {
     file: File,
     at: u64,

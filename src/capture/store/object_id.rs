@@ -12,7 +12,7 @@ pub struct ObjectId([u8; 32]);
 
 /// A text that is not the name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no digest: it takes 64 lower-case hexadecimal digits")]
+#[error("{0:?} is not a digest: write 64 lower-case hexadecimal digits")]
 pub struct ParseObjectIdError(String);
 
 impl ObjectId {

@@ -1,4 +1,4 @@
-//! [`Store`]: a store that is there, or is made.
+//! [`Store`]: a store that exists, or is made.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -19,10 +19,10 @@ use super::reference;
 /// The name and version of the format.
 const FORMAT: &str = "plimsoll.store/1";
 
-/// The longest marker that is read, in bytes.
+/// The longest marker file that is read, in bytes.
 const MARKER_BYTES: u64 = 4096;
 
-/// What a store is made of beside its marker: a folder of these alone is one whose making was interrupted.
+/// The parts of a store besides its marker: a folder with these alone is a store whose making was interrupted.
 const PARTS: [&str; 4] = ["captures", "lock", "objects", "tmp"];
 
 /// A store of captures.
@@ -49,9 +49,9 @@ pub struct Store {
 /// An entry of a store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryName {
-    /// The capture.
+    /// The name of the capture.
     pub capture: OsString,
-    /// The file.
+    /// The name of the file.
     pub entry: OsString,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for EntryName {
     }
 }
 
-/// A lock on a store, for as long as it lives.
+/// A lock on a store, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "closing it releases the lock")] File);
 
@@ -69,7 +69,7 @@ impl Store {
     /// Opens the store at `path`.
     ///
     /// # Errors
-    /// Where it is none, or of another format.
+    /// If the folder is not a store, or has another format.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let places = Places::new(path);
         if !is_store(path)? {
@@ -85,10 +85,10 @@ impl Store {
         if found == FORMAT { Ok(Self { places }) } else { Err(StoreError::Format { path: marker, found }) }
     }
 
-    /// Opens the store at `path`, or makes it where there is none.
+    /// Opens the store at `path`, or makes one if there is none.
     ///
     /// # Errors
-    /// As [`Store::open`]; where the folder cannot be made, or holds something else.
+    /// As [`Store::open`]; also if the folder cannot be made, or holds other files.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         if is_store(path)? {
             return Self::open(path);
@@ -97,7 +97,7 @@ impl Store {
         let listed = fs::read_dir(path).and_then(|items| items.collect::<io::Result<Vec<_>>>());
         let listed = listed.map_err(StoreError::io(path, "list it"))?;
         let others = listed.iter().any(|item| !PARTS.iter().any(|part| item.file_name() == OsStr::new(part)));
-        // Another process may have made the store meanwhile.
+        // Another process may have made the store in the meantime.
         if others && !is_store(path)? {
             return Err(StoreError::NotEmpty { path: path.to_owned() });
         }
@@ -136,7 +136,7 @@ impl Store {
     /// All entries, in order.
     ///
     /// # Errors
-    /// Where a folder cannot be listed.
+    /// If a folder cannot be listed.
     pub fn entries(&self) -> Result<Vec<EntryName>, StoreError> {
         let mut entries = Vec::new();
         for capture in self.captures()? {
@@ -146,12 +146,12 @@ impl Store {
         Ok(entries)
     }
 
-    /// The reference of an entry. It can be opened like the file that was packed.
+    /// The path of an entry's reference, which can be opened like the file that was packed.
     pub fn reference(&self, name: &EntryName) -> PathBuf {
         self.places.capture(&name.capture).join(&name.entry)
     }
 
-    /// The recipe that an entry refers to; `None` where there is no such entry.
+    /// The recipe that an entry refers to; `None` if there is no such entry.
     pub(super) fn recipe_of(&self, name: &EntryName) -> Result<Option<ObjectId>, StoreError> {
         let path = self.reference(name);
         let text = match self.places.read(&path, reference::BYTES) {
@@ -163,17 +163,17 @@ impl Store {
         Ok(Some(reference::read(&text).map_err(malformed)?))
     }
 
-    /// A lock that any number of writers hold together.
+    /// Takes the lock that any number of writers can hold together.
     pub(super) fn lock_to_write(&self) -> Result<Lock, StoreError> {
         let lock = self.lock(FlockOperation::LockShared)?;
-        // Said before any work is done: none of the folders that are written to is a link.
+        // The links are refused before any work is done: none of the folders that are written to is a link.
         for folder in [self.places.objects(), self.places.captures(), self.places.incoming()] {
             self.places.folder(&folder).map_err(StoreError::io(&folder, "open it"))?;
         }
         Ok(lock)
     }
 
-    /// A lock that no writer holds.
+    /// Takes the lock that excludes all writers.
     pub(super) fn lock_alone(&self) -> Result<Lock, StoreError> {
         match self.lock(FlockOperation::NonBlockingLockExclusive) {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => {
@@ -190,8 +190,8 @@ impl Store {
         Ok(Lock(file))
     }
 
-    /// The names in a folder of the store that are `wanted`, in order. A link that `might_be` one is refused: what it leads
-    /// to cannot be seen now, or lies elsewhere.
+    /// The names in a folder of the store that are `wanted`, in order. A link that `might_be` one is refused: its
+    /// target cannot be seen now, or is elsewhere.
     pub(super) fn names_in(
         &self,
         folder: &Path,
@@ -203,23 +203,23 @@ impl Store {
     }
 }
 
-/// Whether this is the name of an entry.
+/// Whether `name` is the name of an entry.
 pub(super) fn is_entry(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"entry_") && name.as_bytes().ends_with(b".pt")
 }
 
 fn is_store(path: &Path) -> Result<bool, StoreError> {
-    Places::are_at(path).map_err(StoreError::io(path, "look at it"))
+    Places::are_at(path).map_err(StoreError::io(path, "read its metadata"))
 }
 
-/// Opens the file of the locks, which is made if there is none.
+/// Opens the lock file, and makes it if there is none.
 fn open_lock(places: &Places) -> Result<File, StoreError> {
     let path = places.lock();
     let opened = inside::open(places.root(), places.within(&path), OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE);
     opened.map_err(StoreError::io(&path, "open it"))
 }
 
-/// Writes a small file of a store: beside its place, to the disk, and then to its place at once.
+/// Writes a small file of a store beside its final place, syncs it to the disk, and then renames it in one step.
 pub(super) fn put(places: &Places, path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let write = || {
         let folder = places.folder(path.parent().unwrap_or(places.root()))?;
@@ -234,7 +234,7 @@ pub(super) fn put(places: &Places, path: &Path, content: &[u8]) -> Result<(), St
     write().map_err(StoreError::io(path, "write it"))
 }
 
-/// Has the names in a folder of a store written to the disk.
+/// Syncs the names in a folder of a store to the disk.
 pub(super) fn sync_folder(places: &Places, path: &Path) -> Result<(), StoreError> {
     places.folder(path).and_then(|folder| folder.sync()).map_err(StoreError::io(path, "write its names to the disk"))
 }

@@ -1,4 +1,4 @@
-//! [`Store::pack`]: a folder of entries into the store.
+//! [`Store::pack`]: packs a folder of entries into the store.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -23,26 +23,26 @@ use super::recipe::{Modified, Recipe};
 use super::whole;
 use plimsoll_memory::bytes::ByteSize;
 
-/// What is made durable together: at most so many bytes of new objects, and so many entries. A crash costs what has
-/// been packed since.
+/// The most bytes of new objects that are made durable together. A crash costs what has been packed since the last
+/// batch.
 const BATCH_BYTES: u64 = 1 << 30;
 const BATCH_ENTRIES: usize = 256;
 
-/// How to pack.
+/// How to pack a folder.
 pub struct PackOptions<'a> {
-    /// The name of the capture in the store; `None` takes that of the folder.
+    /// The name of the capture in the store; `None` takes the folder's name.
     pub name: Option<OsString>,
-    /// Replace entries of the same name and other content.
+    /// Replace entries of the same name with other content.
     pub replace: bool,
-    /// Compress storages where that saves a tenth. They are decompressed into memory whenever they are used.
+    /// Compress storages if that saves a tenth. They are decompressed into memory whenever they are used.
     pub compress: bool,
-    /// Delete each original, after the store's bytes were put together and are those of the original.
+    /// Delete each original, after checking that the store restores it byte for byte.
     pub remove_originals: bool,
-    /// The threads that hash and copy; `None` takes one a processor.
+    /// The number of threads that hash and copy; `None` takes one per processor.
     pub threads: Option<NonZeroUsize>,
-    /// Set by another thread to stop.
+    /// A flag that another thread sets to stop the work.
     pub cancel: &'a AtomicBool,
-    /// Told the bytes of files that have been read since the last call.
+    /// Called with the bytes of files read since the last call.
     pub progress: &'a (dyn Fn(ByteSize) + Sync),
 }
 
@@ -68,16 +68,16 @@ impl fmt::Debug for PackOptions<'_> {
     }
 }
 
-/// What packing a folder did.
+/// The result of packing a folder.
 #[derive(Debug)]
 pub struct PackReport {
     /// The name of the capture in the store.
     pub capture: OsString,
     /// The entries that are in the store now, in order.
     pub entries: Vec<PackedEntry>,
-    /// The names of everything else in the folder, which was left alone.
+    /// The names of everything else in the folder, which was not touched.
     pub others: Vec<String>,
-    /// Why entries were left out.
+    /// The errors of entries that were left out.
     pub errors: Vec<StoreError>,
 }
 
@@ -88,46 +88,46 @@ pub struct PackedEntry {
     pub name: String,
     /// The size of the file.
     pub bytes: ByteSize,
-    /// What became of it.
+    /// What was done with the entry.
     pub status: PackStatus,
-    /// What the store grew by for it.
+    /// The bytes that the store grew by for the entry.
     pub added: ByteSize,
     /// Whether the original was deleted.
     pub removed: bool,
 }
 
-/// What became of an entry.
+/// What was done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PackStatus {
-    /// The store did not have it.
+    /// The store did not have the entry.
     New,
-    /// The store had it, with the same content.
+    /// The store had the entry, with the same content.
     Unchanged,
-    /// The store had it with other content, which was to be replaced.
+    /// The store had the entry with other content, and replaced it as asked.
     Replaced,
 }
 
 impl PackReport {
-    /// The bytes of the files.
+    /// The bytes of all packed files.
     pub fn bytes(&self) -> ByteSize {
         self.entries.iter().map(|entry| entry.bytes).sum()
     }
 
-    /// What the store grew by.
+    /// The bytes that the store grew by.
     pub fn added(&self) -> ByteSize {
         self.entries.iter().map(|entry| entry.added).sum()
     }
 }
 
 impl Store {
-    /// Packs the entries of the folder `folder`. What is in the store already is not written again; entries become
-    /// visible in batches, each after everything that it leads to is on the disk.
+    /// Packs the entries of the folder `folder`. Objects that the store already has are not written again; entries
+    /// become visible in batches, each after everything that it leads to is on the disk.
     ///
     /// # Errors
-    /// Where the store cannot be written, or it was cancelled: entries packed before are kept. [`StoreError::OfStore`] if
-    /// originals are to be deleted that are the store's own. What is wrong with one
-    /// entry alone is in [`PackReport::errors`], and the others are packed all the same.
+    /// If the store cannot be written, or the work was cancelled; entries packed before are kept.
+    /// [`StoreError::OfStore`] if the originals to delete are the store's own. Errors of a single entry are in
+    /// [`PackReport::errors`], and the other entries are packed all the same.
     pub fn pack(&self, folder: &Path, options: &PackOptions<'_>) -> Result<PackReport, StoreError> {
         let (files, others) = list(folder)?;
         let capture = match &options.name {
@@ -174,7 +174,7 @@ fn list(folder: &Path) -> Result<(Vec<OsString>, Vec<String>), StoreError> {
     if files.is_empty() { Err(StoreError::NoEntries { path: folder.to_owned() }) } else { Ok((files, others)) }
 }
 
-/// Whether this is a file. What cannot be looked at is taken for one: opening it says why.
+/// Whether this may be a file. A path whose metadata cannot be read counts as one: opening it gives the error.
 fn may_be_file(path: &Path) -> bool {
     match path.metadata() {
         Ok(found) => found.is_file(),
@@ -200,13 +200,13 @@ impl Packer<'_> {
         match self.take(&path, &name) {
             Ok(entry) => self.pending.push((path, name, entry)),
             Err(_) if self.options.cancel.load(Ordering::Relaxed) => {
-                // What was finished is kept.
+                // Everything finished so far is kept.
                 self.commit()?;
                 return Err(StoreError::Cancelled);
             }
             Err(error) if error.is_of_entry() => self.report.errors.push(error),
             Err(error) => {
-                // What was finished is kept where the disk lets it.
+                // Everything finished so far is kept if the disk allows it.
                 let _ = self.commit();
                 return Err(error);
             }
@@ -215,20 +215,20 @@ impl Packer<'_> {
         if new >= BATCH_BYTES || self.pending.len() >= BATCH_ENTRIES { self.commit() } else { Ok(()) }
     }
 
-    /// Takes a file apart, into the batch.
+    /// Takes a file apart and adds it to the batch.
     fn take(&mut self, path: &Path, name: &EntryName) -> Result<PackedEntry, StoreError> {
         let (store, options) = (self.store, self.options);
         let (before, file) = modified(path)?;
         let mut payloads = Payloads::new(&store.places, &self.batch, &mut self.known, options.compress, file);
         let skeleton = Skeleton::scan(path, &mut |payload, piece| {
             if options.cancel.load(Ordering::Relaxed) {
-                return Err(std::io::Error::other("it was asked to stop"));
+                return Err(std::io::Error::other("interrupted"));
             }
             (options.progress)(ByteSize::new(piece.len() as u64));
             payloads.take(payload, piece)
         });
         let skeleton = skeleton.map_err(|error| match error {
-            // It is the store that did not take the bytes.
+            // The error is the store's: it could not take the bytes.
             SkeletonError::Sink { source, .. } => StoreError::io(&store.places.incoming(), "write to it")(source),
             error => error.into(),
         })?;
@@ -241,7 +241,7 @@ impl Packer<'_> {
         }
         let there = match store.recipe_of(name) {
             Ok(Some(id)) => super::packed::Packed::recipe(&store.places, id).ok(),
-            // What cannot be read is replaced.
+            // An entry that cannot be read is replaced.
             _ => None,
         };
         let status = match &there {
@@ -264,7 +264,7 @@ impl Packer<'_> {
         Ok(PackedEntry { name, bytes, status, added: ByteSize::new(added), removed: false })
     }
 
-    /// Makes the batch durable, and deletes its originals where that is asked for.
+    /// Makes the batch durable, and deletes its originals if asked to.
     fn commit(&mut self) -> Result<(), StoreError> {
         std::mem::replace(&mut self.batch, Batch::new(self.store)).commit()?;
         for (path, name, mut entry) in self.pending.drain(..) {
@@ -280,18 +280,19 @@ impl Packer<'_> {
     }
 }
 
-/// When a file was modified, and the file; of an entry of another store, when the file that was packed was, and no file.
+/// The modification time of a file, with the file; for an entry of another store, the time of the file that was packed,
+/// without a file.
 fn modified(path: &Path) -> Result<(Modified, Option<File>), StoreError> {
     if let Some(packed) = SourceFile::open(path)?.packed() {
         return Ok((packed.the_recipe().modified, None));
     }
     let file = File::open(path).map_err(StoreError::io(path, "open it"))?;
-    let found = file.metadata().map_err(StoreError::io(path, "look at it"))?;
+    let found = file.metadata().map_err(StoreError::io(path, "read its metadata"))?;
     // Between 0 and a second.
     Ok((Modified(found.mtime(), found.mtime_nsec() as u32), Some(file)))
 }
 
-/// Deletes an original, after the store gave its bytes back and the original still has them.
+/// Deletes an original, after checking that the store restores its bytes and that the original still has them.
 fn remove(store: &Store, path: &Path, name: &EntryName) -> Result<(), StoreError> {
     let expected = whole::check(&store.reference(name))?;
     let original = whole::digest(path)?;

@@ -1,4 +1,4 @@
-//! [`Packed`]: an entry of a store as the file that it was, in parts.
+//! [`Packed`]: an entry of a store, read as the file that was packed.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -11,13 +11,13 @@ use super::object_id::ObjectId;
 use super::places::Places;
 use super::recipe::{self, PayloadPlace, Recipe};
 
-/// A file that lies in a store. Of the file, everything but the storages is in memory.
+/// A file kept in a store in parts. Everything but its storages is in memory.
 #[derive(Debug)]
 pub struct Packed {
     recipe: Recipe,
     skeleton: Skeleton,
     skeleton_object: Object,
-    /// The object of each payload, and the bytes that payloads before it take in the file.
+    /// The object of each payload, with the bytes that payloads before it take in the file.
     parts: Vec<Part>,
 }
 
@@ -27,32 +27,32 @@ struct Part {
     held: u64,
 }
 
-/// A run of bytes of the file that lies in one place.
+/// A run of bytes of the file that is in one place.
 #[derive(Clone, Copy, Debug)]
 pub enum Run<'a> {
-    /// Around the payloads.
+    /// Bytes around the payloads.
     Verbatim(&'a [u8], InObject<'a>),
-    /// In a payload.
+    /// Bytes of a payload.
     Payload(InObject<'a>),
 }
 
-/// Bytes of the file that lie in an object.
+/// Bytes of the file that are in an object.
 #[derive(Clone, Copy, Debug)]
 pub struct InObject<'a> {
     pub object: &'a Object,
-    /// Where they start in the object.
+    /// The offset of the bytes in the object.
     pub at: u64,
     pub bytes: u64,
 }
 
-/// The bytes of a compressed object that are in memory at a time.
+/// The bytes of a compressed object that are in memory at once.
 const PIECE: usize = 1 << 20;
 
 impl InObject<'_> {
     /// Calls `visit` with the bytes, from front to back.
     ///
     /// # Errors
-    /// Where the object cannot be read or is too short.
+    /// If the object cannot be read or is too short.
     pub fn for_each_piece(&self, visit: &mut dyn FnMut(&[u8])) -> Result<(), PackedError> {
         let fail = |error| self.object.failed(error);
         let mut reader = self.object.reader_at(self.at).map_err(fail)?;
@@ -69,11 +69,11 @@ impl InObject<'_> {
 }
 
 impl Packed {
-    /// The file that `id` is the recipe of. Recipe and skeleton are read and their digests checked; of the payloads'
-    /// objects it is known that they are there.
+    /// Opens the file that `id` is the recipe of. Recipe and skeleton are read and their digests checked; the objects
+    /// of payloads are only known to exist.
     ///
     /// # Errors
-    /// Where a part is missing, damaged or contradicts another.
+    /// If a part is missing, damaged or contradicts another.
     pub fn open(places: &Places, id: ObjectId) -> Result<Self, PackedError> {
         let recipe = Self::recipe(places, id)?;
         let bytes = Object::content(places, recipe.skeleton, skeleton::LARGEST_SKELETON)?;
@@ -94,7 +94,7 @@ impl Packed {
                     object
                 }
             };
-            // How much a compressed object holds is known when it has been read.
+            // The content size of a compressed object is known only once it has been read.
             if !object.compressed && object.stored < payload.end() {
                 let (bytes, needed) = (object.stored, payload.end());
                 return Err(PackedError::Short { object: object.id.to_string(), bytes, needed });
@@ -105,10 +105,10 @@ impl Packed {
         Ok(Self { recipe, skeleton, skeleton_object, parts })
     }
 
-    /// The recipe `id`.
+    /// Reads the recipe `id`.
     ///
     /// # Errors
-    /// Where it is missing, damaged or malformed.
+    /// If it is missing, damaged or malformed.
     pub fn recipe(places: &Places, id: ObjectId) -> Result<Recipe, PackedError> {
         let bytes = Object::content(places, id, recipe::LARGEST_RECIPE)?;
         Recipe::from_bytes(&bytes).map_err(|what| PackedError::Recipe { object: id.to_string(), what })
@@ -136,7 +136,7 @@ impl Packed {
         objects.filter(|object| known.insert(object.id)).cloned().collect()
     }
 
-    /// The longest run of at most `bytes` bytes that starts at `offset`, which lies within the file.
+    /// The longest run of at most `bytes` bytes that starts at `offset`, which is within the file.
     pub fn run(&self, offset: u64, bytes: u64) -> Run<'_> {
         let payloads = &self.recipe.payloads;
         let after = payloads.partition_point(|payload| payload.offset <= offset);
@@ -161,29 +161,29 @@ impl Packed {
         Run::Verbatim(&verbatim[start as usize..(start + bytes) as usize], in_object)
     }
 
-    /// Where `bytes` bytes of the file lie, where they lie in one place.
+    /// The place of `bytes` bytes of the file, if they are in one place.
     pub fn place(&self, offset: u64, bytes: u64) -> Option<InObject<'_>> {
         let (Run::Verbatim(_, found) | Run::Payload(found)) = self.run(offset, bytes);
         (found.bytes == bytes).then_some(found)
     }
 
-    /// `bytes` bytes of the compressed object at `path`, from byte `at` of its content on.
+    /// Reads `bytes` bytes of the compressed object at `path`, from byte `at` of its content on.
     ///
     /// # Errors
-    /// Where the object cannot be read or is too short.
+    /// If the object cannot be read or is too short.
     pub fn decompressed(&self, path: &Path, at: u64, bytes: u64) -> Result<Vec<u8>, PackedError> {
         let object = self.parts.iter().map(|part| &part.object).find(|object| *object.path == *path);
         let object = object.expect("storages lie in the objects of payloads");
-        // What is allocated grows with what is read: the size is only what the recipe says.
+        // Memory grows with the bytes read, because the size is only what the recipe claims.
         let mut content = Vec::new();
         InObject { object, at, bytes }.for_each_piece(&mut |piece| content.extend_from_slice(piece))?;
         Ok(content)
     }
 
-    /// Fills `buffer` with the bytes from `offset` on; the range lies within the file.
+    /// Fills `buffer` with the bytes from `offset` on; the range is within the file.
     ///
     /// # Errors
-    /// Where an object cannot be read or is too short.
+    /// If an object cannot be read or is too short.
     pub fn read(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), PackedError> {
         while !buffer.is_empty() {
             let run = self.run(offset, buffer.len() as u64);

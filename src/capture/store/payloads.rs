@@ -14,37 +14,37 @@ use super::object_id::ObjectId;
 use super::places::Places;
 use plimsoll_memory::bytes::ByteSize;
 
-/// Payloads below this lie together in one object: a file of their own would take a block of the file system each.
+/// The size below which payloads share one object: a file of its own would take a block of the file system for each.
 const POOLED: u64 = 4096;
 
 /// The largest alignment that a pooled payload keeps.
 const ALIGNMENT: u64 = 4096;
 
-/// The bytes that are mapped at a time.
+/// The number of bytes that are mapped at once.
 const WINDOW: ByteSize = ByteSize::mib(16);
 
-/// The storages of one file, as they pass by in the order of the file.
+/// The storages of one file, taken in the order of the file.
 pub struct Payloads<'a, 'b> {
     places: &'a Places,
     batch: &'a Batch<'b>,
     known: &'a mut Known,
     compress: bool,
-    /// The file, where blocks can be shared with it: one that lies in no store.
+    /// The file, if blocks can be shared with it, which excludes references of a store.
     file: Option<File>,
     /// Objects that are in neither the store nor the batch.
     new: Vec<Staged>,
-    /// Where each payload is: `None` until it is known.
+    /// The place of each payload, or `None` until it is known.
     found: Vec<Found>,
     pool: Option<Incoming>,
     open: Option<Open>,
 }
 
-/// Where a payload is.
+/// The place of a payload.
 enum Found {
     Object(ObjectId),
     /// In the pool, from this byte on.
     Pool(u64),
-    /// In the file alone: it was taken for one that is in the store, and was not.
+    /// In the file alone: the payload was guessed to be in the store, and was not.
     Missed {
         id: ObjectId,
         offset: u64,
@@ -52,7 +52,7 @@ enum Found {
     },
 }
 
-/// The payload that is passing by.
+/// The payload that is being read.
 struct Open {
     offset: u64,
     bytes: u64,
@@ -60,11 +60,11 @@ struct Open {
     into: Sink,
 }
 
-/// What becomes of it.
+/// What is done with the payload's bytes.
 enum Sink {
     Pool,
     Object(Box<Incoming>),
-    /// It is probably there: its digest alone is made.
+    /// The payload is probably in the store, so only its digest is computed.
     Digest(Box<blake3::Hasher>),
 }
 
@@ -141,7 +141,7 @@ impl<'a, 'b> Payloads<'a, 'b> {
         self.new.iter().any(|staged| staged.id == id) || self.batch.has(id, bytes)
     }
 
-    /// Keeps an object unless it is there already.
+    /// Keeps an object, unless the store already has it.
     fn keep(&mut self, staged: Staged) -> io::Result<ObjectId> {
         let id = staged.id;
         if !self.has(id, staged.bytes) {
@@ -161,7 +161,7 @@ impl<'a, 'b> Payloads<'a, 'b> {
         Ok(id)
     }
 
-    /// Where each payload of the file at `path` is, in order. What was missed is read once more.
+    /// The place of each payload of the file at `path`, in order. Payloads with a wrong guess are read once more.
     pub fn places(&mut self, path: &Path) -> Result<Vec<(ObjectId, u64)>, StoreError> {
         let fail = |error| StoreError::io(&self.places.incoming(), "write to it")(error);
         let pool = match self.pool.take() {
@@ -201,7 +201,7 @@ impl<'a, 'b> Payloads<'a, 'b> {
         self.keep(staged).map_err(fail)
     }
 
-    /// The objects that are new.
+    /// The new objects.
     pub fn into_new(self) -> Vec<Staged> {
         self.new
     }

@@ -1,4 +1,4 @@
-//! [`Places`]: where everything of a store lies.
+//! [`Places`]: the paths of a store.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -8,20 +8,20 @@ use super::error::StoreError;
 use super::inside::{self, Folder};
 use super::object_id::ObjectId;
 
-/// The file that makes a folder a store.
+/// The marker file that makes a folder a store.
 const MARKER: &str = "plimsoll-store.json";
 
-/// The folder of the captures, in the store.
+/// The folder of the captures within the store.
 const CAPTURES: &str = "captures";
 
-/// The paths of a store.
+/// The paths of a store, all from its root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Places {
     root: PathBuf,
 }
 
 impl Places {
-    /// Those of the store at `root`.
+    /// The paths of the store at `root`.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
@@ -29,7 +29,7 @@ impl Places {
     /// Whether the folder `root` is a store.
     ///
     /// # Errors
-    /// If that cannot be known: the marker cannot be looked at, or is a link.
+    /// If this cannot be determined: the marker's metadata cannot be read, or it is a link.
     pub fn are_at(root: &Path) -> io::Result<bool> {
         match inside::metadata(root, Path::new(MARKER)) {
             Ok(found) => Ok(found.is_some_and(|found| found.is_file())),
@@ -38,12 +38,12 @@ impl Places {
         }
     }
 
-    /// Those of the store that the reference at `path` lies in, where it lies in one.
+    /// The paths of the store that holds the reference at `path`, if one does.
     pub fn of_reference(path: &Path) -> Option<Self> {
         Self::of_capture(path.canonicalize().ok()?.parent()?)
     }
 
-    /// Those of the store that the folder `path` is a capture of, where it is one.
+    /// The paths of the store that the folder `path` is a capture of, if it is one.
     pub fn of_capture(path: &Path) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let captures = path.parent()?;
@@ -53,7 +53,7 @@ impl Places {
         is_store.then(|| Self::new(root))
     }
 
-    /// Those of the store that has an object at `path`.
+    /// The paths of the store that has an object at `path`.
     pub fn of_object(path: &Path) -> Option<Self> {
         path.ancestors().nth(3).map(Self::new)
     }
@@ -73,12 +73,12 @@ impl Places {
     /// Makes a folder of this store if there is none.
     ///
     /// # Errors
-    /// As [`Places::folder`]; if it cannot be made.
+    /// As [`Places::folder`]; also if it cannot be made.
     pub fn make_folder(&self, path: &Path) -> Result<(), StoreError> {
         Folder::make(&self.root, self.within(path)).map(drop).map_err(StoreError::io(path, "make it"))
     }
 
-    /// The content of a small file of this store, by its path: at most one byte more than `limit`.
+    /// The content of a small file of this store, by its path, cut one byte after `limit`.
     ///
     /// # Errors
     /// If it cannot be read, is not a regular file, or there is a link on the way.
@@ -88,7 +88,7 @@ impl Places {
         Ok(content)
     }
 
-    /// Where `path`, a path of this store, lies in its folder.
+    /// The path within the store's folder of `path`, a path of this store.
     pub fn within<'p>(&self, path: &'p Path) -> &'p Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
@@ -105,7 +105,7 @@ impl Places {
         self.root.join("tmp")
     }
 
-    /// What was verified.
+    /// The file that records verified objects.
     pub fn verified(&self) -> PathBuf {
         self.root.join("verified-1")
     }
@@ -123,17 +123,17 @@ impl Places {
         self.root.join("objects")
     }
 
-    /// The folder that an object lies in.
+    /// The folder of an object.
     pub fn object_folder(&self, id: ObjectId) -> PathBuf {
         self.objects().join(format!("{:02x}", id.bytes()[0]))
     }
 
-    /// An object as it is.
+    /// The path of an object that is not compressed.
     pub fn object(&self, id: ObjectId) -> PathBuf {
         self.object_folder(id).join(id.to_string())
     }
 
-    /// An object, compressed.
+    /// The path of an object that is compressed.
     pub fn compressed(&self, id: ObjectId) -> PathBuf {
         self.object_folder(id).join(format!("{id}.zst"))
     }

@@ -1,4 +1,4 @@
-//! [`Recipe`]: how a file is put together from objects.
+//! [`Recipe`]: a description of how a file is put together from objects.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ const NAME: &str = "plimsoll.recipe/1";
 /// The largest recipe, in bytes.
 pub const LARGEST_RECIPE: u64 = 64 << 20;
 
-/// How a file is put together: `docs/store-format.md`.
+/// A description of how a file is put together; see `docs/store-format.md`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -21,9 +21,9 @@ pub struct Recipe {
     pub bytes: ByteSize,
     /// The digest of the file.
     pub blake3: ObjectId,
-    /// When the file was modified.
+    /// The modification time of the file.
     pub modified: Modified,
-    /// The object with everything of the file that is no payload.
+    /// The object with everything of the file except its payloads.
     pub skeleton: ObjectId,
     /// The payloads, in the order of the file.
     pub payloads: Vec<PayloadPlace>,
@@ -33,32 +33,33 @@ pub struct Recipe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modified(pub i64, pub u32);
 
-/// Where the bytes of a payload are.
+/// The place of a payload's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PayloadPlace {
     /// The name of the storage in the file.
     pub key: String,
-    /// Where it starts in the file.
+    /// The offset of the payload in the file.
     pub offset: u64,
-    /// How many bytes it takes there.
+    /// The bytes that the payload takes in the file.
     pub bytes: ByteSize,
-    /// The object that holds them.
+    /// The object that holds the payload.
     pub object: ObjectId,
-    /// Where they start in it.
+    /// The offset of the payload in that object.
     pub at: u64,
 }
 
 impl PayloadPlace {
-    /// Where the bytes end in the object.
+    /// The offset in the object at which the payload ends.
     pub fn end(&self) -> u64 {
-        // Checked when the recipe was read.
+        // The sum was checked when the recipe was read.
         self.at + self.bytes.bytes()
     }
 }
 
 impl Recipe {
-    /// The recipe of the file of `skeleton`, whose payloads lie at `places`: object and byte, in the same order.
+    /// The recipe of the file of `skeleton`, whose payloads are at `places`, pairs of object and offset in the same
+    /// order.
     pub fn new(skeleton: &Skeleton, id: ObjectId, modified: Modified, places: &[(ObjectId, u64)]) -> Self {
         let payloads = skeleton.payloads().iter().zip(places).map(|(payload, &(object, at))| PayloadPlace {
             key: payload.key.clone(),
@@ -84,10 +85,10 @@ impl Recipe {
         bytes
     }
 
-    /// The recipe that [`Recipe::to_bytes`] gave these bytes of; what is wrong with them, where they are none.
+    /// Reads the bytes that [`Recipe::to_bytes`] wrote, or says what is wrong with them.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() as u64 > LARGEST_RECIPE {
-            return Err(format!("it has {} bytes, and {LARGEST_RECIPE} are allowed", bytes.len()));
+            return Err(format!("it has {} bytes, more than the {LARGEST_RECIPE} allowed", bytes.len()));
         }
         let recipe: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         recipe.check().map_err(str::to_owned)?;
@@ -96,13 +97,13 @@ impl Recipe {
 
     fn check(&self) -> Result<(), &'static str> {
         if self.format != NAME {
-            return Err("its format is another than plimsoll.recipe/1");
+            return Err("its format is not plimsoll.recipe/1");
         }
         if self.modified.1 >= 1_000_000_000 {
-            return Err("its modification time has more nanoseconds than a second");
+            return Err("its modification time has a second or more of nanoseconds");
         }
         let within = |end: Option<u64>| end.filter(|&end| end <= i64::MAX as u64);
-        let size = within(Some(self.bytes.bytes())).ok_or("the file is larger than files are")?;
+        let size = within(Some(self.bytes.bytes())).ok_or("the file is larger than any file can be")?;
         let mut at = 0;
         for payload in &self.payloads {
             if payload.bytes == ByteSize::ZERO {
@@ -118,7 +119,7 @@ impl Recipe {
         if at > size { Err("a payload reaches beyond the file") } else { Ok(()) }
     }
 
-    /// Refuses a skeleton that is that of another file.
+    /// Refuses a skeleton that belongs to another file.
     pub fn agree(&self, skeleton: &Skeleton) -> Result<(), &'static str> {
         let payloads = skeleton.payloads();
         let same = self.payloads.len() == payloads.len()
@@ -128,7 +129,7 @@ impl Recipe {
                 .zip(payloads)
                 .all(|(a, b)| a.key == b.key && a.offset == b.offset && a.bytes == b.bytes);
         if !same {
-            return Err("its payloads are others than those of the recipe");
+            return Err("its payloads differ from those of the recipe");
         }
         if self.bytes != skeleton.file_size() || self.blake3.to_string() != skeleton.file_digest() {
             return Err("it is the skeleton of another file");
@@ -178,7 +179,7 @@ mod tests {
         for (from, to, what) in [
             ("recipe/1", "recipe/2", "format"),
             ("\"bytes\":100", "\"bytes\":69", "beyond the file"),
-            ("\"bytes\":100", "\"bytes\":9223372036854775808", "larger than files"),
+            ("\"bytes\":100", "\"bytes\":9223372036854775808", "larger than any file"),
             ("999999999]", "1000000000]", "nanoseconds"),
             ("\"bytes\":20", "\"bytes\":0", "empty"),
             ("\"bytes\":20", "\"bytes\":21", "overlap"),
@@ -195,7 +196,7 @@ mod tests {
         }
         let digest = blake3::hash(b"skeleton").to_hex().to_string();
         let error = Recipe::from_bytes(text.replace(&digest, "../../../etc/passwd").as_bytes()).unwrap_err();
-        assert!(error.contains("is no digest"), "{error}");
+        assert!(error.contains("is not a digest"), "{error}");
     }
 
     proptest! {

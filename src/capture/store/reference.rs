@@ -1,8 +1,8 @@
-//! References: one line of text that leads from the name of an entry to its recipe.
+//! References: one line of text that connects the name of an entry to its recipe.
 
 use super::object_id::ObjectId;
 
-/// What a reference begins with.
+/// The first characters of a reference.
 const PREFIX: &str = "plimsoll.recipe/1 ";
 
 /// The size of a reference, in bytes.
@@ -18,7 +18,7 @@ pub fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(PREFIX.as_bytes())
 }
 
-/// The recipe that `bytes` refer to, or what they are instead.
+/// Reads the recipe that `bytes` refer to, or says what they are instead.
 pub fn read(bytes: &[u8]) -> Result<ObjectId, String> {
     let text = String::from_utf8_lossy(bytes);
     let id = text.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix('\n')).and_then(|id| id.parse().ok());

@@ -1,7 +1,7 @@
-//! [`Remembered`]: which objects were verified, in this run or an earlier one.
+//! [`Remembered`]: the objects that were verified, in this run or an earlier one.
 //!
-//! `STORE/verified-1` has a line for each: its digest and what its file looked like, of which every write changes the
-//! time of the last change, which no program can set. What is in the file is believed only of a file that still looks so.
+//! `STORE/verified-1` has a line for each object: its digest, and the stamp of its file. Every write changes the time
+//! of the last change, which no program can set, so a line counts only while the file still has that stamp.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,10 +14,10 @@ use super::object_id::ObjectId;
 use super::open::put;
 use super::places::Places;
 
-/// What the file begins with.
+/// The first line of the file.
 const HEAD: &str = "plimsoll.verified/1\n";
 
-/// Objects smaller than this are verified in less time than it takes to remember them, in bytes.
+/// The smallest object worth remembering, in bytes: smaller ones are verified in less time than that takes.
 const WORTH: u64 = 64 << 10;
 
 /// The most objects that are remembered.
@@ -26,11 +26,11 @@ const MOST_OBJECTS: usize = 1 << 16;
 /// The longest file that is read, in bytes: [`MOST_OBJECTS`] of the longest lines.
 const LARGEST_FILE: u64 = (MOST_OBJECTS as u64) * 256;
 
-/// A file may change twice within a tick of the file system's clock. One that changed this shortly before it was
-/// verified is not remembered.
+/// How long before its verification an object must have changed last to be remembered, because a file may change twice
+/// within a tick of the file system's clock.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Objects that were verified.
+/// Objects that were verified, with the stamps of their files.
 #[derive(Debug, Default)]
 pub struct Remembered {
     stamps: HashMap<ObjectId, Stamp>,
@@ -39,7 +39,7 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// What earlier runs left in the store; nothing where that cannot be read.
+    /// Reads what earlier runs left in the store, or nothing if it cannot be read.
     pub fn read(places: &Places) -> Self {
         let mut text = String::new();
         let file = inside::open_regular(places.root(), places.within(&places.verified()));
@@ -48,12 +48,12 @@ impl Remembered {
         Self { stamps, new: false }
     }
 
-    /// Whether the object was verified, and its file is as it was then.
+    /// Whether the object was verified and its file has not changed since.
     pub fn has(&self, id: ObjectId, stamp: &Stamp) -> bool {
         self.stamps.get(&id) == Some(stamp)
     }
 
-    /// Remembers an object that looked like `stamp` before and after it was verified, which began at `began`.
+    /// Remembers an object that had `stamp` both before and after a verification that began at `began`.
     pub fn add(&mut self, id: ObjectId, stamp: Stamp, began: SystemTime) {
         if stamp.bytes >= WORTH && stamp.changed_before(began, SETTLED) {
             self.stamps.insert(id, stamp);
@@ -61,7 +61,7 @@ impl Remembered {
         }
     }
 
-    /// Leaves it in the store for later runs. Where that cannot be written, they verify again.
+    /// Saves the list in the store for later runs. If it cannot be written, they verify again.
     pub fn write(&mut self, places: &Places) {
         if !std::mem::take(&mut self.new) {
             return;
@@ -83,7 +83,7 @@ impl Remembered {
     }
 }
 
-/// The lines of a file; `None` where one of them is none.
+/// The objects in the lines of a file; `None` if a line is malformed.
 fn parse(text: &str) -> Option<HashMap<ObjectId, Stamp>> {
     let line = |line: &str| {
         let mut fields = line.split(' ');

@@ -12,10 +12,10 @@ use plimsoll_memory::bytes::ByteSize;
 
 impl Store {
     /// The entries that `names` name: `CAPTURE`, `CAPTURE/ENTRY`, or `ENTRY` of every capture that has it; all entries
-    /// where nothing is named. In order, each once.
+    /// if `names` is empty. They come in order, each once.
     ///
     /// # Errors
-    /// [`StoreError::NoSuch`] where a name fits nothing; where the store cannot be listed.
+    /// [`StoreError::NoSuch`] if a name matches nothing; also if the store cannot be listed.
     pub fn select(&self, names: &[OsString]) -> Result<Vec<EntryName>, StoreError> {
         let all = self.entries()?;
         if names.is_empty() {
@@ -35,7 +35,7 @@ impl Store {
     /// The bytes of the files of the entries that `names` name.
     ///
     /// # Errors
-    /// As [`Store::select`]; where a recipe cannot be read.
+    /// As [`Store::select`]; also if a recipe cannot be read.
     pub fn file_bytes(&self, names: &[OsString]) -> Result<ByteSize, StoreError> {
         let mut bytes = ByteSize::ZERO;
         for name in self.select(names)? {
@@ -44,7 +44,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// The recipe of an entry; `None` where there is no such entry.
+    /// The recipe of an entry; `None` if there is no such entry.
     pub(super) fn read_recipe(&self, name: &EntryName) -> Result<Option<(ObjectId, Recipe)>, StoreError> {
         let Some(id) = self.recipe_of(name)? else { return Ok(None) };
         let recipe = Packed::recipe(&self.places, id);

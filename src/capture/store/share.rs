@@ -1,23 +1,23 @@
-//! Bytes that two files share: where the file system can, a copy takes neither space nor time.
+//! Bytes that two files share: if the file system supports it, a copy takes neither space nor time.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What file systems share is whole blocks.
+/// The size of the blocks that file systems share.
 const BLOCK: u64 = 4096;
 
-/// Less is not worth the calls, in bytes.
+/// The fewest bytes worth the system calls.
 const SHARE_FROM: u64 = 1 << 20;
 
-/// What is written at a time. A file that was written in runs of 2 MiB lies in the page cache in pages of that size, and a
-/// kernel that touches a byte of one has all of it mapped: a few rows of a table would count as the whole.
+/// How many bytes are written at once. A file written in runs of 2 MiB is in the page cache in pages of that size, and
+/// a kernel that touches one byte has the whole page mapped: a few rows of a table would count as the whole.
 const RUN: usize = 512 << 10;
 
-/// Has the system copy `bytes` bytes from `from` to `to`, which XFS, btrfs and others do by sharing blocks. Whether it
-/// did; where not, what was copied so far is to be written over.
+/// Lets the system copy `bytes` bytes from `from` to `to`, which XFS, btrfs and others do by sharing blocks, and
+/// returns whether it did; if not, whatever was copied must be overwritten.
 pub fn share(from: &File, from_at: u64, to: &File, to_at: u64, bytes: u64) -> bool {
-    // Elsewhere blocks cannot be shared, and a copy by the system is one like any other.
+    // Blocks cannot be shared at other offsets, and a plain copy by the system gains nothing.
     if !from_at.is_multiple_of(BLOCK) || !to_at.is_multiple_of(BLOCK) || bytes < SHARE_FROM {
         return false;
     }
@@ -32,7 +32,7 @@ pub fn share(from: &File, from_at: u64, to: &File, to_at: u64, bytes: u64) -> bo
     true
 }
 
-/// Writes `bytes` from byte `at` on, in runs that leave the page cache with small pages.
+/// Writes `bytes` from byte `at` on, in runs that leave small pages in the page cache.
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
     let mut at = at;
     bytes.chunks(RUN).try_for_each(|run| {

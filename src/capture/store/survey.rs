@@ -1,4 +1,4 @@
-//! [`Store::survey`]: what a store holds, and what it saves.
+//! [`Store::survey`]: what a store holds, and how much it saves.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,41 +9,41 @@ use super::object_id::ObjectId;
 use super::open::Store;
 use plimsoll_memory::bytes::ByteSize;
 
-/// What a store holds.
+/// The contents of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Survey {
     /// The captures, in order.
     pub captures: Vec<CaptureSurvey>,
     /// The bytes of the files of all entries.
     pub file_bytes: ByteSize,
-    /// The objects that entries need.
+    /// The number of objects that entries need.
     pub objects: u64,
-    /// Their bytes in the store.
+    /// The bytes of those objects in the store.
     pub object_bytes: ByteSize,
-    /// Those of them that are compressed.
+    /// The number of those objects that are compressed.
     pub compressed: u64,
-    /// The objects that no entry needs: `plimsoll store gc` removes them.
+    /// The number of objects that no entry needs: `plimsoll store gc` removes them.
     pub unneeded: u64,
-    /// Their bytes.
+    /// The bytes of those objects in the store.
     pub unneeded_bytes: ByteSize,
 }
 
-/// What a capture holds.
+/// The contents of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CaptureSurvey {
-    /// Its name.
+    /// The capture's name.
     pub name: String,
     /// The entries, in order.
     pub entries: Vec<EntrySurvey>,
-    /// The bytes of their files.
+    /// The bytes of the files of its entries.
     pub file_bytes: ByteSize,
-    /// The bytes of objects that this capture needs and no other does.
+    /// The bytes of objects that only this capture needs.
     pub own_bytes: ByteSize,
-    /// The bytes of objects that it needs together with others.
+    /// The bytes of objects that this capture shares with others.
     pub shared_bytes: ByteSize,
 }
 
-/// What an entry holds.
+/// The contents of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EntrySurvey {
     /// The file's name.
@@ -52,20 +52,20 @@ pub struct EntrySurvey {
     pub bytes: ByteSize,
     /// The digest of the file.
     pub blake3: ObjectId,
-    /// Its storages.
+    /// The number of storages.
     pub storages: u64,
-    /// The bytes of objects that no other entry needs.
+    /// The bytes of objects that only this entry needs.
     pub own_bytes: ByteSize,
-    /// What is wrong with it; absent where nothing was found.
+    /// What is wrong with the entry; absent if nothing was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Store {
-    /// Reads every recipe. Nothing is verified.
+    /// Reads every recipe, and verifies nothing.
     ///
     /// # Errors
-    /// Where the store cannot be listed, or a recipe cannot be read.
+    /// If the store cannot be listed, or a recipe cannot be read.
     pub fn survey(&self) -> Result<Survey, StoreError> {
         let objects = self.all_objects()?;
         let size = |id: &ObjectId| objects.get(id).map_or(ByteSize::ZERO, |object| ByteSize::new(object.stored));

@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Every file of the one folder is in the other, with the same bytes and modification time.
+/// Asserts that every file of one folder is in the other, with the same bytes and modification time.
 fn assert_same(a: &Path, b: &Path) {
     assert_eq!(files(a).len(), files(b).len());
     for path in files(a) {
@@ -58,7 +58,7 @@ fn a_table_that_ten_entries_share_is_stored_once() {
     let rest: u64 = (0..20)
         .map(|i| sizes(i) - capture.entry(i).unwrap().storages().iter().map(|s| s.bytes().bytes()).max().unwrap())
         .sum();
-    // Skeletons and recipes: some thousand bytes an entry.
+    // Skeletons and recipes take some thousand bytes per entry.
     let bound = tables + rest + 20 * 5000;
     assert!((tables..bound).contains(&report.added().bytes()), "{} and {bound}", report.added().bytes());
     let out = dir.path().join("out");
@@ -163,7 +163,7 @@ fn every_fixture_comes_back_and_reads_as_it_did() {
 fn what_compresses_is_compressed_where_that_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("zeros");
-    // Tables of one row, again and again.
+    // The tables have one row, again and again.
     synthesize::embedding(4096, 64, 16, super::super::Dtype::F32).entries(2).write(&folder).unwrap();
     let store = Store::create(&dir.path().join("store")).unwrap();
     let plain = pack(&store, &folder, &PackOptions::default()).added();
@@ -272,7 +272,7 @@ fn captures_of_several_operators_share_a_store() {
     let moved = dir.path().join("entry_000000.pt");
     fs::copy(single.path(), &moved).unwrap();
     let error = Entry::open(&moved).unwrap_err().to_string();
-    assert!(error.contains("no store"), "{error}");
+    assert!(error.contains("is not a store"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! [`Store::unpack`]: entries as the files that they were.
+//! [`Store::unpack`]: restores entries as the files that were packed.
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
@@ -19,18 +19,18 @@ use super::share::{share, write_at};
 use super::whole::{self, WINDOW};
 use plimsoll_memory::bytes::ByteSize;
 
-/// What the name of a file begins with while it is written.
+/// The prefix of a file's name while it is being written.
 const PREFIX: &str = ".plimsoll-";
 
-/// How to unpack.
+/// How to unpack entries.
 pub struct UnpackOptions<'a> {
-    /// What to unpack, as [`Store::select`] takes it; everything, where nothing is named.
+    /// The entries to unpack, as [`Store::select`] takes them; all of them if empty.
     pub entries: Vec<OsString>,
-    /// The threads that hash and copy; `None` takes one a processor.
+    /// The number of threads that hash and copy; `None` takes one per processor.
     pub threads: Option<NonZeroUsize>,
-    /// Set by another thread to stop.
+    /// A flag that another thread sets to stop the work.
     pub cancel: &'a AtomicBool,
-    /// Told the bytes that have been written since the last call.
+    /// Called with the bytes written since the last call.
     pub progress: &'a (dyn Fn(ByteSize) + Sync),
 }
 
@@ -48,33 +48,33 @@ impl std::fmt::Debug for UnpackOptions<'_> {
     }
 }
 
-/// What unpacking did.
+/// The result of unpacking.
 #[derive(Debug)]
 pub struct UnpackReport {
     /// The files that are there now, in order.
     pub files: Vec<UnpackedFile>,
-    /// Why entries were left out.
+    /// The errors of entries that were left out.
     pub errors: Vec<StoreError>,
 }
 
-/// A file that equals the one that was packed.
+/// A restored file, equal to the one that was packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackedFile {
-    /// Where it is.
+    /// The file's path.
     pub path: PathBuf,
-    /// Its size.
+    /// The file's size.
     pub bytes: ByteSize,
-    /// Whether it was there already.
+    /// Whether the file was there already.
     pub was_there: bool,
 }
 
 impl Store {
-    /// Writes the files of entries into the folder `out`, or, where they are of several captures, into a folder of it for
-    /// each. A file has its name only when its digest was that of the file that was packed; one that is there already
-    /// and is the same stays. What a run that was killed left in these folders is removed.
+    /// Writes the files of entries into the folder `out`, or, if they belong to several captures, into a subfolder for
+    /// each. A file gets its name only after its digest was found to be that of the packed file; an equal file that is
+    /// already there stays. Files that a killed run left in these folders are removed.
     ///
     /// # Errors
-    /// Where there is nothing of a name, a folder cannot be made, or it was cancelled. What is wrong with one entry alone is in
+    /// If a name matches nothing, a folder cannot be made, or the work was cancelled. Errors of a single entry are in
     /// [`UnpackReport::errors`].
     pub fn unpack(&self, out: &Path, options: &UnpackOptions<'_>) -> Result<UnpackReport, StoreError> {
         let entries = self.select(&options.entries)?;
@@ -132,7 +132,7 @@ impl Store {
             if written.is_err() || options.cancel.load(Ordering::Relaxed) {
                 return;
             }
-            // A window lies within one payload, or in none.
+            // A window is within one payload, or in none.
             let is_shared = shared.iter().any(|range| range.contains(&at));
             let write = || if is_shared { Ok(()) } else { write_at(file.as_file(), at, window) };
             written = rayon::join(|| hasher.update_rayon(window), write).1;
@@ -154,12 +154,13 @@ impl Store {
     }
 }
 
-/// Those that a new file has: what the process's mask leaves of reading and writing.
+/// The permissions of a new file: read and write, less the process's mask.
 fn permissions() -> fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
-/// Has the system put payloads into their places in `file`, where it can share blocks; gives those where it did.
+/// Lets the system put payloads into their places in `file` if it can share blocks, and returns the ranges for which it
+/// did.
 fn share_payloads(packed: &Packed, file: &File) -> Vec<Range<u64>> {
     let mut shared = Vec::new();
     for (payload, object) in packed.payloads().filter(|(_, object)| !object.compressed) {
@@ -178,6 +179,6 @@ fn set_modified(file: &File, Modified(seconds, nanoseconds): Modified) -> std::i
     let time = second.and_then(|second| second.checked_add(Duration::from_nanos(nanoseconds.into())));
     match time {
         Some(time) => file.set_times(FileTimes::new().set_modified(time)),
-        None => Err(std::io::Error::other("its modification time is beyond what the system knows")),
+        None => Err(std::io::Error::other("its modification time is outside the range that the system supports")),
     }
 }

@@ -1,4 +1,4 @@
-//! [`ObjectVerifier`]: the bytes that kernels are given are those that were packed.
+//! [`ObjectVerifier`]: a check that kernels are given the bytes that were packed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -21,14 +21,14 @@ use super::whole::WINDOW;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyObjects {
-    /// Before every use.
+    /// Verify objects before every use.
     Always,
-    /// Once, and again where its file is another or was written to: by device, inode, size, and the times of modification
-    /// and change. The store remembers it for later runs, which then see neither a disk that lost bits nor a writer
-    /// beside the file system.
+    /// Verify an object once, and again if its file was replaced or written to, judged by device, inode, size, and the
+    /// times of modification and change. The store remembers this for later runs, which then notice neither a disk that
+    /// lost bits nor a writer that bypasses the file system.
     #[default]
     Once,
-    /// Not at all: damage shows as an output that does not match, or not.
+    /// Never verify: damage may or may not show as an output that does not match.
     Never,
 }
 
@@ -42,27 +42,27 @@ impl fmt::Display for VerifyObjects {
     }
 }
 
-/// Verifies the objects of entries.
+/// A verifier of the objects of entries.
 #[derive(Debug, Default)]
 pub struct ObjectVerifier {
     mode: VerifyObjects,
-    /// In this run.
+    /// The objects verified in this run.
     verified: HashSet<(ObjectId, Stamp)>,
-    /// In this run and earlier ones, by store.
+    /// The objects verified in this run and earlier ones, by store.
     remembered: BTreeMap<Places, Remembered>,
 }
 
 impl ObjectVerifier {
-    /// One that verifies as often as `mode` says.
+    /// Makes a verifier that verifies as often as `mode` says.
     pub fn new(mode: VerifyObjects) -> Self {
         Self { mode, ..Self::default() }
     }
 
-    /// Verifies the objects of `entry`'s storages by their digests. An entry that lies in no store has none. Objects are
-    /// read in windows, by all threads.
+    /// Verifies the objects of `entry`'s storages by their digests. An entry outside a store has none. Objects are read
+    /// in windows, by all threads.
     ///
     /// # Errors
-    /// Where an object is damaged, missing, or cannot be read.
+    /// If an object is damaged, missing, or cannot be read.
     pub fn verify(&mut self, entry: &Entry) -> Result<(), CaptureError> {
         if self.mode == VerifyObjects::Never {
             return Ok(());
@@ -94,7 +94,7 @@ impl ObjectVerifier {
         Ok(())
     }
 
-    /// Leaves what was verified in the stores, for later runs. A store that cannot be written stays as it is.
+    /// Saves the verified objects in their stores, for later runs. A store that cannot be written stays as it is.
     pub fn remember(&mut self) {
         self.remembered.iter_mut().for_each(|(places, remembered)| remembered.write(places));
     }
@@ -103,7 +103,7 @@ impl ObjectVerifier {
 /// The digest of the content of `object`.
 ///
 /// # Errors
-/// Where it cannot be read, or changes meanwhile.
+/// If it cannot be read, or changes in the meantime.
 pub fn digest(object: &Object) -> Result<blake3::Hash, PackedError> {
     let mut hasher = blake3::Hasher::new();
     if object.compressed {

@@ -1,5 +1,5 @@
-//! [`Store::verify`]: every object by its digest, every file put together, and, where that is asked for, both against
-//! the originals.
+//! [`Store::verify`]: checks every object by its digest, restores every file, and compares both with the originals if
+//! asked to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -21,20 +21,21 @@ use super::recipe::Recipe;
 use super::{verified, whole};
 use plimsoll_memory::bytes::ByteSize;
 
-/// Objects below this are verified side by side, one a thread; larger ones one after the other, by all threads.
+/// The size below which objects are verified side by side, one per thread; larger ones are verified one after the
+/// other, by all threads.
 const LARGE: u64 = 4 << 20;
 
-/// How to verify.
+/// How to verify a store.
 pub struct VerifyOptions<'a> {
-    /// A folder whose entries should be those of the one capture named, or of the only one.
+    /// A folder whose entries should equal those of the one capture named, or of the only one.
     pub against: Option<&'a Path>,
-    /// What to verify, as [`Store::select`] takes it; everything, where nothing is named.
+    /// The entries to verify, as [`Store::select`] takes them; all of them if empty.
     pub entries: Vec<OsString>,
-    /// The threads that hash; `None` takes one a processor.
+    /// The number of threads that hash; `None` takes one per processor.
     pub threads: Option<NonZeroUsize>,
-    /// Set by another thread to stop.
+    /// A flag that another thread sets to stop the work.
     pub cancel: &'a AtomicBool,
-    /// Told the bytes of files that have been put together, and compared, since the last call.
+    /// Called with the bytes of files restored and compared since the last call.
     pub progress: &'a (dyn Fn(ByteSize) + Sync),
 }
 
@@ -52,56 +53,56 @@ impl std::fmt::Debug for VerifyOptions<'_> {
     }
 }
 
-/// What was verified, and what is wrong.
+/// The result of verifying a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// The objects that were read.
+    /// The number of objects that were read.
     pub objects: u64,
-    /// Their bytes in the store.
+    /// The bytes of those objects in the store.
     pub object_bytes: ByteSize,
-    /// The entries that were put together.
+    /// The number of entries whose files were restored.
     pub entries: u64,
-    /// The bytes of their files.
+    /// The bytes of those files.
     pub file_bytes: ByteSize,
-    /// The files of the folder that equal their entry; absent where no folder was given.
+    /// The number of files of the folder that equal their entries; absent if no folder was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<u64>,
-    /// What is wrong.
+    /// The problems found.
     pub problems: Vec<Problem>,
 }
 
 /// Something that is wrong with a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The object that is damaged; absent where it is an entry.
+    /// The damaged object; absent if the problem is with an entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectId>,
     /// What is wrong.
     pub message: String,
-    /// The entries that it hurts, as `CAPTURE/ENTRY`.
+    /// The entries that are affected, as `CAPTURE/ENTRY`.
     pub entries: Vec<String>,
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong.
+    /// Whether no problem was found.
     pub fn holds(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
 impl Store {
-    /// Reads every object of the entries named, or of all and whatever else the store holds, and compares it with its
-    /// name; then puts every file together, without writing it, and compares its digest. Nothing is written.
+    /// Reads every object of the named entries, or of all entries and whatever else the store holds, and compares it
+    /// with its name; then restores every file without writing it, and compares its digest. Nothing is written.
     ///
     /// # Errors
-    /// Where the store cannot be listed, or it was cancelled. What is wrong with objects and entries is in the report.
+    /// If the store cannot be listed, or the work was cancelled. Problems of objects and entries are in the report.
     pub fn verify(&self, options: &VerifyOptions<'_>) -> Result<VerifyReport, StoreError> {
         whole::with_threads(options.threads, || {
             Verification { store: self, options, report: VerifyReport::default() }.run()
         })
     }
 
-    /// All objects that lie in the store, in order.
+    /// All objects in the store, in order.
     pub(super) fn all_objects(&self) -> Result<BTreeMap<ObjectId, Object>, StoreError> {
         let folder = self.places.objects();
         let mut objects = BTreeMap::new();
@@ -112,7 +113,7 @@ impl Store {
                 let Ok(id) = name.strip_suffix(".zst").unwrap_or(name).parse() else { continue };
                 match Object::find(&self.places, id) {
                     Ok(object) => drop(objects.insert(id, object)),
-                    // It was collected meanwhile.
+                    // The object was collected in the meantime.
                     Err(PackedError::Missing { .. }) => {}
                     Err(error) => return Err(StoreError::Object { path: fan.join(name), error }),
                 }
@@ -187,7 +188,7 @@ impl Verification<'_> {
         if self.options.cancel.load(Ordering::Relaxed) { Err(StoreError::Cancelled) } else { Ok(()) }
     }
 
-    /// Verifies objects; gives those that are damaged.
+    /// Verifies objects, and returns the damaged ones.
     fn objects(
         &mut self,
         objects: &BTreeMap<ObjectId, Object>,
@@ -217,8 +218,8 @@ impl Verification<'_> {
         Ok(damaged)
     }
 
-    /// Compares the files of a folder with the entries of the same names: those of the folder itself, and those of the folders
-    /// in it that bear the name of a capture, as unpacking several captures makes them.
+    /// Compares the files of a folder with the entries of the same names: files in the folder itself, and files in its
+    /// subfolders with the name of a capture, as unpacking several captures makes them.
     fn compare(&mut self, folder: &Path, recipes: &[(&EntryName, Recipe)]) -> Result<(), StoreError> {
         let mut files = entry_files(folder)?;
         let captures: BTreeSet<&OsString> = recipes.iter().map(|(name, _)| &name.capture).collect();
@@ -251,7 +252,7 @@ impl Verification<'_> {
             (self.options.progress)(recipe.bytes);
         }
         for path in files {
-            let message = format!("{}: it is not in the store", path.display());
+            let message = format!("{}: the file is not in the store", path.display());
             self.report.problems.push(Problem { object: None, message, entries: Vec::new() });
         }
         self.report.compared = Some(compared);
@@ -259,7 +260,7 @@ impl Verification<'_> {
     }
 }
 
-/// The files of `folder` that are entries by their names.
+/// The files of `folder` whose names are those of entries.
 fn entry_files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
     let items = fs::read_dir(folder).and_then(|items| items.collect::<Result<Vec<_>, _>>());
     let items = items.map_err(StoreError::io(folder, "list it"))?;

@@ -10,10 +10,10 @@ use super::error::StoreError;
 use super::object_id::ObjectId;
 use plimsoll_memory::bytes::ByteSize;
 
-/// The bytes that are mapped at a time.
+/// The number of bytes that are mapped at once.
 pub const WINDOW: ByteSize = ByteSize::mib(16);
 
-/// The digest of the file at `path`, or of the file that the reference at `path` stands for.
+/// The digest of the file at `path`, or, if that is a reference, of the file that it stands for.
 pub fn digest(path: &Path) -> Result<ObjectId, CaptureError> {
     digest_of(&SourceFile::open(path)?)
 }
@@ -26,11 +26,11 @@ fn digest_of(source: &SourceFile) -> Result<ObjectId, CaptureError> {
     Ok(hasher.finalize().into())
 }
 
-/// Puts the file together that the reference at `path` stands for, without writing it, and gives its digest, which is
-/// that of the file that was packed.
+/// Puts together the file that the reference at `path` stands for, without writing it, and returns its digest, which
+/// must be that of the packed file.
 ///
 /// # Errors
-/// [`StoreError::Digest`] where it is another.
+/// [`StoreError::Digest`] if the digest is another.
 pub fn check(path: &Path) -> Result<ObjectId, StoreError> {
     let source = SourceFile::open(path)?;
     let actual = digest_of(&source)?;
@@ -43,12 +43,12 @@ pub fn check(path: &Path) -> Result<ObjectId, StoreError> {
     }
 }
 
-/// Does `work` with so many threads; `None` takes one a processor.
+/// Does `work` with that many threads; `None` takes one per processor.
 pub fn with_threads<T: Send>(threads: Option<NonZeroUsize>, work: impl FnOnce() -> T + Send) -> T {
     let Some(threads) = threads else { return work() };
     match rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build() {
         Ok(pool) => pool.install(work),
-        // The system gives no more threads: those that are there do the work.
+        // The system gives no more threads, so the work is done by the existing ones.
         Err(_) => work(),
     }
 }

@@ -8,16 +8,16 @@ use crate::write::{EntryValue, Options, Source, WriteError, entry_size, write_en
 use crate::{Argument, Dtype, Layout, Signature, TensorRef};
 use plimsoll_memory::ByteSize;
 
-/// The streams of tables come first, then those of index tensors.
+/// The first stream of index tensors; the streams of tables come before it.
 const FIRST_INDEX_STREAM: u64 = 1 << 32;
 
-/// One call: which rows of which table.
+/// One call: the rows that are looked up, and the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub seed: u64,
-    /// The number of the table in the capture: its content follows from it.
+    /// The number of the table in the capture, which determines its content.
     pub table: u64,
-    /// The number of the call in the capture: its indices follow from it. Calls on several tables share them.
+    /// The number of the call in the capture, which determines its indices. Calls on several tables share them.
     pub number: u64,
     pub dtype: Dtype,
     pub vocab: u64,
@@ -26,7 +26,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// The bytes of the indices, the table and the output; `None` where one exceeds 2^63 - 1.
+    /// The bytes of the indices, the table and the output; `None` if one exceeds 2^63 - 1.
     fn lengths(&self) -> Option<[ByteSize; 3]> {
         let bytes = |layout: &Layout| layout.logical_bytes().filter(|&b| i64::try_from(b).is_ok()).map(ByteSize::new);
         let [indices, table, output] = self.layouts();
@@ -67,7 +67,7 @@ impl Call {
         }
     }
 
-    /// The exact size of the file; `None` where a tensor is larger than any file.
+    /// The exact size of the file; `None` if a tensor is larger than any file.
     pub fn file_size(&self, file_name: &str) -> Option<ByteSize> {
         entry_size(Path::new(file_name), &self.value(), &self.lengths()?).ok()
     }

@@ -1,8 +1,8 @@
-//! What the tables and indices hold: values that follow from a seed, a stream and a position alone.
+//! The content of tables and indices: values that depend on a seed, a stream and a position alone.
 //!
-//! A storage is a row of 8-byte words, and each word is a hash of its position, so that any range of bytes can be made by
-//! itself, on any machine, by any thread. Floating-point elements are spread evenly over about [-0.5, 0.5): from the bits
-//! of the word come integers, and every step from there to the element is exact, or cuts towards zero.
+//! A storage is a row of 8-byte words, and each word is a hash of its position, so any range of bytes can be made by
+//! itself, on any machine, by any thread. Floating-point elements are spread evenly over about [-0.5, 0.5): from the
+//! bits of the word come integers, and every step from there to the element is exact, or cuts towards zero.
 
 use plimsoll_statistics::random::SplitMix64;
 
@@ -15,7 +15,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// The stream of number `number` under `seed`: another stream for another seed or number.
+    /// The stream with number `number` under `seed`: each seed and number has its own stream.
     pub fn new(seed: u64, number: u64) -> Self {
         let first = |seed| SplitMix64::new(seed).word();
         Self { key: first(first(seed).wrapping_add(number)) }
@@ -42,7 +42,8 @@ pub(super) struct Table {
     dtype: Dtype,
 }
 
-/// The bytes made at a time: words first, then elements in their place, while they are in the first-level cache.
+/// The number of bytes made at once: first words, then elements in their place, while they are in the first-level
+/// cache.
 const BLOCK: usize = 4096;
 
 impl Table {
@@ -140,7 +141,8 @@ fn bf16_element(x: f32) -> u32 {
     x.to_bits()
 }
 
-/// Scaled by 2^-112, the exponent of a float32 is that of the same number in float16, subnormal ones included.
+/// Converts by scaling with 2^-112: the exponent of the float32 is then that of the same number in float16, subnormal
+/// ones included.
 #[inline(always)]
 fn f16_element(x: f32) -> u32 {
     (x.to_bits() & 0x8000_0000) | (((x * P112).to_bits() << 3) & 0x7fff_0000)
@@ -191,7 +193,7 @@ mod tests {
         bytes
     }
 
-    /// Pinned: a capture made elsewhere, or by a later version, must be the same.
+    /// Pins the content: a capture made elsewhere, or by a later version, must be the same.
     #[test]
     fn the_first_bytes_of_every_dtype_are_pinned() {
         let first = |dtype| {

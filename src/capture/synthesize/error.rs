@@ -7,7 +7,7 @@ use crate::Dtype;
 use crate::write::WriteError;
 use plimsoll_memory::ByteSize;
 
-/// Why a capture could not be made. Nothing of it is left on the disk.
+/// Why a capture could not be made; nothing of it is left on the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesizeError {
     /// A dtype that no table can have.
@@ -48,11 +48,11 @@ pub enum SynthesizeError {
         smallest: ByteSize,
     },
     /// The folder already holds something.
-    #[error("{}: the folder is not empty (it holds {found:?}): name a new or an empty folder", path.display())]
+    #[error("{}: the folder is not empty (it holds {found:?}): give a new or empty folder", path.display())]
     NotEmpty {
         /// The folder.
         path: PathBuf,
-        /// The name of one thing in it.
+        /// The name of one file in the folder.
         found: String,
     },
     /// The disk has less room than the capture needs.
@@ -63,7 +63,7 @@ pub enum SynthesizeError {
         path: PathBuf,
         /// The size of the capture and a margin for the file system's own records.
         needed: ByteSize,
-        /// What the file system grants this user.
+        /// The space that the file system grants this user.
         available: ByteSize,
     },
     /// An operation on the folder failed.
@@ -71,9 +71,9 @@ pub enum SynthesizeError {
     Io {
         /// The folder.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What went wrong.
+        /// The system's error.
         source: io::Error,
     },
     /// The output of an entry could not be computed.
@@ -81,7 +81,7 @@ pub enum SynthesizeError {
     Compute {
         /// The entry.
         entry: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
     /// An entry could not be written.

@@ -1,6 +1,6 @@
-//! [`EXAMPLES`]: a call of each operator that models are made of, small enough for any machine.
+//! [`EXAMPLES`]: a call of each operator that models commonly use, small enough for any machine.
 
-/// Functions of torch.nn.functional, and arguments that they take.
+/// Functions of torch.nn.functional, with example arguments.
 pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("embedding", "input=int64[8,64]<4096 weight=float32[4096,256]"),
     ("linear", "input=float32[8,64,256] weight=float32[512,256] bias=float32[512]"),
@@ -10,7 +10,7 @@ pub(super) const EXAMPLES: &[(&str, &str)] = &[
     ("conv_transpose1d", "input=float32[4,16,128] weight=float32[16,32,4] bias=float32[32] stride=2 padding=1"),
     ("conv_transpose2d", "input=float32[4,16,16,16] weight=float32[16,32,4,4] bias=float32[32] stride=2 padding=1"),
     ("conv_transpose3d", "input=float32[2,8,4,8,8] weight=float32[8,16,2,2,2] bias=float32[16] stride=2"),
-    // Without running statistics: a variance is no negative number.
+    // There are no running statistics, because a variance cannot be negative.
     (
         "batch_norm",
         "input=float32[8,32,16,16] running_mean=none running_var=none weight=float32[32] bias=float32[32] training=true",

@@ -11,60 +11,60 @@ use crate::write::{EntryValue, Options, Source, write_entry};
 use crate::{Argument, Dtype, Entry, Layout, Signature, TensorRef, TensorSpec};
 use plimsoll_memory::ByteSize;
 
-/// Streams of an entry's tensors lie so far apart from those of the next.
+/// The distance between the streams of one entry's tensors and those of the next.
 const STREAMS_AN_ENTRY: u64 = 1 << 16;
-/// Integers of a tensor lie below this where nothing else is said.
+/// The bound that a tensor's integers are below unless another is given.
 const USUAL_BOUND: u64 = 8;
 
-/// A call of an operator: what its arguments are, but for the content of its tensors.
+/// A call of an operator: its arguments, without the content of its tensors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OperatorCall {
     function: String,
     arguments: Vec<(String, Given)>,
 }
 
-/// An argument before it has its content.
+/// An argument whose tensor content is not made yet.
 #[derive(Clone, Debug, PartialEq)]
 enum Given {
-    /// A tensor, whose integers lie below a bound.
+    /// A tensor, whose integers are below a bound.
     Tensor { spec: TensorSpec, below: u64 },
     /// Any other value.
     Value(Argument),
 }
 
-/// A text that is no argument of a call.
+/// A text that is not an argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no argument: write NAME=VALUE, the value a tensor as float32[8,64] or int64[8,64]<100 (below 100), a number, \
+    "`{0}` is not an argument: write NAME=VALUE, with the value a tensor as float32[8,64] or int64[8,64]<100 (below 100), a number, \
     true, false, none, a word, or a list as (1,2)"
 )]
 pub struct ParseArgumentError(String);
 
-/// A leaf of what an operator gave for an entry. The bytes are its own, because the entry is written after the memory of
-/// the launch is given back.
+/// A leaf of an operator's output for an entry. The leaf owns its bytes, because the entry is written after the memory
+/// of the launch is freed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Computed {
-    /// Where in the output it stands: empty for a single value, `[1]` for the second of several.
+    /// The place in the output: empty for a single value, `[1]` for the second of several.
     pub path: String,
-    /// What it is.
+    /// The value of the leaf.
     pub value: ComputedValue,
 }
 
-/// What an operator gave.
+/// A value that an operator returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputedValue {
     /// A tensor, its elements row-major.
     Tensor(TensorSpec, Vec<u8>),
-    /// A value that is no tensor.
+    /// A value that is not a tensor.
     Value(Argument),
 }
 
-/// Computes the output of an entry, or says why it cannot.
+/// A function that computes the output of an entry, or says why it cannot.
 pub type Compute<'a> = dyn FnMut(&Entry) -> Result<Vec<Computed>, String> + 'a;
 
 impl OperatorCall {
-    /// A call of the function `name` of torch.nn.functional, or of any other by its whole name; with the arguments of an
-    /// example where there is one.
+    /// A call of the function `name` of torch.nn.functional, or of any other function by its full name, with the
+    /// arguments of an example if there is one.
     pub fn named(name: &str) -> Self {
         let plain = name.strip_prefix("torch.nn.functional.").unwrap_or(name);
         let example = EXAMPLES.iter().find(|(names, _)| names.split(' ').any(|known| known == plain));
@@ -76,7 +76,7 @@ impl OperatorCall {
         call
     }
 
-    /// The functions of torch.nn.functional of which there is an example.
+    /// The functions of torch.nn.functional that have an example.
     pub fn examples() -> impl Iterator<Item = &'static str> {
         EXAMPLES.iter().flat_map(|(names, _)| names.split(' '))
     }
@@ -101,13 +101,14 @@ impl OperatorCall {
         &self.function
     }
 
-    /// Whether it has no arguments: no example is known, and none was set.
+    /// Whether the call has no arguments: no example is known, and none was set.
     pub fn is_empty(&self) -> bool {
         self.arguments.is_empty()
     }
 
-    /// Writes `entries` calls to `dir`, a folder that is absent or empty: their tensors follow from the seed, their outputs
-    /// are what `compute` gives for the entry, which is already written, without an output. Gives the bytes written.
+    /// Writes `entries` calls to `dir`, a folder that is absent or empty, and returns the bytes written. The tensors
+    /// follow from the seed; the outputs are those that `compute` returns for the entry, which is then already written,
+    /// without an output.
     ///
     /// # Errors
     /// [`SynthesizeError`]; everything made is removed again.
@@ -193,7 +194,7 @@ impl OperatorCall {
     }
 }
 
-/// The elements of a tensor: numbers of about [-0.5, 0.5), integers below a bound, coins.
+/// The elements of a tensor: numbers of about [-0.5, 0.5), integers below a bound, or random bools.
 fn content(stream: Stream, spec: &TensorSpec, below: u64) -> Vec<u8> {
     let mut bytes = vec![0; spec.bytes().unwrap_or(0) as usize];
     if spec.dtype.is_float() {
@@ -227,7 +228,7 @@ fn output(computed: Vec<Computed>, first: usize) -> (Argument, Vec<Vec<u8>>) {
     (value, storages)
 }
 
-/// A value as it is written.
+/// Reads a value as the user writes it.
 fn given(text: &str) -> Option<Given> {
     if let Some((dtype, rest)) = text.split_once('[') {
         let (shape, below) = rest.split_once(']')?;

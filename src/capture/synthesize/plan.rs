@@ -1,4 +1,4 @@
-//! [`Plan`]: a capture known to the byte before anything of it is written.
+//! [`Plan`]: a capture whose every byte is determined before it is written.
 
 use std::path::Path;
 
@@ -31,10 +31,10 @@ impl Plan {
     }
 
     /// Writes the capture to `dir`, a folder that is absent or empty; its parents are made. The files appear there only
-    /// when all are complete: until then they stand in a hidden folder that ends in `.plimsoll-` and six letters.
+    /// when all are complete: until then they are in a hidden folder whose name ends in `.plimsoll-` and six letters.
     ///
     /// # Errors
-    /// [`SynthesizeError`] where the folder holds something, the disk has too little room, writing fails or is
+    /// [`SynthesizeError`] if the folder holds something, the disk has too little room, or writing fails or is
     /// cancelled. Everything made is removed again.
     pub fn write(&self, dir: &Path, options: &Options<'_>) -> Result<(), SynthesizeError> {
         let staging = Staging::new(dir, self.total())?;
@@ -48,7 +48,7 @@ impl Plan {
     /// the disk may hold.
     ///
     /// # Errors
-    /// [`SynthesizeError::Io`] where no temporary folder can be made.
+    /// [`SynthesizeError::Io`] if no temporary folder can be made.
     pub fn stream(&self) -> Result<EntryStream<'_>, SynthesizeError> {
         EntryStream::new(&self.entries)
     }

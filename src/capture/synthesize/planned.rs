@@ -43,7 +43,7 @@ impl PlannedEntry {
         self.call.seq
     }
 
-    /// Writes the file to the folder `made`; errors speak of the folder `shown`.
+    /// Writes the file to the folder `made`; errors name the folder `shown`.
     pub(super) fn write(&self, made: &Path, shown: &Path, options: &Options<'_>) -> Result<(), SynthesizeError> {
         let written = self.call.write(&made.join(&self.file_name), options);
         written.map_err(|error| error.at(shown.join(&self.file_name)))?;

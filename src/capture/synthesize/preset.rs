@@ -1,4 +1,4 @@
-//! [`Preset`]: what a synthetic capture is made of.
+//! [`Preset`]: the description of a synthetic capture.
 
 use std::path::Path;
 
@@ -22,13 +22,14 @@ pub struct TableShape {
 /// How wide the tables are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
-    /// Every width is multiplied by this fraction and cut to a whole number.
+    /// Multiply every width by this fraction, cut to a whole number.
     Scale { numerator: u64, denominator: u64 },
-    /// The widest with which all files together take at most this much.
+    /// Take the largest widths with which all files together take at most this much.
     Total(ByteSize),
 }
 
-/// A recipe for a capture. Entries are in call order: each call looks its indices up in every table in turn.
+/// A description of a synthetic capture. Entries are in call order: each call looks up its indices in every table in
+/// turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preset {
     tables: Vec<TableShape>,
@@ -81,25 +82,25 @@ impl Preset {
         Self { width: Width::Total(total), ..self }
     }
 
-    /// Cuts the sequence of entries, or carries it on.
+    /// Sets the number of entries: the sequence is cut or continued.
     pub fn entries(self, entries: u64) -> Self {
         Self { entries, ..self }
     }
 
-    /// Another seed gives other tables and other indices.
+    /// Sets the seed: another seed gives other tables and other indices.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// Works out every file's name and size. Touches no disk.
+    /// Works out every file's name and size, without touching the disk.
     ///
     /// # Errors
-    /// [`SynthesizeError`] where a dtype, count, scale or total gives no capture.
+    /// [`SynthesizeError`] if a dtype, count, scale or total gives no capture.
     pub fn plan(&self) -> Result<Plan, SynthesizeError> {
         let counts = self.tables.iter().flat_map(|t| [("vocab", t.vocab), ("dim", t.dim)]);
         for (what, count) in counts.chain([("seq", self.first_seq), ("entries", self.entries)]) {
             if count == 0 {
-                return Err(SynthesizeError::Shape { what, why: "it must be at least 1".to_owned() });
+                return Err(SynthesizeError::Shape { what, why: "must be at least 1".to_owned() });
             }
         }
         if !self.dtype.is_float() {
@@ -139,7 +140,7 @@ impl Preset {
         plan(fits)
     }
 
-    /// The columns of the widest table at which the narrowest still has one.
+    /// The width of the widest table at which the narrowest still has one column.
     fn smallest_columns(&self) -> u64 {
         let widths = || self.tables.iter().map(|t| t.dim);
         let (narrowest, widest) = (widths().min().unwrap_or(1), widths().max().unwrap_or(1));
@@ -164,7 +165,7 @@ impl Preset {
                 let (number, table) = (n / dims.len() as u64, n % dims.len() as u64);
                 let seq = self.seq_step.checked_mul(number).and_then(|more| more.checked_add(self.first_seq));
                 let seq =
-                    seq.ok_or_else(|| SynthesizeError::Shape { what: "seq", why: "it exceeds 64 bits".to_owned() })?;
+                    seq.ok_or_else(|| SynthesizeError::Shape { what: "seq", why: "exceeds 64 bits".to_owned() })?;
                 let (dim, vocab) = (dims[table as usize], self.tables[table as usize].vocab);
                 let call = Call { seed: self.seed, table, number, dtype: self.dtype, vocab, dim, seq };
                 PlannedEntry::new(format!("entry_{n:06}.pt"), call)

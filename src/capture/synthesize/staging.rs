@@ -12,27 +12,27 @@ use super::error::SynthesizeError;
 use plimsoll_memory::ByteSize;
 use plimsoll_memory::bytes::MIB;
 
-/// The name by which the hidden folder is known if it stands in its target.
+/// The name that identifies the hidden folder if it is inside its target.
 const INSIDE: &str = "capture";
 
-/// The list of the files that are being moved from the hidden folder to its target: an inode and a name a line.
+/// The file that lists the files being moved from the hidden folder to its target: an inode and a name per line.
 const MOVING: &str = "moving";
 
-/// What the name of the hidden folder of `name` begins with.
+/// The prefix of the name of the hidden folder for `name`.
 fn prefix(name: &str) -> String {
     format!(".{name}.plimsoll-")
 }
 
 /// A hidden folder in which files are made before they appear in their place. Dropped before [`Staging::commit`], it
-/// removes everything; what a process that was killed left is removed by the next that fills the same target.
+/// removes everything; files that a killed process left are removed by the next one that fills the same target.
 ///
-/// Where the target is absent, the hidden folder stands beside it and is renamed. Where the target exists, it stands
-/// inside, and its files are moved up: so a mount point, the current folder, or a folder whose owner and mode matter may
-/// be filled as well.
+/// If the target is absent, the hidden folder is made beside it and renamed. If the target exists, the hidden folder is
+/// made inside it, and its files are moved up: so a mount point, the current folder, or a folder whose owner and mode
+/// matter may be filled as well.
 pub(super) struct Staging {
-    // Dropped before the parents in which it stands.
+    // Dropped before the parents that hold it.
     hidden: TempDir,
-    /// Keeps another run from taking it for left behind.
+    /// A lock that keeps another run from treating the folder as left behind.
     _held: File,
     parents: Parents,
     target: PathBuf,
@@ -76,12 +76,12 @@ impl Staging {
         Ok(Self { hidden, _held: held, parents, target: target.to_owned(), target_exists })
     }
 
-    /// Where to write the files.
+    /// The folder to write the files to.
     pub fn path(&self) -> &Path {
         self.hidden.path()
     }
 
-    /// Puts the files, of these names, in their place.
+    /// Moves the files with these names to their place.
     pub fn commit<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Result<(), SynthesizeError> {
         if self.target_exists {
             let names: Vec<&str> = names.collect();
@@ -91,7 +91,7 @@ impl Staging {
             for name in names {
                 let place = self.target.join(name);
                 if let Err(error) = fs::rename(self.path().join(name), &place) {
-                    // The error to report is the first one; what cannot be removed now, nothing here can.
+                    // The first error is reported; a file that cannot be removed now has to stay.
                     moved.iter().for_each(|file: &PathBuf| _ = fs::remove_file(file));
                     return Err(failed(&place, "moving the file into its folder")(error));
                 }
@@ -100,19 +100,19 @@ impl Staging {
             return self.hidden.close().map_err(failed(&self.target, "removing the temporary folder"));
         }
         fs::rename(self.path(), &self.target).map_err(failed(&self.target, "renaming the temporary folder"))?;
-        // The folder has its name now, and is no longer to be removed.
+        // The folder has its name now, and must no longer be removed.
         _ = self.hidden.keep();
         self.parents.made.clear();
         Ok(())
     }
 }
 
-/// What [`MOVING`] holds before any of the files is moved.
+/// The content of [`MOVING`] before any of the files is moved.
 fn list(hidden: &Path, names: &[&str]) -> io::Result<String> {
     names.iter().map(|name| Ok(format!("{} {name}\n", fs::symlink_metadata(hidden.join(name))?.ino()))).collect()
 }
 
-/// Removes the files that a run which was killed had moved from `hidden` to `target`, and no other of such a name.
+/// Removes the files that a killed run had moved from `hidden` to `target`, and no others with such names.
 fn take_back(hidden: &Path, target: &Path) {
     for line in fs::read_to_string(hidden.join(MOVING)).unwrap_or_default().lines() {
         let Some((inode, name)) = line.split_once(' ').filter(|(_, name)| !name.contains('/')) else { continue };
@@ -123,10 +123,10 @@ fn take_back(hidden: &Path, target: &Path) {
     }
 }
 
-/// The parent folders made on the way. Dropped, it removes those that are empty.
+/// The parent folders made on the way; dropping this removes the empty ones.
 #[derive(Default)]
 struct Parents {
-    /// From the outermost to the innermost.
+    /// The folders, from the outermost to the innermost.
     made: Vec<PathBuf>,
 }
 
@@ -137,7 +137,7 @@ impl Parents {
         for parent in missing.into_iter().rev() {
             match fs::create_dir(parent) {
                 Ok(()) => self.made.push(parent.to_owned()),
-                // Someone else made it meanwhile: then it is theirs.
+                // Another process made the folder in the meantime, so it stays theirs.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(parent, "creating the folder")(error)),
             }
@@ -149,13 +149,13 @@ impl Parents {
 impl Drop for Parents {
     fn drop(&mut self) {
         for folder in self.made.iter().rev() {
-            // A folder that holds something by now is in use, and stays.
+            // A folder that holds something by then is in use, and stays.
             _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Refuses where the file system of `place` grants less than `bytes` and a margin for its own records: 1 MiB, and a
+/// Fails if the file system of `place` grants less than `bytes` and a margin for its own records: 1 MiB, and a
 /// thousandth.
 fn check_space(place: &Path, target: &Path, bytes: ByteSize) -> Result<(), SynthesizeError> {
     let stat = rustix::fs::statvfs(place).map_err(|e| failed(place, "reading the free space")(e.into()))?;

@@ -1,4 +1,4 @@
-//! [`EntryStream`]: entries that exist one at a time.
+//! [`EntryStream`]: entries that exist on disk one at a time.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use super::error::SynthesizeError;
 use super::planned::PlannedEntry;
 use crate::write::Options;
 
-/// Writes one entry of a plan after another to a temporary folder and gives its path. Each step removes the file before
-/// it writes the next, and dropping the stream removes the folder.
+/// An iterator that writes one entry of a plan after another to a temporary folder and returns its path. Each step
+/// removes the file before it writes the next, and dropping the stream removes the folder.
 #[derive(Debug)]
 pub struct EntryStream<'a> {
     entries: std::slice::Iter<'a, PlannedEntry>,
@@ -30,7 +30,7 @@ impl<'a> EntryStream<'a> {
         if let Some(last) = self.last.take() {
             match std::fs::remove_file(&last) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(SynthesizeError::Io { path: last, doing: "removing the entry before", source });
+                    return Err(SynthesizeError::Io { path: last, doing: "removing the previous entry", source });
                 }
                 _ => {}
             }
@@ -45,7 +45,7 @@ impl<'a> EntryStream<'a> {
 impl Iterator for EntryStream<'_> {
     type Item = Result<PathBuf, SynthesizeError>;
 
-    /// Removes the file given before and writes the next one.
+    /// Removes the previous file and writes the next one.
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.entries.next()?;
         Some(self.replace_by(entry))

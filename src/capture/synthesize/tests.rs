@@ -30,7 +30,7 @@ fn the_capture_of_kernelforge_76_has_its_shapes_and_size() {
     }
 }
 
-/// The sizes of what `torch.save` wrote for the same capture at a 64th of the width.
+/// Compares sizes with those that `torch.save` wrote for the same capture at a 64th of the width.
 #[test]
 fn files_are_as_large_as_those_of_torch() {
     let plan = gemma4_e2b_gb10().scale(1, 64).plan().unwrap();
@@ -61,8 +61,8 @@ fn recipes_that_give_no_capture_are_refused() {
     );
     assert!(message(gemma4_e2b_gb10().scale(2, 1)).contains("the scale 2/1"));
     assert!(message(gemma4_e2b_gb10().scale(1, 0)).contains("the scale 1/0"));
-    assert_eq!(message(embedding(0, 4, 1, Dtype::F32)), "vocab: it must be at least 1");
-    assert_eq!(message(gemma4_e2b_gb10().entries(0)), "entries: it must be at least 1");
+    assert_eq!(message(embedding(0, 4, 1, Dtype::F32)), "vocab: must be at least 1");
+    assert_eq!(message(gemma4_e2b_gb10().entries(0)), "entries: must be at least 1");
     assert!(message(embedding(4, 4, 1, Dtype::I64)).contains("cannot be of int64"));
     assert!(message(embedding(1 << 40, 1 << 30, 1, Dtype::F32)).contains("larger than any file"));
 }
@@ -83,7 +83,7 @@ fn a_folder_that_holds_something_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("mine"), "mine").unwrap();
     let error = embedding(4, 4, 1, Dtype::F32).write(folder.path()).unwrap_err();
-    assert!(error.to_string().ends_with("the folder is not empty (it holds \"mine\"): name a new or an empty folder"));
+    assert!(error.to_string().ends_with("the folder is not empty (it holds \"mine\"): give a new or empty folder"));
     assert_eq!(listing(folder.path()), ["mine"]);
 }
 
@@ -124,7 +124,7 @@ fn cancelling_removes_everything_made() {
     for target in [parent.path().join("a/b/new"), empty.clone()] {
         let (cancel, files) = (AtomicBool::new(false), std::sync::atomic::AtomicU64::new(0));
         let progress = |bytes: ByteSize| {
-            // In the middle of the second file.
+            // Cancels in the middle of the second file.
             let written = files.fetch_add(bytes.bytes(), Ordering::Relaxed) + bytes.bytes();
             cancel.store(written > plan.total().bytes() / 2, Ordering::Relaxed);
         };
@@ -146,7 +146,7 @@ fn tables_repeat_and_indices_are_fresh() {
     assert_eq!(storage(0, 1), storage(2, 1));
     assert_eq!(storage(1, 1), storage(3, 1));
     assert_ne!(storage(0, 1)[..], storage(1, 1)[..storage(0, 1).len()]);
-    // A call looks the same indices up in both tables, and another call looks up others.
+    // A call looks up the same indices in both tables, and another call looks up others.
     assert_eq!(storage(0, 0), storage(1, 0));
     assert_ne!(storage(0, 0)[..], storage(2, 0)[..storage(0, 0).len()]);
 }

@@ -1,4 +1,4 @@
-//! [`Cache`]: emptied before a launch that is to find nothing of its arguments in it; and that of the CPU.
+//! [`Cache`]: a cache that can be emptied before a launch, so that it holds none of its arguments; and the CPU's.
 
 use std::hint::black_box;
 
@@ -8,61 +8,61 @@ use serde::{Deserialize, Serialize};
 use super::clock::ClockError;
 use plimsoll_memory::bytes::ByteSize;
 
-/// What is written before each launch so that the cache holds nothing of its arguments.
+/// The write before each launch that empties the cache of the launch's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flush {
-    /// The bytes written before each launch.
+    /// The number of bytes written before each launch.
     pub written: ByteSize,
-    /// The size of the cache that they push everything out of; absent where it could not be read.
+    /// The size of the cache that the write empties; absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<ByteSize>,
 }
 
 impl Flush {
-    /// What triton's `do_bench` writes: what is written where the size of the cache cannot be read.
+    /// The bytes that triton's `do_bench` writes, which are written if the size of the cache cannot be read.
     const OF_DO_BENCH: ByteSize = ByteSize::mib(256);
 
-    /// A write of twice the cache: not every cache gives up what was used longest ago, so that a write of its own size
-    /// would leave some of what was there.
+    /// A write of twice the cache's size: not every cache evicts the least recently used data, so a write of its own
+    /// size would leave some of the old content.
     pub fn of(cache: Option<ByteSize>) -> Self {
         let twice = |cache: ByteSize| ByteSize::new(cache.bytes().saturating_mul(2));
         Self { written: cache.map_or(Self::OF_DO_BENCH, twice), cache }
     }
 
-    /// The same for a device, and no less than `do_bench` writes: while the device writes, the host puts the mark and the
-    /// launch after it into the stream. A shorter write would be over before, and the time that the host takes be timed.
+    /// A write of twice a device's cache, and at least what `do_bench` writes: while the device writes, the host puts
+    /// the mark and the launch into the stream. A shorter write would end before that, and the host's time would be
+    /// measured.
     pub fn of_device(cache: Option<ByteSize>) -> Self {
         let flush = Self::of(cache);
         Self { written: flush.written.max(Self::OF_DO_BENCH), ..flush }
     }
 }
 
-/// The cache of what kernels run on.
+/// A cache of the processor or device that kernels run on.
 pub trait Cache {
-    /// Makes what a flush needs, so that [`Cache::flush`] neither allocates nor waits.
+    /// Allocates what a flush needs, so that [`Cache::flush`] neither allocates nor waits.
     ///
     /// # Errors
-    /// [`ClockError`] where the memory for it cannot be had.
+    /// [`ClockError`] if the memory for it cannot be allocated.
     fn prepare(&mut self) -> Result<Flush, ClockError>;
 
-    /// Pushes everything else out of the cache, in the order of the launches around it: on a device it is put into the
-    /// stream.
+    /// Empties the cache, in the order of the launches around it: on a device the flush is put into the stream.
     fn flush(&mut self);
 }
 
-/// The last-level cache of the CPU, emptied by a write of this thread to every line of a buffer twice its size. What
-/// other cores keep in caches of their own stays there.
+/// The last-level cache of the CPU, emptied by a write of this thread to every line of a buffer twice its size. Data in
+/// the other cores' own caches stays there.
 #[derive(Clone, Debug)]
 pub struct CpuCache {
     size: fn() -> Option<ByteSize>,
     buffer: Vec<u8>,
 }
 
-/// The bytes that move between cache and memory together, at least, on every processor that Plimsoll runs on.
+/// The fewest bytes that move between cache and memory together, on every processor that Plimsoll runs on.
 const LINE: usize = 64;
 
 impl CpuCache {
-    /// A cache that `size` tells the size of, once it is to be emptied; `None` where that is not known.
+    /// Makes a cache whose size `size` returns when it is first emptied, or `None` if the size is not known.
     pub fn new(size: fn() -> Option<ByteSize>) -> Self {
         Self { size, buffer: Vec::new() }
     }
@@ -72,7 +72,7 @@ impl Cache for CpuCache {
     fn prepare(&mut self) -> Result<Flush, ClockError> {
         let flush = Flush::of((self.size)());
         let bytes = flush.written;
-        let cannot = || ClockError { clock: "cpu", reason: format!("{bytes} to empty the cache with cannot be had") };
+        let cannot = || ClockError { clock: "cpu", reason: format!("cannot allocate {bytes} to empty the cache") };
         let length = usize::try_from(bytes.bytes()).map_err(|_| cannot())?;
         self.buffer.try_reserve_exact(length.saturating_sub(self.buffer.len())).map_err(|_| cannot())?;
         self.buffer.resize(length, 0);
@@ -80,7 +80,7 @@ impl Cache for CpuCache {
     }
 
     fn flush(&mut self) {
-        // A write of whole pages could be made past the cache (a memset of this size is); to add to a byte of each line
+        // A write of whole pages could bypass the cache (a memset of this size does); adding to a byte of each line
         // brings the line into it.
         for byte in self.buffer.iter_mut().step_by(LINE) {
             *byte = byte.wrapping_add(1);
@@ -116,6 +116,6 @@ mod tests {
             assert_eq!(Flush::of_device(cache), Flush { written: ByteSize::mib(written), cache });
         }
         let error = CpuCache::new(|| Some(ByteSize::new(u64::MAX))).prepare().unwrap_err();
-        assert!(error.to_string().contains("to empty the cache with cannot be had"), "{error}");
+        assert!(error.to_string().contains("to empty the cache"), "{error}");
     }
 }

@@ -2,38 +2,39 @@
 
 use std::time::Instant;
 
-/// A clock that could not tell the time between its marks.
+/// An error of a clock that could not measure the time between its marks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {clock} clock gave no time: {reason}")]
 pub struct ClockError {
-    /// Which clock, such as `cuda`.
+    /// The name of the clock, such as `cuda`.
     pub clock: &'static str,
-    /// What it reported.
+    /// The error that the clock reported.
     pub reason: String,
 }
 
-/// A clock that records marks now and tells the time between them later.
+/// A clock that records marks now and resolves the time between them later.
 ///
-/// Marks stand in the order of the work that they separate: on the CPU a mark is read at once, on a device it is an
-/// event put into the stream, whose time is known when the stream has reached it.
+/// Marks are in the order of the work that they separate: on the CPU a mark is read at once, on a device it is an event
+/// put into the stream, whose time is known once the stream has reached it.
 pub trait Clock {
     /// The name for the record, such as `cpu`.
     fn name(&self) -> &'static str;
 
-    /// Begins a measurement of `marks` marks: waits for work launched before, forgets earlier marks, and makes whatever
-    /// a mark needs, so that [`Clock::mark`] neither allocates nor waits.
+    /// Begins a measurement of `marks` marks: waits for work launched before, forgets earlier marks, and allocates
+    /// everything that a mark needs, so that [`Clock::mark`] neither allocates nor waits.
     ///
     /// # Errors
-    /// [`ClockError`] where earlier work failed, or the marks could not be made.
+    /// [`ClockError`] if earlier work failed, or the marks could not be made.
     fn start(&mut self, marks: usize) -> Result<(), ClockError>;
 
     /// Records the next mark.
     fn mark(&mut self);
 
-    /// Waits until every mark is reached and gives the nanoseconds from each mark to the next: one fewer than marks.
+    /// Waits until every mark is reached, and returns the nanoseconds from each mark to the next: one value fewer than
+    /// marks.
     ///
     /// # Errors
-    /// [`ClockError`] where a mark was never reached.
+    /// [`ClockError`] if a mark was never reached.
     fn resolve(&mut self) -> Result<Vec<f64>, ClockError>;
 }
 
@@ -83,7 +84,7 @@ mod tests {
             let durations = clock.resolve().unwrap();
             assert_eq!(durations.len(), 2, "marks of an earlier measurement are forgotten");
             assert!(durations[0] >= 20e6 && durations[1] >= 0.0, "{durations:?}");
-            // However long this thread had to wait for the processor between two marks.
+            // This holds however long the thread had to wait for the processor between two marks.
             assert!(durations.iter().sum::<f64>() <= whole, "{durations:?} of {whole} ns");
         }
     }

@@ -1,4 +1,4 @@
-//! [`measure`]: a protocol run with a clock.
+//! [`measure`]: runs a protocol with a clock.
 
 use plimsoll_statistics::stopping::{Next, Rule};
 use serde::{Deserialize, Serialize};
@@ -14,30 +14,30 @@ use super::until::{MOST_LAUNCHES, Stop};
 pub struct Samples {
     /// The launches in each timed region; a duration is the mean over them.
     pub launches_per_sample: u32,
-    /// Nanoseconds a launch, in the order in which they were taken.
+    /// Nanoseconds per launch, in the order in which they were taken.
     pub durations_ns: Vec<f64>,
-    /// What was written before each launch to empty the cache; absent where it was left as it was.
+    /// The write before each launch that emptied the cache; absent if the cache was left as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
-    /// What ended a measurement whose length was not known before.
+    /// The reason why a measurement of open length ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
 }
 
 impl Samples {
-    /// Those of launches timed one by one.
+    /// The samples of launches that were timed one by one.
     pub fn each(durations_ns: Vec<f64>) -> Self {
         Self { launches_per_sample: 1, durations_ns, flush: None, stop: None }
     }
 
-    /// Adds those of a later measurement by the same protocol. What ended the two is told of the one whose mean is known
-    /// less well.
+    /// Adds the samples of a later measurement by the same protocol, and keeps the reason for the end of the one whose
+    /// mean is known less well.
     pub fn extend(&mut self, later: Self) {
         self.durations_ns.extend(later.durations_ns);
         self.stop = self.stop.max(later.stop);
     }
 
-    /// The summary of the durations; `None` where there are none.
+    /// The summary of the durations; `None` if there are none.
     pub fn statistics(&self) -> Option<Statistics> {
         Statistics::of(&self.durations_ns)
     }
@@ -54,10 +54,10 @@ pub enum MeasureError<E> {
     Clock(#[from] ClockError),
 }
 
-/// Launches as `protocol` asks, and times it with `clock`. `cache` is emptied only where the protocol says so.
+/// Launches as `protocol` says, and times the launches with `clock`. `cache` is emptied only if the protocol says so.
 ///
 /// # Errors
-/// [`MeasureError`]: the first launch or clock that fails ends the measurement.
+/// [`MeasureError`]: the first failure of a launch or of the clock ends the measurement.
 pub fn measure<E>(
     protocol: Protocol,
     clock: &mut dyn Clock,
@@ -88,7 +88,7 @@ pub fn measure<E>(
                 launch().map_err(MeasureError::Launch)?;
                 clock.mark();
             }
-            // Between the mark after a launch and the next lies a flush.
+            // A flush is between the mark after a launch and the next mark.
             let durations_ns = clock.resolve()?.into_iter().step_by(2).collect();
             Ok(Samples { flush: Some(flush), ..Samples::each(durations_ns) })
         }
@@ -112,7 +112,7 @@ pub fn measure<E>(
     }
 }
 
-/// The durations of `launches`, a mark after each.
+/// The durations of `launches` launches, with a mark after each.
 fn one_by_one<E>(
     launches: u32,
     clock: &mut dyn Clock,
@@ -137,7 +137,7 @@ mod tests {
     use crate::timing::RelativeError;
     use plimsoll_memory::bytes::ByteSize;
 
-    /// A clock that a launch moves on by hand, and that notes what was asked of it.
+    /// A clock that a launch advances by hand, and that records the calls it got.
     struct ManualClock {
         now: Rc<Cell<f64>>,
         marks: Vec<f64>,
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// A cache whose flush takes long, and that counts them.
+    /// A cache whose flush takes long, and that counts flushes.
     #[derive(Default)]
     struct ManualCache {
         now: Rc<Cell<f64>>,
@@ -243,7 +243,7 @@ mod tests {
         let (samples, count, flushes) = run(until(0.3, 1_000_000));
         assert_eq!((count, flushes), (5, 0));
         assert_eq!(samples, Samples { stop: Some(Stop::RelativeError), ..Samples::each(vec![2.0, 3.0, 4.0, 5.0]) });
-        // 2 + 3 + .. + 14 are the first to take 100 ns.
+        // 2 + 3 + .. + 14 are the first launches to take 100 ns together.
         let (samples, ..) = run(until(1e-6, 100));
         assert_eq!(samples.stop, Some(Stop::Time));
         let kept: Vec<f64> = (2..).map(f64::from).take(samples.durations_ns.len()).collect();

@@ -1,9 +1,9 @@
-//! How launches are timed: protocols, clocks, samples and their statistics.
+//! Timing of launches: protocols, clocks, samples and their statistics.
 //!
-//! A [`Protocol`] says what is launched and what is timed, a [`Clock`] records the marks between which time passes, and
-//! [`measure`] runs the one with the other, emptying a [`Cache`] where the protocol asks for it. Nothing but the launches and the marks stands inside a timed region, and a
-//! mark is only resolved into time after the last launch, so that a clock on a device never makes the host wait inside it.
-//! Nothing here knows what is launched.
+//! A [`Protocol`] says what is launched and what is timed, a [`Clock`] records marks, and [`measure`] runs the protocol
+//! with the clock, emptying a [`Cache`] if the protocol asks for it. A timed region contains only the launches and the
+//! marks, and marks are resolved into times after the last launch, so a clock on a device never makes the host wait
+//! inside it. Nothing here knows what is launched.
 
 mod cache;
 mod clock;

@@ -1,4 +1,4 @@
-//! [`Protocol`]: what is launched before and inside a timed region.
+//! [`Protocol`]: the launches before and inside a timed region.
 
 use std::num::NonZeroU32;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::relative_error::RelativeError;
 
-/// Warm-up launches of an entry where nothing else is asked for: KernelForge's number.
+/// The default number of warm-up launches per entry: KernelForge's number.
 pub const DEFAULT_WARMUP: u32 = 25;
-/// Timed launches of an entry where nothing else is asked for: KernelForge's number.
+/// The default number of timed launches per entry: KernelForge's number.
 pub const DEFAULT_LAUNCHES: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
-/// How the launches of one entry are timed. It is applied to each entry by itself, so that a timing does not depend on
-/// which entries are resident together.
+/// How the launches of one entry are timed. The protocol is applied to each entry by itself, so a timing does not
+/// depend on which entries are resident together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Protocol {
-    /// KernelForge's: warm-up launches, then all launches in one timed region, of which the mean is kept.
+    /// KernelForge's protocol: warm-up launches, then all launches in one timed region, of which the mean is kept.
     KernelForge {
         /// Launches before the timed region.
         warmup: u32,
@@ -31,23 +31,23 @@ pub enum Protocol {
         /// Timed launches.
         launches: NonZeroU32,
     },
-    /// As `samples`, the cache emptied before every timed launch by a write larger than it, outside of the timed region:
-    /// the last-level cache of the CPU, the L2 of a GPU. The results say what was written.
+    /// The `samples` protocol with a cold cache: before every timed launch, outside of the timed region, a write larger
+    /// than the cache (the last-level cache of the CPU, the L2 of a GPU) empties it. The results say what was written.
     Cold {
         /// Launches before the first timed one, with whatever they leave in the cache.
         warmup: u32,
         /// Timed launches.
         launches: NonZeroU32,
     },
-    /// As `samples`, until the mean is known well enough or the time is over; 10000 launches at most. The results say
-    /// which of them it was.
+    /// The `samples` protocol, until the mean is known well enough, the time is over or 10000 launches were timed. The
+    /// results say which ended it.
     Until {
         /// Launches before the first timed one.
         warmup: u32,
-        /// Timed launches, at least, where the time allows.
+        /// The fewest timed launches, if the time allows them.
         launches: NonZeroU32,
-        /// The relative standard error of the mean that is enough: the sample standard deviation of the durations, over
-        /// their mean and the square root of their number.
+        /// The relative standard error of the mean at which the measurement ends: the sample standard deviation of the
+        /// durations, over their mean and the square root of their number.
         relative_error: RelativeError,
         /// The nanoseconds that the timed launches together may take.
         time_ns: u64,
@@ -55,17 +55,17 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// KernelForge's protocol with its numbers.
+    /// KernelForge's protocol with KernelForge's numbers.
     pub const fn kernelforge() -> Self {
         Self::KernelForge { warmup: DEFAULT_WARMUP, launches: DEFAULT_LAUNCHES }
     }
 
-    /// Each launch by itself, with KernelForge's numbers.
+    /// The `samples` protocol, with KernelForge's numbers.
     pub const fn samples() -> Self {
         Self::Samples { warmup: DEFAULT_WARMUP, launches: DEFAULT_LAUNCHES }
     }
 
-    /// Launches before the timed ones.
+    /// The number of launches before the timed ones.
     pub const fn warmup(self) -> u32 {
         match self {
             Self::KernelForge { warmup, .. }
@@ -75,7 +75,7 @@ impl Protocol {
         }
     }
 
-    /// Timed launches; the fewest where their number is not known before.
+    /// The number of timed launches; the fewest if their number is not known in advance.
     pub const fn launches(self) -> NonZeroU32 {
         match self {
             Self::KernelForge { launches, .. }

@@ -1,4 +1,4 @@
-//! [`RelativeError`]: how well a mean is to be known.
+//! [`RelativeError`]: how precisely a mean must be known.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
 pub struct RelativeError(f64);
 
-/// A number or text that is no relative error.
+/// A number or text that is not a relative error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no relative error: write a part of the mean such as `0.5%` or `0.005`, above 0 and below 1")]
+#[error("`{0}` is not a relative error: write a part of the mean, such as `0.5%` or `0.005`, above 0 and below 1")]
 pub struct RelativeErrorError(String);
 
 impl RelativeError {
-    /// Half a per cent, which nvbench takes too (for the deviation, not the error of the mean).
+    /// Half a percent, which nvbench uses too (for the deviation, not the error of the mean).
     pub const DEFAULT: Self = Self(0.005);
 
     /// # Errors
-    /// [`RelativeErrorError`] where `value` is not above 0 and below 1.
+    /// [`RelativeErrorError`] if `value` is not above 0 and below 1.
     pub fn new(value: f64) -> Result<Self, RelativeErrorError> {
         if value > 0.0 && value < 1.0 { Ok(Self(value)) } else { Err(RelativeErrorError(value.to_string())) }
     }
@@ -34,7 +34,7 @@ impl RelativeError {
     }
 }
 
-/// There is no NaN among them.
+/// The type has total equality, because it never holds NaN.
 impl Eq for RelativeError {}
 
 impl Hash for RelativeError {
@@ -71,9 +71,9 @@ impl FromStr for RelativeError {
 }
 
 impl fmt::Display for RelativeError {
-    /// In per cent, with as many digits as tell two apart.
+    /// Writes the value in percent, with the fewest digits that distinguish it from its neighbours.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A hundred times a number may end in a digit that is none of it: 0.07 is no 7.000000000000001 %.
+        // A hundred times a number may end in a spurious digit: 0.07 is 7 %, not 7.000000000000001 %.
         let percent = format!("{:.10}", self.0 * 100.0);
         let percent = percent.trim_end_matches('0').trim_end_matches('.');
         if percent == "0" { write!(f, "{:e}", self.0) } else { write!(f, "{percent}%") }
@@ -96,7 +96,7 @@ mod tests {
         }
         for text in ["0", "1", "100%", "-0.1", "nan", "%", "", "0.5 percent"] {
             let refused = text.parse::<RelativeError>().unwrap_err();
-            assert!(refused.to_string().starts_with(&format!("`{text}` is no relative error")), "{refused}");
+            assert!(refused.to_string().starts_with(&format!("`{text}` is not a relative error")), "{refused}");
         }
         assert!(serde_json::from_str::<RelativeError>("1.0").is_err());
     }

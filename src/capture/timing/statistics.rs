@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 /// Summary of a set of durations, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
-    /// How many durations.
+    /// The number of durations.
     pub count: u64,
-    /// The middle one, or the mean of the two in the middle.
+    /// The middle duration, or the mean of the two in the middle.
     pub median_ns: f64,
     /// The arithmetic mean.
     pub mean_ns: f64,
     /// The sample standard deviation (divisor n - 1); absent for a single duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub std_ns: Option<f64>,
-    /// The smallest.
+    /// The smallest duration.
     pub min_ns: f64,
-    /// The largest.
+    /// The largest duration.
     pub max_ns: f64,
     /// The 95th percentile, interpolated linearly between the two nearest ranks.
     pub p95_ns: f64,
 }
 
 impl Statistics {
-    /// The summary of `durations_ns`, in any order; `None` where there are none or one of them is not finite.
+    /// The summary of `durations_ns`, in any order; `None` if there are none or one of them is not finite.
     ///
-    /// The same function serves the launches of one entry and, as KernelForge does, the means of all entries.
+    /// This function serves both the launches of one entry and, as in KernelForge, the means of all entries.
     pub fn of(durations_ns: &[f64]) -> Option<Self> {
         let Summary { count, median, mean, deviation, min, max, p95 } = Summary::of(durations_ns)?;
         Some(Self {
@@ -44,7 +44,7 @@ impl Statistics {
     }
 
     /// The relative standard error of the mean: the standard deviation over the mean and the square root of the count.
-    /// `None` of a single duration; 0 where none took any time.
+    /// `None` for a single duration; 0 if none took any time.
     pub fn relative_error(&self) -> Option<f64> {
         Some(relative_error(self.mean_ns, self.std_ns?, self.count))
     }

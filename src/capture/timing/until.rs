@@ -1,21 +1,21 @@
-//! What ended a measurement of unknown length: [`plimsoll_statistics::stopping`] says when.
+//! The reason why a measurement of open length ended; [`plimsoll_statistics::stopping`] decides when.
 
 use plimsoll_statistics::stopping::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most launches that are timed, whatever else is asked for: a record keeps every sample.
+/// The most launches that are timed, whatever else is asked for, because a record keeps every sample.
 pub const MOST_LAUNCHES: u32 = 10_000;
 
-/// What ended a measurement by [`Protocol::Until`](super::Protocol::Until).
+/// The reason why a measurement by [`Protocol::Until`](super::Protocol::Until) ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// The relative standard error of the mean was reached.
     RelativeError,
-    /// The timed launches had taken the time that they may.
+    /// The timed launches took all the time that they may.
     Time,
-    /// There were 10000 launches.
+    /// The limit of 10000 launches was reached.
     Launches,
 }
 

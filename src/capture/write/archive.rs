@@ -1,11 +1,11 @@
-//! Where every record of an entry lies, and the headers of the zip archive around them.
+//! The place of every record of an entry, and the headers of the zip archive around them.
 //!
-//! Sizes alone decide it: [`Archive::of`] lays out the records, and CRC-32s enter only the data descriptors and the
-//! central directory, which are written after the payloads.
+//! The layout depends on sizes alone: [`Archive::of`] places the records, and CRC-32s are written only in the data
+//! descriptors and the central directory, which follow the payloads.
 
-/// Records' bytes start on multiples of this, torch's default.
+/// The alignment of records' bytes, torch's default.
 const ALIGNMENT: u64 = 64;
-/// Sizes and offsets from here on are written as zip64 fields.
+/// The limit from which sizes and offsets are written as zip64 fields.
 const ZIP64: u64 = u32::MAX as u64;
 /// UTF-8 names, and CRC-32 and sizes in a data descriptor after the payload.
 const FLAGS: u16 = 0x0808;
@@ -19,15 +19,15 @@ pub(super) struct Record {
     pub name: String,
     /// The length of the payload.
     pub bytes: u64,
-    /// Where the local header starts.
+    /// The offset at which the local header starts.
     pub header: u64,
-    /// Where the payload starts.
+    /// The offset at which the payload starts.
     pub data: u64,
 }
 
 impl Record {
-    /// The zip64 extra field, empty where nothing needs it. miniz writes the sizes only together, the compressed one as
-    /// 0 in the local header, and the header's offset where that exceeds 32 bits.
+    /// The zip64 extra field, empty if nothing needs it. miniz writes the two sizes only together, the compressed one
+    /// as 0 in the local header, and the header's offset only if it exceeds 32 bits.
     fn zip64(&self, compressed: u64) -> Vec<u8> {
         let mut body = Vec::new();
         if self.bytes >= ZIP64 {
@@ -71,7 +71,8 @@ impl Record {
         self.bytes >= ZIP64 || self.header >= ZIP64
     }
 
-    /// Where the next record's header, or the central directory, starts. Saturates, and is then refused.
+    /// The offset at which the next record's header, or the central directory, starts. The sum saturates, and is then
+    /// refused.
     pub fn end(&self) -> u64 {
         let descriptor = if self.bytes == 0 {
             0
@@ -113,7 +114,7 @@ impl Archive {
         &self.records
     }
 
-    /// Where the central directory starts.
+    /// The offset at which the central directory starts.
     fn directory(&self) -> u64 {
         self.records.last().map_or(0, Record::end)
     }

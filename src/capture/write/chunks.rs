@@ -1,4 +1,4 @@
-//! Storages into a file, chunk by chunk, by several threads.
+//! Writing of storages into a file, chunk by chunk, by several threads.
 
 use std::fs::File;
 use std::io;
@@ -13,15 +13,15 @@ use super::error::WriteError;
 use super::source::{Options, Source};
 use plimsoll_memory::ByteSize;
 
-/// The bytes that a thread makes, hashes and writes at a time: they stay in its second-level cache.
+/// The bytes that a thread makes, hashes and writes at once: they stay in its second-level cache.
 const CHUNK: u64 = 256 << 10;
 
 /// One storage and its place in the file.
 pub(super) struct Storage<'a> {
-    /// Its index in the entry, for messages.
+    /// The storage's index in the entry, for messages.
     pub index: usize,
     pub source: Source<'a>,
-    /// Where its first byte goes.
+    /// The offset of its first byte in the file.
     pub data: u64,
 }
 
@@ -30,14 +30,14 @@ struct Chunk {
     storage: usize,
     offset: u64,
     bytes: u64,
-    /// The bytes of the storage behind the chunk.
+    /// The bytes of the storage after the chunk.
     rest: u64,
 }
 
 /// Writes every storage to its place and returns their CRC-32s.
 ///
-/// A CRC-32 is linear: that of the whole is the exclusive or of its chunks', each carried over the bytes that follow it.
-/// So chunks may end in any order, and nothing is kept of them.
+/// A CRC-32 is linear: the CRC of the whole is the exclusive or of its chunks' CRCs, each carried over the bytes that
+/// follow it. So chunks may finish in any order, and nothing is kept of them.
 pub(super) fn write_storages(
     file: &File,
     path: &Path,
@@ -66,7 +66,7 @@ pub(super) fn write_storages(
                     crcs[chunk.storage].fetch_xor(carried.finalize(), Ordering::Relaxed);
                     (options.progress)(ByteSize::new(chunk.bytes));
                 }
-                // The first failure is the one reported; the others mostly follow from it.
+                // The first failure is the one reported; the others are mostly its consequences.
                 Err(error) if !stop.swap(true, Ordering::Relaxed) => {
                     *outcome.lock().unwrap_or_else(|e| e.into_inner()) = Err(error);
                 }
@@ -112,7 +112,7 @@ fn write_chunk(
     Ok(crc)
 }
 
-/// The chunks of several storages, numbered through.
+/// The chunks of several storages, numbered consecutively.
 struct Chunks {
     /// The length of each storage, and the number of its first chunk.
     storages: Vec<(u64, u64)>,

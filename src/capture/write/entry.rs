@@ -1,4 +1,4 @@
-//! Entries on their way into a file: [`EntryValue`], [`write_entry`].
+//! Entries to be written to a file: [`EntryValue`], [`write_entry`].
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -17,7 +17,7 @@ use super::source::{Options, Source};
 use crate::{Argument, Signature};
 use plimsoll_memory::ByteSize;
 
-/// An entry to be written: one captured call. Its tensors refer to storages by index; the bytes come as [`Source`]s.
+/// An entry to be written: one captured call. Its tensors refer to storages by index; the bytes come from [`Source`]s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryValue {
     /// The operator, such as `torch.nn.functional.embedding`.
@@ -26,14 +26,14 @@ pub struct EntryValue {
     pub args: Vec<Argument>,
     /// The arguments by name.
     pub kwargs: Vec<(String, Argument)>,
-    /// What the call returned.
+    /// The value that the call returned.
     pub output: Argument,
-    /// The operator's parameters, where the hook could read them.
+    /// The operator's parameters, if the hook could read them.
     pub signature: Option<Signature>,
 }
 
 impl EntryValue {
-    /// The dictionary that the file holds, its keys in the order in which profiling hooks write them.
+    /// The dictionary that the file holds, with its keys in the order in which profiling hooks write them.
     pub fn to_argument(&self) -> Argument {
         let text = |s: &str| Argument::Str(s.to_owned());
         let named = |items: &[(String, Argument)]| {
@@ -57,7 +57,7 @@ impl EntryValue {
 /// The exact size of the file that [`write_entry`] would write at `path` for storages of these lengths.
 ///
 /// # Errors
-/// [`WriteError`] where the value cannot be written; nothing on the disk is touched.
+/// [`WriteError`] if the value cannot be written; nothing on the disk is touched.
 pub fn entry_size(path: &Path, value: &EntryValue, storages: &[ByteSize]) -> Result<ByteSize, WriteError> {
     let (_, archive) = lay_out(path, value, storages)?;
     Ok(ByteSize::new(archive.file_size()))
@@ -67,7 +67,7 @@ pub fn entry_size(path: &Path, value: &EntryValue, storages: &[ByteSize]) -> Res
 /// older file of that name is replaced in one step.
 ///
 /// # Errors
-/// [`WriteError`]; whatever was there before is then unchanged, and nothing else is left.
+/// [`WriteError`]; a file that was there before is then unchanged, and nothing else is left.
 pub fn write_entry(
     path: &Path,
     value: &EntryValue,
@@ -97,9 +97,9 @@ pub fn write_entry(
     Ok(size)
 }
 
-/// The records before the storages, `data.pkl` aside.
+/// The records before the storages, except `data.pkl`.
 const HEAD: [(&str, &[u8]); 3] = [(".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")];
-/// The records after the storages, the serialization id aside.
+/// The records after the storages, except the serialization id.
 const VERSION: (&str, &[u8]) = ("version", b"3\n");
 const ID: &str = ".data/serialization_id";
 const ID_BYTES: u64 = 40;
@@ -130,7 +130,7 @@ fn lay_out(path: &Path, value: &EntryValue, storages: &[ByteSize]) -> Result<(Pi
     Ok((pickled, archive))
 }
 
-/// The archive's folder: the file's name less its last extension, or `archive` where that is not ASCII.
+/// The archive's folder: the file's name without its last extension, or `archive` if that is not ASCII.
 fn folder_name(path: &Path) -> Option<&str> {
     let name = path.file_name()?.to_str()?;
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -141,8 +141,8 @@ fn folder_name(path: &Path) -> Option<&str> {
     }
 }
 
-/// Reserves the space of the whole file, so that a full disk is found before anything is written; writing is faster as
-/// well. Not every file system can, and none needs to.
+/// Reserves the space of the whole file, so that a full disk is found before anything is written; writing is also
+/// faster. Not every file system can do this, and none has to.
 fn reserve(file: &File, size: ByteSize) -> io::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, size.bytes()) {
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -160,7 +160,7 @@ fn write_archive(
     failed: impl Fn(io::Error) -> WriteError + Copy + Send + Sync,
 ) -> Result<(), WriteError> {
     let records = archive.records();
-    // Everything that stands between payloads is written with the record it belongs to.
+    // Everything between payloads is written with the record that it belongs to.
     let write_small = |index: usize, payload: &[u8]| -> Result<u32, WriteError> {
         let (record, crc) = (&records[index], crc32fast::hash(payload));
         let mut bytes = archive.local_header(record);

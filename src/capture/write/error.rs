@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::OutsideStorage;
 use plimsoll_memory::ByteSize;
 
-/// Why an entry could not be written. Nothing of it is left on the disk.
+/// Why an entry could not be written; nothing of it is left on the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file name gives no name for the archive's folder.
@@ -21,7 +21,7 @@ pub enum WriteError {
     Value {
         /// The file.
         path: PathBuf,
-        /// Where the value stands, such as `kwargs["weight"]`.
+        /// The place of the value, such as `kwargs["weight"]`.
         at: String,
         /// Why it cannot be written, and what to do instead.
         why: String,
@@ -31,7 +31,7 @@ pub enum WriteError {
     Outside {
         /// The file.
         path: PathBuf,
-        /// Where the tensor stands.
+        /// The place of the tensor.
         at: String,
         /// The layout and the storage's size.
         source: OutsideStorage,
@@ -53,7 +53,7 @@ pub enum WriteError {
         storage: usize,
         /// The first byte of the chunk, counted from the start of the storage.
         offset: u64,
-        /// What went wrong.
+        /// The error of the source.
         source: io::Error,
     },
     /// The disk is full, or a quota is used up.
@@ -69,9 +69,9 @@ pub enum WriteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What went wrong.
+        /// The system's error.
         source: io::Error,
     },
     /// [`Options::cancel`](super::Options::cancel) was set.
@@ -83,7 +83,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// The same error about another path: the place where a file was to appear, and not that where it was made.
+    /// This error with another path: the place in which a file was to appear, not the one in which it was made.
     pub(crate) fn at(mut self, place: PathBuf) -> Self {
         let (Self::FileName { path }
         | Self::Value { path, .. }

@@ -7,7 +7,7 @@ import tempfile
 
 import torch
 
-# The strict loader takes every value of an entry but empty bytes.
+# The strict loader takes every value of an entry except empty bytes.
 torch.serialization.add_safe_globals([bytes])
 
 count = 0
@@ -19,11 +19,11 @@ with tempfile.TemporaryDirectory() as again:
                 entry = torch.load(file, weights_only=True, mmap=mapped)
                 torch.save(entry, copy)
                 if not filecmp.cmp(file, copy, shallow=False):
-                    sys.exit(f"{file}: torch writes other bytes (mapped: {mapped})")
+                    sys.exit(f"{file}: torch writes different bytes (mapped: {mapped})")
             if entry["function_name"] == "torch.nn.functional.embedding":
                 rows = torch.nn.functional.embedding(**entry["kwargs"])
                 if not torch.equal(rows, entry["output"]):
-                    sys.exit(f"{file}: the output is not what torch looks up")
+                    sys.exit(f"{file}: the output differs from torch's look-up")
             os.remove(copy)
             count += 1
 print(f"{count} files are what torch writes")

@@ -2,10 +2,10 @@
 //!
 //! torch combines `std::hash` of every name in the order in which an `std::unordered_set` walks them, and the CRC-32 of
 //! every record that is not empty in the order of writing. Its Linux builds use libstdc++, whose hash (MurmurHash64A)
-//! and order are followed here.
+//! and order are reproduced here.
 
 /// The 40 digits for the records written so far: names without the archive's folder, in order, and their CRC-32s
-/// (`None` where the record is empty).
+/// (`None` if the record is empty).
 pub(super) fn serialization_id<'a>(records: impl Iterator<Item = (&'a str, Option<u32>)>) -> String {
     let mut names = UnorderedSet::default();
     let mut crcs = 0;
@@ -82,7 +82,7 @@ impl UnorderedSet {
     }
 }
 
-/// How libstdc++ grows a table that doubles: the next of its primes.
+/// The next bucket count when libstdc++ grows a table: its first prime above the doubled count.
 fn next_bucket_count(buckets: u64) -> u64 {
     const GROWTH: [u64; 17] =
         [13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172_933, 351_061, 712_697, 1_447_153];
@@ -94,7 +94,7 @@ fn next_bucket_count(buckets: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Written by torch 2.11.0 for an embedding entry of three storages.
+    /// The id that torch 2.11.0 wrote for an embedding entry of three storages.
     #[test]
     fn the_id_is_the_one_torch_writes() {
         let records = [

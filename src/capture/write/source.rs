@@ -1,4 +1,4 @@
-//! Where a storage's bytes come from, and how they are written.
+//! Sources of a storage's bytes, and options for writing them.
 
 use std::fmt;
 use std::io;
@@ -16,8 +16,8 @@ pub enum Source<'a> {
     Fill {
         /// The length of the storage.
         bytes: ByteSize,
-        /// Fills the slice with the storage's bytes from an offset on; the slice lies within the storage. The same
-        /// range always gives the same bytes.
+        /// Fills the slice with the storage's bytes from an offset on; the slice is within the storage. The same range
+        /// always gives the same bytes.
         fill: &'a (dyn Fn(u64, &mut [u8]) -> io::Result<()> + Sync),
     },
 }
@@ -41,12 +41,12 @@ impl fmt::Debug for Source<'_> {
     }
 }
 
-/// How to write: threads, cancellation and progress. None of it changes what is written.
+/// How to write: threads, cancellation and progress. No option changes the bytes that are written.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// The threads that fill and write chunks; `None` takes one a processor, at most 16.
+    /// The threads that fill and write chunks; `None` takes one per processor, at most 16.
     pub threads: Option<NonZeroUsize>,
-    /// Set it to `true` from any thread to stop within a chunk: the write fails and leaves nothing behind.
+    /// A flag that any thread sets to `true` to stop within a chunk: the write fails and leaves nothing behind.
     pub cancel: &'a AtomicBool,
     /// Called with the bytes of each piece just written, from any thread.
     pub progress: &'a (dyn Fn(ByteSize) + Sync),
@@ -66,11 +66,12 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Beyond this many threads the file system, not the generator, is the limit, and each one holds a chunk.
+/// The most threads that are used: with more, the file system is the limit, not the generator, and each thread holds a
+/// chunk.
 const MOST_THREADS: usize = 16;
 
 impl Options<'_> {
-    /// The threads to use.
+    /// The number of threads to use.
     pub(super) fn thread_count(&self) -> usize {
         match self.threads {
             Some(n) => n.get(),

@@ -56,8 +56,8 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().next().is_none()
 }
 
-/// Recorded from `torch.save({"w": zeros(262144, 8960, dtype=bfloat16), "o": ones(3)}, "big.pt")` with torch 2.11.0: a
-/// storage beyond 4 GiB, records that start beyond it, and the end of the archive.
+/// The end of an archive recorded from `torch.save({"w": zeros(262144, 8960, dtype=bfloat16), "o": ones(3)}, "big.pt")`
+/// with torch 2.11.0: a storage beyond 4 GiB, and records that start beyond it.
 #[test]
 fn zip64_fields_stand_where_torch_puts_them() {
     let id = "0561108523619670529413374232914103672056";
@@ -92,7 +92,7 @@ fn zip64_fields_stand_where_torch_puts_them() {
     assert_eq!(archive.file_size(), 4_697_622_405);
 }
 
-/// The CRC-32s are those of the pickles that `pickle.dumps(value, 2)` of CPython 3.11 writes for equal values.
+/// Checks against the CRC-32s of the pickles that `pickle.dumps(value, 2)` of CPython 3.11 writes for equal values.
 #[test]
 fn pickles_are_those_of_python() {
     let text = |s: &str| Argument::Str(s.to_owned());
@@ -138,7 +138,7 @@ fn what_cannot_be_written_is_named() {
     );
     assert!(refusal(vector(Dtype::F32, 3, 0), &[8]).starts_with("output: a float32 tensor of shape [3]"));
     assert!(refusal(vector(Dtype::F32, 3, 1), &[12]).contains("refers to storage 1, but there are 1"));
-    assert!(refusal(vector(Dtype::F32, 1, 0), &[6]).contains("no whole number of float32 elements"));
+    assert!(refusal(vector(Dtype::F32, 1, 0), &[6]).contains("not a whole number of float32 elements"));
     assert!(refusal(vector(Dtype::QI8, 1, 0), &[1]).contains("scale and zero point"));
     assert_eq!(refusal(Argument::None, &[4]), "storage 0");
     let two = list(vec![vector(Dtype::F32, 1, 0), vector(Dtype::I32, 1, 0)]);
@@ -146,7 +146,7 @@ fn what_cannot_be_written_is_named() {
         refusal(two, &[4])
             .starts_with("output[1]: it views storage 0 as IntStorage, an earlier tensor as FloatStorage")
     );
-    assert!(refusal(Argument::BigInt("1e9".to_owned()), &[]).contains("no integer in decimal"));
+    assert!(refusal(Argument::BigInt("1e9".to_owned()), &[]).contains("is not a decimal integer"));
     let deep = (0..2000).fold(Argument::None, |inner, _| list(vec![inner]));
     assert!(refusal(deep, &[]).contains("nested more than 128 levels deep"));
 }
@@ -167,7 +167,7 @@ fn any_number_of_threads_writes_the_same_bytes() {
         (offset..).zip(into).for_each(|(i, b)| *b = byte(i));
         Ok(())
     };
-    // Neither a whole number of chunks nor of pages.
+    // The length is neither a whole number of chunks nor of pages.
     let length = 3_000_001;
     let memory: Vec<u8> = (0..length).map(byte).collect();
     let value =
@@ -219,7 +219,7 @@ fn cancelling_leaves_nothing() {
     assert!(is_empty(folder.path()));
 }
 
-/// Needs a file system that can be filled: a tmpfs of 1 MiB, which only root may mount.
+/// A full disk, which needs a file system that can be filled: a tmpfs of 1 MiB, which only root may mount.
 #[test]
 fn a_full_disk_is_said_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ fn a_full_disk_is_said_and_leaves_nothing() {
 #[test]
 fn torch_loads_what_is_written_and_saves_the_same_bytes() {
     let Some(python) = std::env::var_os("PLIMSOLL_TORCH_PYTHON") else {
-        println!("not run: PLIMSOLL_TORCH_PYTHON names no Python with torch");
+        println!("not run: PLIMSOLL_TORCH_PYTHON does not name a Python with torch");
         return;
     };
     let (samples, tables) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,9 +1,9 @@
-//! [`Arguments`]: those of a call of Python, on their way to an operator.
+//! [`Arguments`]: the arguments of a Python call, being converted to those of an operator.
 
 use plimsoll::capture::Argument;
 use plimsoll::kernel::KernelError;
 
-/// Whether the arguments fit what is done with them.
+/// The result of a conversion: an error if the arguments do not fit.
 pub type Applied = Result<(), KernelError>;
 
 /// The arguments of a call by the names of Python's parameters.
@@ -13,7 +13,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// `args`, by their names `given`. One that has no name but its number gets that of the parameter of `params` at its
+    /// Names `args` by `given`. An argument that only has a number gets the name of the parameter of `params` in its
     /// place.
     pub fn of(function: &str, given: &[String], args: &[Argument], params: &str) -> Self {
         let params: Vec<&str> = params.split_whitespace().collect();
@@ -26,7 +26,7 @@ impl Arguments {
         };
         let named = given.iter().enumerate().map(name).zip(args.iter().cloned()).collect();
         let mut arguments = Self { function: function.to_owned(), named };
-        // Where a result goes is the caller's: nobody has asked for another place.
+        // A None for `out` is dropped: the caller decides where a result goes.
         if arguments.get("out") == Some(&Argument::None) {
             arguments.take("out");
         }
@@ -43,21 +43,21 @@ impl Arguments {
         self.named.iter().find(|(known, _)| known.as_deref() == Some(name)).map(|(_, value)| value)
     }
 
-    /// The argument `name`, which is none any more.
+    /// Removes and returns the argument `name`.
     pub fn take(&mut self, name: &str) -> Option<Argument> {
         let at = self.named.iter().position(|(known, _)| known.as_deref() == Some(name))?;
         Some(self.named.remove(at).1)
     }
 
-    /// The argument `name` unless it is None or absent.
+    /// Removes the argument `name`, and returns it unless it is None or absent.
     pub fn take_given(&mut self, name: &str) -> Option<Argument> {
         self.take(name).filter(|value| *value != Argument::None)
     }
 
-    /// The truth value `name`, which is none of the operator's; false where it is absent or None.
+    /// Removes the bool `name`, which the operator does not take; false if it is absent or None.
     ///
     /// # Errors
-    /// It is something else.
+    /// [`KernelError`] if it is something else.
     pub fn take_flag(&mut self, name: &str) -> Result<bool, KernelError> {
         match self.take_given(name) {
             None => Ok(false),
@@ -66,10 +66,10 @@ impl Arguments {
         }
     }
 
-    /// The text `name`, which is none of the operator's; `usual` where it is absent.
+    /// Removes the text `name`, which the operator does not take; `usual` if it is absent.
     ///
     /// # Errors
-    /// It is something else.
+    /// [`KernelError`] if it is something else.
     pub fn take_text(&mut self, name: &str, usual: &str) -> Result<String, KernelError> {
         match self.take_given(name) {
             None => Ok(usual.to_owned()),
@@ -91,7 +91,7 @@ impl Arguments {
         self.named.push((Some(name.to_owned()), value));
     }
 
-    /// Sets the argument `name` where it is absent: a default of Python's that the operator does not have.
+    /// Sets the argument `name` if it is absent: a default of Python that the operator does not have.
     pub fn set_default(&mut self, name: &str, value: Argument) {
         if self.get(name).is_none() {
             self.set(name, value);
@@ -101,7 +101,7 @@ impl Arguments {
     /// The shape of the tensor `name`.
     ///
     /// # Errors
-    /// It is missing, or no tensor.
+    /// [`KernelError`] if it is missing, or not a tensor.
     pub fn shape(&self, name: &str) -> Result<Vec<i64>, KernelError> {
         match self.get(name) {
             Some(Argument::Tensor(tensor)) => Ok(tensor.layout.shape.iter().map(|&n| n as i64).collect()),
@@ -116,7 +116,7 @@ impl Arguments {
     }
 
     fn wrong(&self, name: &str, expected: &str, found: &Argument) -> KernelError {
-        self.refuse(&format!("argument `{name}` is to be {expected}, and is {found}"))
+        self.refuse(&format!("argument `{name}` must be {expected}, but is {found}"))
     }
 
     /// The arguments, for the operator.

@@ -1,6 +1,6 @@
-//! [`parts`]: what the functions of torch.nn.functional are made of that are no operator.
+//! [`parts`]: the operators behind functions of torch.nn.functional that are not a single operator.
 
-/// Each function that Python puts together, and the operators that it calls, in order.
+/// Each function that Python composes, with the operators that it calls, in order.
 const COMPOSED: &[(&str, &str)] = &[
     ("gaussian_nll_loss", "aten::clamp_min, aten::log, aten::sub, aten::pow, aten::div and aten::mean"),
     ("gumbel_softmax", "aten::exponential_, aten::log, aten::neg, aten::div and aten::softmax"),
@@ -22,7 +22,7 @@ const COMPOSED: &[(&str, &str)] = &[
     ("triplet_margin_with_distance_loss", "the distance that it is given, aten::clamp_min and aten::mean"),
 ];
 
-/// The operators that the function `name` is made of, where Python puts it together.
+/// The operators that the function `name` is made of, if Python composes it.
 pub fn parts(name: &str) -> Option<&'static str> {
     COMPOSED.iter().find(|(known, _)| *known == name).map(|(_, parts)| *parts)
 }

@@ -6,12 +6,12 @@ use plimsoll::kernel::KernelError;
 use super::Lowered;
 use super::arguments::Arguments;
 
-/// Numbers as a list of Python.
+/// The numbers as a Python list.
 pub fn scalars(numbers: &[i64]) -> Argument {
     Argument::List(numbers.iter().map(|&n| Argument::Int(n)).collect())
 }
 
-/// The operator by the mode and the input's dimensions, with a size or with factors, one a dimension.
+/// Chooses the operator by the mode and the input's dimensions, with one size or factor per dimension.
 pub fn interpolate(from: &mut Arguments, to: &mut Lowered) -> Result<(), KernelError> {
     let mode = from.take_text("mode", "nearest")?;
     let shape = from.shape("input")?;
@@ -56,7 +56,7 @@ pub fn interpolate(from: &mut Arguments, to: &mut Lowered) -> Result<(), KernelE
     Ok(())
 }
 
-/// What Python has deprecated, and computes by `interpolate`.
+/// Converts deprecated functions, which Python computes by `interpolate`.
 pub fn bilinear(from: &mut Arguments, to: &mut Lowered) -> Result<(), KernelError> {
     from.set("mode", Argument::Str("bilinear".to_owned()));
     from.set("align_corners", Argument::Bool(true));

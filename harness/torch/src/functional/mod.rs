@@ -1,8 +1,8 @@
-//! From a function of Python to an operator of libtorch.
+//! Conversion from a function of Python to an operator of libtorch.
 //!
-//! A name stands for the operator of that name, and its arguments for the parameters of those names: the schemas that
-//! libtorch has of its operators decide what fits. The functions of torch.nn.functional that do something in Python before
-//! they call an operator, or call it under another name, have a rule each (`rules`).
+//! A name stands for the operator with that name, and argument names for parameter names: libtorch's schemas of its
+//! operators decide what fits. The functions of torch.nn.functional that do something in Python before they call an
+//! operator, or call it under another name, have a rule each (`rules`).
 
 mod arguments;
 mod composed;
@@ -21,11 +21,11 @@ use rules::{RULES, Rule};
 pub struct Lowered {
     /// The operator, such as `aten::embedding`.
     pub operator: String,
-    /// Its overload; `None` for the first that takes the arguments.
+    /// The operator's overload; `None` for the first that takes the arguments.
     pub overload: Option<String>,
     /// The arguments: by the parameter's name, or by position.
     pub arguments: Vec<(Option<String>, Argument)>,
-    /// Whether Python gives the first of several results alone.
+    /// Whether Python returns only the first of several results.
     pub first: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Function {
     rule: Option<&'static Rule>,
 }
 
-/// What stands before a function's name in Python.
+/// The Python modules before a function's name.
 const MODULES: [&str; 7] =
     ["torch.nn.functional.", "torch._C._nn.", "torch._C._special.", "torch.special.", "torch.Tensor.", "torch.", "F."];
 
@@ -56,25 +56,25 @@ impl Function {
         Self { operator: format!("aten::{plain}"), overload: None, rule }
     }
 
-    /// Whether Python does more than to call the operator of the same name.
+    /// Whether Python does more than call the operator with the same name.
     pub fn has_rule(&self) -> bool {
         self.rule.is_some()
     }
 
-    /// The operators that the function is made of, where it is none and Python puts it together.
+    /// The operators that the function is made of, if it is not an operator and Python composes it.
     pub fn composed_of(&self) -> Option<&'static str> {
         self.operator.strip_prefix("aten::").and_then(composed::parts)
     }
 
-    /// The operator of the same name.
+    /// The operator with the same name.
     pub fn operator(&self) -> &str {
         &self.operator
     }
 
-    /// The operator that computes the call with `args`, which are parallel to `params`; and its arguments.
+    /// Finds the operator that computes the call with `args`, which are parallel to `params`, and its arguments.
     ///
     /// # Errors
-    /// [`KernelError`] where a rule does not take the arguments.
+    /// [`KernelError`] if a rule does not take the arguments.
     pub fn lower(&self, params: &[String], args: &[Argument]) -> Result<Lowered, KernelError> {
         let plain = self.operator.strip_prefix("aten::").unwrap_or(&self.operator);
         let mut arguments = Arguments::of(plain, params, args, self.rule.map_or("", |rule| rule.params));

@@ -30,7 +30,7 @@ pub fn adaptive_indices(from: &mut Arguments, to: &mut Lowered) -> Applied {
     as_the_input(from, to)
 }
 
-/// A size of None is that of the input.
+/// Replaces a size of None by that of the input.
 pub fn as_the_input(from: &mut Arguments, _: &mut Lowered) -> Applied {
     let Some(Argument::List(sizes) | Argument::Tuple(sizes)) = from.get("output_size").cloned() else { return Ok(()) };
     let shape = from.shape("input")?;
@@ -41,8 +41,8 @@ pub fn as_the_input(from: &mut Arguments, _: &mut Lowered) -> Applied {
     Ok(())
 }
 
-/// The size that is given, its last dimensions where it is that of the whole output; else that which a pool with these windows
-/// leaves of it.
+/// Sets the output size: the given one, cut to its last dimensions if it is that of the whole output; else the one that
+/// a pool with these windows would reduce to the input.
 pub fn max_unpool(from: &mut Arguments, _: &mut Lowered) -> Applied {
     let shape = from.shape("input")?;
     let dimensions = if from.function().ends_with("2d") { 2 } else { 3 };
@@ -71,25 +71,25 @@ pub fn max_unpool(from: &mut Arguments, _: &mut Lowered) -> Applied {
     Ok(())
 }
 
-/// Where its windows lie is drawn by Python, unless the call says it.
+/// Refuses calls without random samples: Python draws the places of the windows, unless the call gives them.
 pub fn fractional_max_pool(from: &mut Arguments, to: &mut Lowered) -> Applied {
     let indices = to.operator.ends_with("_with_indices");
     to.first = !from.take_flag("return_indices")? && !indices;
     to.operator = to.operator.trim_end_matches("_with_indices").to_owned();
     if from.get("_random_samples").is_none_or(|samples| *samples == Argument::None) {
-        return Err(from.refuse("without _random_samples its windows are drawn at random"));
+        return Err(from.refuse("without _random_samples, the windows are drawn at random"));
     }
     from.rename("_random_samples", "random_samples");
     if from.take_given("output_ratio").is_some() {
-        return Err(from.refuse("output_ratio is no argument of an operator: give output_size"));
+        return Err(from.refuse("the operator takes no output_ratio: give output_size"));
     }
     Ok(())
 }
 
-/// The numbers `name`, one a dimension.
+/// The numbers `name`, one per dimension.
 fn integers(from: &mut Arguments, name: &str, dimensions: usize) -> Result<Option<Vec<i64>>, KernelError> {
     let Some(items) = repeated(from, name, dimensions)? else { return Ok(None) };
     let integer = |item: &Argument| if let Argument::Int(n) = item { Some(*n) } else { None };
     let integers = items.iter().map(integer).collect::<Option<Vec<_>>>();
-    Ok(Some(integers.ok_or_else(|| from.refuse(&format!("{name} is to be of integers")))?))
+    Ok(Some(integers.ok_or_else(|| from.refuse(&format!("{name} must be integers")))?))
 }

@@ -1,4 +1,4 @@
-//! [`RULES`]: what the functions of torch.nn.functional do before they call an operator.
+//! [`RULES`]: the steps that functions of torch.nn.functional take before they call an operator.
 
 use plimsoll::capture::Argument;
 
@@ -9,11 +9,11 @@ use super::pools::{
     adaptive_indices, adaptive_max_pool, as_the_input, fractional_max_pool, indices, max_pool, max_unpool,
 };
 
-/// How functions are computed.
+/// A rule for computing some functions.
 pub struct Rule {
-    /// Their names.
+    /// The names of the functions.
     pub functions: &'static str,
-    /// Their parameters in Python, for arguments without a name.
+    /// The functions' parameters in Python, for arguments without a name.
     pub params: &'static str,
     /// Changes the call of the function into one of the operator.
     pub apply: fn(&mut Arguments, &mut Lowered) -> Applied,
@@ -101,7 +101,7 @@ fn named(to: &mut Lowered, operator: &str) -> Applied {
     Ok(())
 }
 
-/// `inplace=True` is another operator.
+/// Selects the operator for `inplace=True`.
 fn in_place(from: &mut Arguments, to: &mut Lowered) -> Applied {
     if from.take_flag("inplace")? {
         to.operator.push('_');
@@ -109,7 +109,7 @@ fn in_place(from: &mut Arguments, to: &mut Lowered) -> Applied {
     Ok(())
 }
 
-/// Without a dimension Python takes the first or the second, by how many there are.
+/// Sets the dimension: if none is given, Python takes the first or the second, by the number of dimensions.
 fn softmax(from: &mut Arguments, _: &mut Lowered) -> Applied {
     from.take("_stacklevel");
     if from.get("dim").is_none_or(|dim| *dim == Argument::None) {
@@ -129,7 +129,7 @@ fn dropout(from: &mut Arguments, to: &mut Lowered) -> Applied {
 
 fn embedding(from: &mut Arguments, _: &mut Lowered) -> Applied {
     if from.take_given("max_norm").is_some() {
-        return Err(from.refuse("max_norm changes the weight before, by another operator: use builtin:embedding"));
+        return Err(from.refuse("max_norm changes the weight first, by another operator: use builtin:embedding"));
     }
     from.take("norm_type");
     from.rename("input", "indices");
@@ -140,13 +140,14 @@ fn embedding(from: &mut Arguments, _: &mut Lowered) -> Applied {
     Ok(())
 }
 
-/// Python gives the first of four results. Of an input of two dimensions it makes the offsets, which are no argument then.
+/// Converts `embedding_bag`: Python returns the first of four results. For an input of two dimensions it makes the
+/// offsets, which must not be an argument then.
 fn embedding_bag(from: &mut Arguments, to: &mut Lowered) -> Applied {
     if from.take_given("max_norm").is_some() {
-        return Err(from.refuse("max_norm changes the weight before, by another operator"));
+        return Err(from.refuse("max_norm changes the weight first, by another operator"));
     }
     if from.shape("input")?.len() != 1 {
-        return Err(from.refuse("only with an input of one dimension and its offsets is it one operator"));
+        return Err(from.refuse("it is a single operator only for an input of one dimension with offsets"));
     }
     let mode = from.take_text("mode", "mean")?;
     let mode = ["sum", "mean", "max"].iter().position(|known| *known == mode);
@@ -220,7 +221,7 @@ fn strided(from: &mut Arguments) {
     }
 }
 
-/// The words of Python, and the two flags that they have replaced, as the number that operators take.
+/// Converts Python's words for a reduction, and the two flags that they replaced, to the number that operators take.
 fn reduction(from: &mut Arguments) -> Applied {
     let (average, reduce) = (from.take_given("size_average"), from.take_given("reduce"));
     let word = from.take_text("reduction", "mean")?;
@@ -233,14 +234,14 @@ fn reduction(from: &mut Arguments) -> Applied {
         (true, false, false) => "mean",
     };
     let number = ["none", "mean", "sum"].iter().position(|known| *known == word);
-    let number = number.ok_or_else(|| from.refuse(&format!("reduction={word:?} is more than one operator")))?;
+    let number = number.ok_or_else(|| from.refuse(&format!("reduction={word:?} needs more than one operator")))?;
     from.set("reduction", Argument::Int(number as i64));
     Ok(())
 }
 
 fn weighted_loss(from: &mut Arguments, _: &mut Lowered) -> Applied {
     if from.take_given("weight").is_some() {
-        return Err(from.refuse("with a weight it is more than one operator"));
+        return Err(from.refuse("with a weight, it needs more than one operator"));
     }
     reduction(from)
 }

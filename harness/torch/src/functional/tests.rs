@@ -55,7 +55,7 @@ fn flags_of_python_choose_the_operator() {
     assert!(lower("adaptive_max_pool2d", &[x()]).unwrap().first);
     assert!(!lower("adaptive_max_pool2d", &[x(), flag("return_indices", true)]).unwrap().first);
     let error = lower("relu", &[x(), ("inplace", Argument::Int(1))]).unwrap_err();
-    assert_eq!(error, "relu: argument `inplace` is to be a bool, and is 1");
+    assert_eq!(error, "relu: argument `inplace` must be a bool, but is 1");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn words_of_python_become_numbers() {
     let expected = "aten::cross_entropy_loss(input=tensor(float32, [2, 3]), target=tensor(float32, [2]), reduction=";
     assert_eq!(shown("none").unwrap(), format!("{expected}0)"));
     assert_eq!(shown("sum").unwrap(), format!("{expected}2)"));
-    assert_eq!(shown("batchmean").unwrap_err(), "cross_entropy: reduction=\"batchmean\" is more than one operator");
+    assert_eq!(shown("batchmean").unwrap_err(), "cross_entropy: reduction=\"batchmean\" needs more than one operator");
     let legacy = [("input", tensor(&[2])), ("target", tensor(&[2])), ("size_average", Argument::Bool(false))];
     assert_eq!(lower("mse_loss", &legacy).unwrap().arguments.last().unwrap().1, Argument::Int(2));
 }

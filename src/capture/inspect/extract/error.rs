@@ -1,4 +1,4 @@
-//! [`ExtractError`]: why a tensor cannot be taken out.
+//! [`ExtractError`]: the errors of extracting a tensor.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,38 +7,38 @@ use super::format::Format;
 use crate::{CaptureError, Dtype};
 use plimsoll_memory::bytes::ByteSize;
 
-/// Why a tensor cannot be taken out into a file.
+/// Why a tensor cannot be extracted to a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtractError {
     /// The file is malformed or cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// There is no tensor at the path.
+    /// There is no tensor at that path.
     #[error("{}: there is no tensor at {tensor}; `plimsoll inspect` lists the paths of all tensors", path.display())]
     NoTensor {
         /// The file.
         path: PathBuf,
-        /// The path asked for.
+        /// The requested path.
         tensor: String,
     },
     /// The tensor has no elements of its own.
-    #[error("{}: {tensor} is a {kind} tensor without elements of its own; take out its parts, such as {tensor}!values", path.display())]
+    #[error("{}: {tensor} is a {kind} tensor without elements of its own; extract its parts, such as {tensor}!values", path.display())]
     NoElements {
         /// The file.
         path: PathBuf,
         /// The path of the tensor.
         tensor: String,
-        /// Its kind.
+        /// The kind of tensor.
         kind: &'static str,
     },
-    /// The name of the output tells no format.
-    #[error("{}: the format is told by the extension: write to a .npy, .safetensors or .bin file", path.display())]
+    /// The name of the output does not give a format.
+    #[error("{}: the extension selects the format: write to a .npy, .safetensors or .bin file", path.display())]
     Format {
         /// The output.
         path: PathBuf,
     },
-    /// The format has no such dtype.
+    /// The format does not have the tensor's dtype.
     #[error("{format} has no {dtype}; write to a .bin file, which holds the bytes of any dtype")]
     Dtype {
         /// The format.
@@ -46,9 +46,10 @@ pub enum ExtractError {
         /// The dtype.
         dtype: Dtype,
     },
-    /// The tensor has far more elements than its storage has bytes for: it was expanded, and a small file can say any size.
+    /// The tensor has far more elements than its storage has bytes for: it was expanded, and a small file can claim any
+    /// size.
     #[error(
-        "{}: {tensor} is expanded: written out it takes {bytes}, from a storage of {stored}; if that is wanted, write it with --yes",
+        "{}: {tensor} is expanded: written out, it takes {bytes}, from a storage of {stored}; add --yes to write it",
         path.display()
     )]
     Expanded {
@@ -56,9 +57,9 @@ pub enum ExtractError {
         path: PathBuf,
         /// The path of the tensor.
         tensor: String,
-        /// What its elements take.
+        /// The bytes that its elements take.
         bytes: ByteSize,
-        /// What its storage takes.
+        /// The bytes that its storage takes.
         stored: ByteSize,
     },
     /// The output cannot be written.
@@ -66,7 +67,7 @@ pub enum ExtractError {
     Write {
         /// The output.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -5,11 +5,11 @@ use std::fmt;
 /// A format for one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// NumPy's.
+    /// NumPy's format.
     Npy,
-    /// That of safetensors.
+    /// The safetensors format.
     Safetensors,
-    /// The elements alone.
+    /// The elements alone, without a header.
     Bin,
 }
 

@@ -22,7 +22,7 @@ impl Format {
         }
     }
 
-    /// What stands before the elements of a contiguous tensor of the dtype and shape of `layout`.
+    /// The bytes before the elements of a contiguous tensor of the dtype and shape of `layout`.
     pub(super) fn header(self, name: &str, layout: &Layout) -> Result<Vec<u8>, ExtractError> {
         let dtype = layout.dtype;
         let lacks = || ExtractError::Dtype { format: self, dtype };
@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-/// Magic, version, the length of the rest, and a Python dict padded so that the elements start on a multiple of 64.
+/// Magic, version, the length of the header, and a Python dict padded so that the elements start on a multiple of 64.
 fn npy(descr: &str, shape: &[u64]) -> Vec<u8> {
     let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
     let sizes = if shape.len() == 1 { sizes.trim_end() } else { sizes.trim_end_matches(", ") };
@@ -72,7 +72,7 @@ fn npy_dtype(dtype: Dtype) -> Option<&'static str> {
     })
 }
 
-/// The length of the rest as eight bytes, and JSON padded to a multiple of 8.
+/// The length of the header as eight bytes, and JSON padded to a multiple of 8.
 fn safetensors(name: &str, dtype: &str, layout: &Layout) -> Vec<u8> {
     let bytes = layout.logical_bytes().unwrap_or(u64::MAX);
     let tensor = json!({ "dtype": dtype, "shape": layout.shape, "data_offsets": [0, bytes] });

@@ -1,4 +1,4 @@
-//! [`Extraction`]: a tensor of a file, found, and written.
+//! [`Extraction`]: a tensor of a file, found and written to a file of its own.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -11,10 +11,10 @@ use super::format::Format;
 use crate::{Access, ItemValue, Layout, TensorRef, TensorView, TorchFile};
 use plimsoll_memory::bytes::ByteSize;
 
-/// The bytes that are written at a time.
+/// The bytes that are written at once.
 const CHUNK: usize = 1 << 20;
 
-/// An expanded tensor of more than this is written only if that was asked for.
+/// The size above which an expanded tensor is written only if the user asked for it.
 const LARGE: ByteSize = ByteSize::gib(1);
 
 /// A tensor of a file, to be written to a file of its own.
@@ -30,7 +30,7 @@ impl Extraction {
     /// Finds the tensor at the path `tensor`, such as `$["kwargs"]["weight"]`, of `file`.
     ///
     /// # Errors
-    /// Where there is no tensor at the path, or it has no elements of its own.
+    /// If there is no tensor at the path, or it has no elements of its own.
     pub fn find(file: TorchFile, tensor: &str) -> Result<Self, ExtractError> {
         let found = file.try_walk(&mut |item| match &item.value {
             ItemValue::Tensor(found) if item.path == tensor => {
@@ -46,29 +46,29 @@ impl Extraction {
         }
     }
 
-    /// How the tensor lies in its storage.
+    /// The layout of the tensor in its storage.
     pub fn layout(&self) -> &Layout {
         &self.elements.layout
     }
 
-    /// Whether a tensor is written that takes more than 1 GiB and more than its storage: one that was expanded, of which a
-    /// file of a few bytes can say any size. By default it is not.
+    /// Sets whether an expanded tensor that takes more than 1 GiB and more than its storage is written: a file of a few
+    /// bytes can claim any size. By default it is not.
     pub fn expand(self, expands: bool) -> Self {
         Self { expands, ..self }
     }
 
-    /// What its elements take, written out, if that is more than what its storage takes.
+    /// The bytes that its elements take when written out, with the bytes of the storage, if they are more than these.
     fn expanded(&self) -> Option<(ByteSize, ByteSize)> {
         let bytes = ByteSize::new(self.layout().logical_bytes().unwrap_or(u64::MAX));
         let stored = self.file.storages()[self.elements.storage].bytes();
         (bytes > stored).then_some((bytes, stored))
     }
 
-    /// Writes the tensor to `out`, whose extension tells the format: whole, or not at all. The CRC-32 of its storage is
-    /// checked before. Gives the size of the file.
+    /// Writes the tensor to `out`, whose extension selects the format, whole or not at all, and returns the size of the
+    /// file. The CRC-32 of the tensor's storage is checked first.
     ///
     /// # Errors
-    /// If the format is unknown or lacks the dtype, the storage is damaged, or the file cannot be written;
+    /// If the format is unknown or lacks the dtype, the storage is damaged, or the file cannot be written; also
     /// [`ExtractError::Expanded`].
     pub fn write(&self, out: &Path) -> Result<ByteSize, ExtractError> {
         if let Some((bytes, stored)) = self.expanded().filter(|(bytes, _)| *bytes > LARGE && !self.expands) {
@@ -94,7 +94,7 @@ impl Extraction {
             writer.write_all(&header).and_then(|()| elements(&view, &mut writer)).and_then(|()| writer.flush());
         drop(writer);
         written.and_then(|()| beside.as_file().sync_all()).map_err(failed)?;
-        // A file that changed meanwhile was read half old, half new.
+        // If the file changed in the meantime, half of the bytes read are old and half new.
         map.intact()?;
         beside.persist(out).map_err(|error| failed(error.error))?;
         fs::metadata(out).map(|metadata| ByteSize::new(metadata.len())).map_err(failed)

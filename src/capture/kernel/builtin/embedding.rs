@@ -1,7 +1,7 @@
 //! `builtin:embedding`: `torch.nn.functional.embedding`, forward.
 //!
 //! Output `[*input.shape, D]` of the weight's dtype: row `input[i]` of `weight` for each index `i`. The weight is read
-//! where it lies, a row at a time. Of the options, `padding_idx` has to be in range and changes nothing in the forward
+//! in place, a row at a time. Of the options, `padding_idx` must be in range and changes nothing in the forward
 //! direction, `scale_grad_by_freq` and `sparse` concern the backward direction alone, and `max_norm` with `norm_type`
 //! renormalises the rows used. PyTorch does so in the weight before it gathers; here the weight is a file, so the rows
 //! are renormalised in the output, with the same result.
@@ -47,10 +47,10 @@ impl Kernel for Embedding {
     }
 }
 
-/// Tells which bytes of which storage (by its index in the call) any kernel reads to compute `call`, where that looks few
-/// rows up in a table: who mapped the storages can have them read from the disk together, where a launch would wait for one
-/// after the other. A look-up is known by what the captured call was given and what it gave. Nothing of other calls, for the
-/// system reads ahead by itself where bytes are read in order.
+/// Visits the bytes of each storage (by its index in the call) that any kernel reads to compute `call`, if that looks
+/// up few rows of a table. The caller that mapped the storages can then read them from the disk together, while a
+/// launch would wait for them one after the other. A look-up is recognised by the captured inputs and outputs. Other
+/// calls are not visited, because the system reads ahead by itself if bytes are read in order.
 pub fn looked_up(call: &Call<'_>, visit: &mut dyn FnMut(usize, Range<usize>)) {
     let Some(Argument::Tensor(weight)) = call.parameter(WEIGHT.0, WEIGHT.1) else { return };
     let Ok(arguments) = Arguments::of(call) else { return };
@@ -100,7 +100,7 @@ impl<'a> Arguments<'a> {
         TensorSpec { dtype: self.weight.dtype(), shape }
     }
 
-    /// The bytes of each row that is looked up, where rows lie in one piece; an index out of range has none.
+    /// The bytes of each row that is looked up, if rows are contiguous; an index out of range has none.
     fn touched_rows(&self, visit: &mut dyn FnMut(Range<usize>)) {
         let rows = Rows::of(&self.weight);
         if rows.step != rows.element {
@@ -115,7 +115,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Writes the row of each index to `output`, which is as long as [`Arguments::output`] says.
+    /// Writes the row of each index to `output`, whose length is given by [`Arguments::output`].
     fn gather(&self, output: &mut [u8]) -> Result<(), KernelError> {
         let rows = Rows::of(&self.weight);
         for n in 0..self.input.numel() {
@@ -134,7 +134,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// PyTorch takes a `padding_idx` from `-rows` to `rows - 1`, and 0 even where there are no rows.
+/// PyTorch takes a `padding_idx` from `-rows` to `rows - 1`, and 0 even if there are no rows.
 fn check_padding(call: &Call<'_>, rows: u64) -> Result<(), KernelError> {
     let Some(padding) = call.int(PADDING_IDX.0, PADDING_IDX.1)? else { return Ok(()) };
     let valid = if padding > 0 { padding.unsigned_abs() < rows } else { padding.unsigned_abs() <= rows };
@@ -186,8 +186,8 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// No product overflows: the view holds all of its elements within its storage. That does not hold for the strides
-    /// and the offset of a tensor without elements, of which no row is copied.
+    /// No product overflows, because the view holds all of its elements within its storage. This does not hold for the
+    /// strides and the offset of a tensor without elements, of which no row is copied.
     fn of(weight: &TensorView<'a>) -> Self {
         let layout = weight.layout();
         let size = weight.dtype().size();
@@ -223,7 +223,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Copies elements of `N` bytes that lie `step` bytes apart.
+/// Copies elements of `N` bytes that are `step` bytes apart.
 fn copy_elements<const N: usize>(source: &[u8], step: usize, destination: &mut [u8]) {
     for (n, element) in destination.chunks_exact_mut(N).enumerate() {
         element.copy_from_slice(&source[n * step..][..N]);

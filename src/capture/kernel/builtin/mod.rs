@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::launch::Kernel;
 pub use embedding::{Embedding, looked_up};
 
-/// The kernel of `builtin:embedding`, for a validation in this process.
+/// The kernel of `builtin:embedding`, for a validation that runs in this process.
 pub const fn embedding() -> Embedding {
     Embedding
 }
@@ -35,12 +35,12 @@ impl Builtin {
         }
     }
 
-    /// The kernel of that name.
+    /// The kernel with that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|b| b.name() == name)
     }
 
-    /// The names of all, for messages.
+    /// The names of all built-in kernels, for messages.
     pub(super) fn names() -> String {
         Self::ALL.iter().map(|b| b.name()).collect::<Vec<_>>().join(", ")
     }

@@ -1,12 +1,13 @@
 //! [`Renorm`]: rows of a weight renormalised as `torch.embedding_renorm_` does on the CPU.
 //!
-//! Where the `norm_type`-norm of a row exceeds `max_norm`, the row is multiplied by `max_norm / (norm + 1e-7)`
-//! (ATen/native/Embedding.cpp). To the last bit, what comes out depends on the order in which PyTorch sums, so that this
-//! is followed here (ATen/native/cpu/ReduceOpsKernel.cpp): float32 and smaller types are summed in float32, float64 in
-//! float64; 2-norms of contiguous rows of float64, float32 and bfloat16 in the lanes of one 256-bit vector, which are
-//! added at the end, the last few elements with fused multiply-adds as the compiler of its releases for x86-64 left
-//! them; everything else one element after the other. The norm is rounded to the row's dtype before it is
-//! compared, the scale before it is multiplied with. Rows of 32768 elements and more are summed by PyTorch in parts, one a thread, and can differ in the last bit.
+//! If the `norm_type`-norm of a row exceeds `max_norm`, the row is multiplied by `max_norm / (norm + 1e-7)`
+//! (ATen/native/Embedding.cpp). The last bit of the result depends on the order in which PyTorch sums, so the same
+//! order is used here (ATen/native/cpu/ReduceOpsKernel.cpp): float32 and smaller types are summed in float32, float64
+//! in float64; 2-norms of contiguous rows of float64, float32 and bfloat16 in the lanes of one 256-bit vector, which
+//! are added at the end, the last few elements with fused multiply-adds as the compiler of its releases for x86-64 left
+//! them; everything else one element after the other. The norm is rounded to the row's dtype before it is compared, and
+//! the scale before the multiplication. Rows of 32768 elements and more are summed by PyTorch in parts, one per thread,
+//! and can differ in the last bit.
 
 use std::ops::{Add, Div, Mul};
 
@@ -15,7 +16,7 @@ use half::{bf16, f16};
 use crate::kernel::KernelError;
 use crate::{Dtype, Layout};
 
-/// What keeps the scale finite for a row of zeros.
+/// A small number that keeps the scale finite for a row of zeros.
 const EPSILON: f64 = 1e-7;
 
 /// A renormalisation of rows, for one dtype and one kind of row.
@@ -23,7 +24,7 @@ pub(super) struct Renorm {
     max_norm: f64,
     norm_type: f64,
     apply: fn(&Renorm, &mut [u8]),
-    /// Whether the rows lie without gaps in the weight.
+    /// Whether the rows have no gaps in the weight.
     contiguous: bool,
 }
 
@@ -31,8 +32,8 @@ impl Renorm {
     /// A renormalisation of the rows of `weight`.
     ///
     /// # Errors
-    /// [`KernelError`] where PyTorch has no norm for the dtype, or rows share elements: PyTorch then renormalises one row
-    /// after the other, and what comes out depends on the order.
+    /// [`KernelError`] if PyTorch has no norm for the dtype, or rows share elements: PyTorch then renormalises one row
+    /// after the other, and the result depends on the order.
     pub(super) fn new(
         max_norm: f64,
         norm_type: f64,
@@ -45,7 +46,7 @@ impl Renorm {
             Dtype::F16 => apply::<f16>,
             Dtype::BF16 => apply::<bf16>,
             found => {
-                let what = format!("max_norm for a weight of {found} (float64, float32, float16, bfloat16 it does)");
+                let what = format!("max_norm for a weight of {found} (only of float64, float32, float16 or bfloat16)");
                 return Err(KernelError::Unsupported { kernel, what });
             }
         };
@@ -63,7 +64,7 @@ impl Renorm {
     }
 }
 
-/// Whether an element may belong to two rows: of the two strides, the larger one steps over less than the other spans.
+/// Whether an element may belong to two rows: the larger of the two strides is shorter than the span of the other.
 fn rows_share_elements(weight: &Layout) -> bool {
     let ([rows, columns], [down, across]) = (&weight.shape[..], &weight.strides[..]) else { return true };
     if *rows <= 1 || *columns == 0 {
@@ -76,7 +77,7 @@ fn rows_share_elements(weight: &Layout) -> bool {
 
 /// The type in which PyTorch sums the norm of a row, and scales it.
 trait Sum: Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
-    /// How many fill a vector of 256 bits.
+    /// How many values fill a vector of 256 bits.
     const LANES: usize;
     const ZERO: Self;
     const ONE: Self;
@@ -183,7 +184,7 @@ fn norm<E: Element>(row: &[u8], p: f64, contiguous: bool) -> E::Sum {
     let elements = elements::<E>(row);
     let magnitudes = elements.clone().map(Sum::abs);
     let (zero, one) = (E::Sum::ZERO, E::Sum::ONE);
-    // A NaN is kept once it is met, as PyTorch's maximum and minimum do.
+    // A NaN is kept once it is met, as in PyTorch's maximum and minimum.
     let keep = |a: E::Sum, b: E::Sum, replace: bool| if !a.is_nan() && (b.is_nan() || replace) { b } else { a };
     if p == 2.0 {
         let squares = if contiguous && E::IN_LANES {
@@ -206,8 +207,8 @@ fn norm<E: Element>(row: &[u8], p: f64, contiguous: bool) -> E::Sum {
     }
 }
 
-/// The sum of squares in PyTorch's order for a contiguous row: whole vectors by lane, then the lanes, then the rest, by
-/// fours with separate rounding of the squares and the last three at most without.
+/// The sum of squares in PyTorch's order for a contiguous row: whole vectors by lane, then the lanes, then the rest: by
+/// fours with separate rounding of the squares, and the last three at most without it.
 fn squares_in_lanes<E: Element>(row: &[u8]) -> E::Sum {
     let mut lanes = [E::Sum::ZERO; 8];
     let lanes = &mut lanes[..E::Sum::LANES];
@@ -256,7 +257,7 @@ mod tests {
         output
     }
 
-    /// Elements as text, for a message that shows what differs, and with all NaN alike: their bits are not defined.
+    /// Elements as text, for a message that shows the difference, and with all NaN alike: their bits are not defined.
     fn values(dtype: &str, bytes: &[u8]) -> Vec<String> {
         match dtype {
             "float64" => bytes.chunks(8).map(|b| format!("{:?}", f64::read(b))).collect(),

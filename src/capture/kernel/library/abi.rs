@@ -1,4 +1,4 @@
-//! The TVM-FFI C ABI as data: what stands in memory between a kernel of a library and who calls it.
+//! The TVM-FFI C ABI as data: the memory layouts that a kernel of a library shares with its caller.
 //!
 //! The layouts are those of `tvm/ffi/c_api.h` and `dlpack.h` (versions 0.1 and 1.x). Nothing here is unsafe: values are
 //! written by [`arguments`](super::arguments) and read by C.
@@ -32,7 +32,7 @@ pub(super) mod index {
 pub(super) struct Any {
     pub type_index: i32,
     pub padding: u32,
-    /// What it is depends on the type: an integer, a float, a pointer, a data type, a device.
+    /// The value, whose meaning depends on the type: an integer, a float, a pointer, a data type, a device.
     pub bits: u64,
 }
 
@@ -62,14 +62,14 @@ pub(super) struct ByteArray {
 /// `TVMFFIObject`: the header of every object.
 #[repr(C)]
 pub(super) struct Header {
-    /// Strong references in the lower half, weak ones in the upper.
+    /// Strong reference counts in the lower half, weak ones in the upper.
     pub references: u64,
     pub type_index: i32,
     pub padding: u32,
     pub deleter: Option<unsafe extern "C" fn(*mut c_void, c_int)>,
 }
 
-/// An object of ours that is lent to a kernel: its header, then what its type says.
+/// An object of ours that is lent to a kernel: its header, then the content of its type.
 #[repr(C)]
 pub(super) struct Object<T> {
     pub header: Header,
@@ -77,7 +77,7 @@ pub(super) struct Object<T> {
 }
 
 impl<T> Object<T> {
-    /// An object that no kernel can delete: a reference of ours is never given back, and the deleter does nothing.
+    /// Makes an object that no kernel can delete: we never release our reference, and the deleter does nothing.
     pub fn lent(type_index: i32, cell: T) -> Self {
         unsafe extern "C" fn nothing(_object: *mut c_void, _flags: c_int) {}
         let references = (1 << 32) | 1;
@@ -127,12 +127,12 @@ pub(super) struct DlDevice {
 impl DlDevice {
     pub const CPU: Self = Self { device_type: 1, device_id: 0 };
 
-    /// The GPU of this number.
+    /// The GPU with this number.
     pub const fn cuda(index: u32) -> Self {
         Self { device_type: 2, device_id: index.cast_signed() }
     }
 
-    /// The device that PyTorch names so; `None` where DLPack has no number for it.
+    /// The device with this PyTorch name; `None` if DLPack has no number for it.
     pub fn named(name: &str) -> Option<Self> {
         let (kind, id) = name.split_once(':').unwrap_or((name, "0"));
         let device_type = match kind {
@@ -163,7 +163,7 @@ pub(super) struct DlDataType {
 }
 
 impl DlDataType {
-    /// The data type of elements of `dtype`; `None` of quantized ones and of bits without a meaning.
+    /// The data type of elements of `dtype`; `None` for quantized ones and for bits without a meaning.
     pub fn of(dtype: Dtype) -> Option<Self> {
         use Dtype::*;
         let code = match dtype {

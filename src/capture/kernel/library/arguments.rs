@@ -1,4 +1,4 @@
-//! [`Arguments`]: a call as the ABI wants it, in memory that lives as long as the launch.
+//! [`Arguments`]: a call in the form of the ABI, in memory that lives as long as the launch.
 
 use std::ffi::{CString, c_void};
 use std::io;
@@ -9,20 +9,23 @@ use super::pages::Pages;
 use crate::kernel::{Call, DeviceCall, KernelError, OutputBuffer};
 use crate::{Argument, Layout, TensorRef};
 
-/// The positional arguments of a call, the outputs last. What they point to is owned here, or borrowed for `'a`.
+/// The positional arguments of a call, the outputs last. The data that they point to is owned here, or borrowed for
+/// `'a`.
 ///
-/// All launches of a call are given the same. A kernel that changed a shape would have less to do in those that follow: what
-/// describes the arguments lies where it can be read alone. Objects count their references, and are looked at after each launch.
+/// All launches of a call are given the same arguments. A kernel that changed a shape would have less to do in later
+/// launches, so the data that describes the arguments is in read-only memory. Objects count their references, so they
+/// must be writable, and are checked after each launch.
 pub(super) struct Arguments<'a> {
     values: *const Any,
     count: usize,
     objects: Vec<Lent>,
-    /// What `values` and all pointers of theirs point to, but for objects.
+    /// The data that `values` and their pointers point to, except objects.
     _pages: Pages,
     _borrowed: PhantomData<&'a mut [u8]>,
 }
 
-/// An object that an argument holds, boxed so that it does not move, and what it is to say after every launch.
+/// An object that an argument holds, boxed so that it does not move, and the content that it must have after every
+/// launch.
 enum Lent {
     Tensor(usize, Box<Object<DlTensor>>, DlTensor),
     Bytes(usize, Box<Object<ByteArray>>, ByteArray),
@@ -30,9 +33,9 @@ enum Lent {
 }
 
 impl Lent {
-    /// The argument that holds it, and whether it says what it did.
+    /// The argument that holds the object, and whether its content is unchanged.
     fn seen(&self) -> (usize, bool) {
-        // SAFETY: each is a field of a box that lives, and that a kernel may have written to behind the compiler's back.
+        // SAFETY: each is a field of a live box, which a kernel may have written to without the compiler knowing.
         unsafe {
             match self {
                 Self::Tensor(at, object, before) => (*at, (&raw const object.cell).read_volatile() == *before),
@@ -47,7 +50,7 @@ impl Lent {
 }
 
 impl<'a> Arguments<'a> {
-    /// Those of `call`, then the outputs.
+    /// The arguments of `call`, then the outputs.
     pub fn of(call: &Call<'a>, outputs: &'a mut [OutputBuffer<'_>]) -> Result<Self, KernelError> {
         let locate = |name: &str, tensor: &TensorRef| Ok(call.view(name, tensor)?.storage().as_ptr().cast_mut());
         let outputs = outputs.iter_mut().map(|output| {
@@ -57,7 +60,7 @@ impl<'a> Arguments<'a> {
         Self::built(DlDevice::CPU, &locate, call.params, call.args, outputs)
     }
 
-    /// Those of a call on a device, then the outputs.
+    /// The arguments of a call on a device, then the outputs.
     pub fn on_device(call: &'a DeviceCall<'_>) -> Result<Self, KernelError> {
         let pointer = |address: u64| std::ptr::without_provenance_mut::<u8>(address as usize);
         let locate = |name: &str, tensor: &TensorRef| call.storage_of(name, tensor).map(pointer);
@@ -92,11 +95,12 @@ impl<'a> Arguments<'a> {
 
     /// The values, in order.
     pub fn values(&self) -> &[Any] {
-        // SAFETY: so many lie there, in pages that live as long as this does and that nobody can write to.
+        // SAFETY: `values` points to `count` values, in pages that live as long as this does and that nobody can write
+        // to.
         unsafe { std::slice::from_raw_parts(self.values, self.count) }
     }
 
-    /// Refuses a launch that changed what describes the arguments, whose names these are.
+    /// Fails if a launch changed the description of its arguments, whose names are `params`.
     pub fn check(&self, params: &[String]) -> Result<(), KernelError> {
         match self.objects.iter().map(Lent::seen).find(|(_, same)| !same) {
             Some((at, _)) => Err(KernelError::ChangedDescription { name: params.get(at).cloned().unwrap_or_default() }),
@@ -105,10 +109,10 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Where the storage of a tensor begins, which lies in it.
+/// A function that returns the address of a tensor's storage, after checking that the tensor is within it.
 type Locate<'l> = dyn Fn(&str, &TensorRef) -> Result<*mut u8, KernelError> + 'l;
 
-/// Makes values, and keeps what they point to.
+/// A builder of values, which keeps the data that they point to.
 struct Builder<'l> {
     device: DlDevice,
     locate: &'l Locate<'l>,
@@ -123,7 +127,7 @@ impl Builder<'_> {
         self.pages.keep(values).map_err(no_pages)
     }
 
-    /// The value of an argument. Items of a list are `owned`: no pointers but to objects.
+    /// The value of an argument. Items of a list are `owned`: their only pointers are to objects.
     fn value(&mut self, name: &str, argument: &Argument, owned: bool) -> Result<Any, KernelError> {
         Ok(match argument {
             Argument::None => Any::NONE,
@@ -140,7 +144,7 @@ impl Builder<'_> {
             Argument::Str(text) => {
                 let text = CString::new(text.as_str());
                 let text =
-                    text.map_err(|_| refused(name, "a text with a zero byte in it ends there in C".to_owned()))?;
+                    text.map_err(|_| refused(name, "the text has a zero byte, at which it would end in C".to_owned()))?;
                 Any::pointer(index::RAW_STRING, self.keep(text.as_bytes_with_nul())?)
             }
             Argument::Bytes(bytes) if owned => self.byte_object(index::BYTES, bytes)?,
@@ -150,7 +154,7 @@ impl Builder<'_> {
             }
             Argument::Tensor(tensor) => {
                 let start = (self.locate)(name, tensor)?;
-                // The offset of a tensor without elements may lie beyond the storage.
+                // The offset of a tensor without elements may be beyond the storage.
                 let empty = tensor.layout.numel() == Some(0);
                 let offset = if empty { 0 } else { tensor.layout.offset * tensor.layout.dtype.size() };
                 let tensor = self.tensor(name, &tensor.layout, start.wrapping_add(offset as usize))?;
@@ -174,7 +178,7 @@ impl Builder<'_> {
 
     fn tensor(&mut self, name: &str, layout: &Layout, data: *mut u8) -> Result<DlTensor, KernelError> {
         if layout.conj || layout.neg {
-            return Err(refused(name, "it is a lazy conjugate or negative, which DLPack cannot tell".to_owned()));
+            return Err(refused(name, "it is a lazy conjugate or negative, which DLPack cannot express".to_owned()));
         }
         let dtype = data_type(name, layout.dtype)?;
         let mut numbers = |values: &[u64]| {
@@ -231,7 +235,7 @@ mod tests {
     use super::*;
     use crate::{Dtype, TensorRef, TensorSpec};
 
-    /// What an argument of a call becomes, and what `read` makes of it while it lives.
+    /// Calls `read` with the values that an argument of a call becomes, while they live.
     fn with<T>(argument: Argument, read: impl FnOnce(&[Any]) -> T) -> Result<T, String> {
         let (params, args) = (["x".to_owned()], [argument]);
         let storage = [7u8; 64];
@@ -261,7 +265,7 @@ mod tests {
     fn what_the_abi_has_no_value_for_is_refused_with_its_name() {
         let refused = |argument| with(argument, |_| ()).unwrap_err();
         for argument in [Argument::Complex(0.0, 1.0), Argument::BigInt("9".repeat(30)), Argument::Dict(Vec::new())] {
-            assert!(refused(argument).starts_with("argument `x` cannot be given to a kernel of a library"));
+            assert!(refused(argument).starts_with("argument `x` cannot be passed to a kernel of a library"));
         }
         assert!(refused(Argument::Str("a\0b".into())).contains("zero byte"));
         assert!(refused(Argument::Device("meta".into())).contains("`meta`"));
@@ -273,7 +277,7 @@ mod tests {
 
     /// The object or structure that a value points to.
     fn at<T>(value: &Any) -> &T {
-        // SAFETY: each test asks for what the value was made from, within its life.
+        // SAFETY: each test asks for the type that the value was made from, while the value lives.
         unsafe { &*(value.bits as usize as *const T) }
     }
 
@@ -284,7 +288,7 @@ mod tests {
             assert_eq!(values.iter().map(|v| v.type_index).collect::<Vec<_>>(), [7, 7]);
             let (input, output): (&DlTensor, &DlTensor) = (at(&values[0]), at(&values[1]));
             assert_eq!((input.ndim, input.dtype.code, input.dtype.bits, input.byte_offset), (2, 0, 16, 0));
-            // SAFETY: a tensor of two dimensions has as many strides and sizes, and its elements lie in the storage.
+            // SAFETY: a tensor of two dimensions has as many strides and sizes, and its elements are in the storage.
             unsafe {
                 assert_eq!(std::slice::from_raw_parts(input.strides, 2), [4, 1]);
                 assert_eq!(std::slice::from_raw_parts(output.shape, 1), [2]);
@@ -305,7 +309,7 @@ mod tests {
             let items = unsafe { std::slice::from_raw_parts(array.cell.data, 3) };
             assert_eq!(items.iter().map(|item| item.type_index).collect::<Vec<_>>(), [1, 65, 0]);
             let text: &Object<ByteArray> = at(&items[1]);
-            // SAFETY: the text has as many bytes as it says, and one more.
+            // SAFETY: the text has `size` bytes and one more.
             let bytes = unsafe { std::slice::from_raw_parts(text.cell.data.cast::<u8>(), text.cell.size + 1) };
             assert_eq!(bytes, b"same\0");
         })

@@ -1,4 +1,4 @@
-//! [`LibraryFile`]: what a shared library offers and needs, read from its symbol table before anything of it runs.
+//! [`LibraryFile`]: what a shared library offers and needs, read from its symbol table before any of its code runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use object::{FileKind, LittleEndian, Object as _, ObjectSymbol as _};
 use super::error::{LibraryError, WrongFile};
 use crate::MappedFile;
 
-/// What the name of every kernel's symbol begins with.
+/// The prefix of every kernel's symbol.
 pub const PREFIX: &str = "__tvm_ffi_";
-/// Symbols of the ABI's own: metadata and embedded modules, no kernels.
+/// The prefix of the ABI's own symbols: metadata and embedded modules, not kernels.
 const OWN: &str = "__tvm_ffi__";
-/// Those that the implementation of the ABI fills or reads when it loads a library.
+/// Symbols that the implementation of the ABI fills or reads when it loads a library.
 const EMBEDDED: [&str; 2] = ["__tvm_ffi__library_ctx", "__tvm_ffi__library_bin"];
 /// The library that holds the implementation of the ABI.
 pub(super) const RUNTIME: &str = "libtvm_ffi.so";
-/// The most symbols that are looked at. The largest libraries of PyTorch have a tenth of them.
+/// The most symbols that are read. The largest libraries of PyTorch have a tenth as many.
 const SYMBOL_LIMIT: usize = 4_000_000;
-/// The longest name that is kept: longer ones are no C names that somebody typed.
+/// The longest name that is kept: nobody types a longer one.
 const NAME_LIMIT: usize = 4096;
 
 /// What a shared library exports by the TVM-FFI ABI, and what it needs to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryFile {
     path: PathBuf,
-    /// Names of kernels, without the prefix, in order.
+    /// The names of kernels, without the prefix, in order.
     kernels: BTreeSet<String>,
-    /// Functions that a C program can call and this ABI cannot.
+    /// The names of functions that a C program can call and this ABI cannot.
     plain: BTreeSet<String>,
-    /// What it takes from the implementation of the ABI.
+    /// The symbols that the library needs from the implementation of the ABI.
     runtime_symbols: BTreeSet<String>,
     links_runtime: bool,
     embeds: bool,
@@ -41,26 +41,26 @@ impl LibraryFile {
     /// Reads the symbol table of the shared library at `path`. Nothing of it is loaded or run.
     ///
     /// # Errors
-    /// [`LibraryError`] where the file cannot be read, or is no shared library for this machine.
+    /// [`LibraryError`] if the file cannot be read, or is not a shared library for this machine.
     pub fn open(path: &Path) -> Result<Self, LibraryError> {
         let unreadable = |reason: String| LibraryError::Unreadable { path: path.to_owned(), reason };
         let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
         let map = MappedFile::open(path, 0, size).map_err(|e| unreadable(e.to_string()))?;
         let read = Self::parse(path, &map);
-        // What was read of a file that shrank meanwhile is worth nothing.
+        // Data read from a file that shrank in the meantime is worthless.
         map.intact().map_err(|e| unreadable(e.to_string()))?;
         read.map_err(|reason| LibraryError::NotALibrary { path: path.to_owned(), reason })
     }
 
-    /// Reads the symbol table of a library that lies in memory; `path` is for messages.
+    /// Reads the symbol table of a library in memory; `path` is for messages.
     ///
     /// # Errors
-    /// [`WrongFile`]: what the bytes are instead.
+    /// [`WrongFile`]: why the bytes are not a library.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, WrongFile> {
         match FileKind::parse(bytes) {
             Ok(FileKind::Elf64) => {}
             Ok(kind) => return Err(WrongFile::Kind(format!("{kind:?}"))),
-            Err(_) => return Err(WrongFile::Kind("no object file".to_owned())),
+            Err(_) => return Err(WrongFile::Kind("not an object file".to_owned())),
         }
         let elf = ElfFile64::<LittleEndian>::parse(bytes).map_err(|e| WrongFile::Damaged(e.to_string()))?;
         let header = elf.elf_header();
@@ -94,7 +94,7 @@ impl LibraryFile {
 
     fn note(&mut self, name: &str, undefined: bool, weak: bool) {
         if undefined {
-            // A weak symbol may stay without an address: the library does without it.
+            // A weak symbol may stay without an address: the library works without it.
             if name.starts_with("TVMFFI") && !weak {
                 self.runtime_symbols.insert(name.to_owned());
             }
@@ -107,27 +107,27 @@ impl LibraryFile {
         }
     }
 
-    /// The file.
+    /// The path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The names of its kernels, without the prefix of their symbols.
+    /// The names of the library's kernels, without the prefix of their symbols.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(String::as_str)
     }
 
-    /// What it takes from the implementation of the ABI, `libtvm_ffi.so`.
+    /// The symbols that the library needs from the implementation of the ABI, `libtvm_ffi.so`.
     pub fn runtime_symbols(&self) -> impl Iterator<Item = &str> {
         self.runtime_symbols.iter().map(String::as_str)
     }
 
-    /// Whether it was linked to `libtvm_ffi.so`.
+    /// Whether the library was linked to `libtvm_ffi.so`.
     pub fn links_runtime(&self) -> bool {
         self.links_runtime
     }
 
-    /// Whether it holds modules that `libtvm_ffi.so` has to unpack when it is loaded.
+    /// Whether the library holds modules that `libtvm_ffi.so` must unpack when it is loaded.
     pub fn embeds_modules(&self) -> bool {
         self.embeds
     }
@@ -135,7 +135,7 @@ impl LibraryFile {
     /// The kernel to launch: the one named, with or without its prefix, or the only one.
     ///
     /// # Errors
-    /// [`LibraryError`], with what the library has instead.
+    /// [`LibraryError`], with the kernels that the library has.
     pub fn select(&self, symbol: Option<&str>) -> Result<String, LibraryError> {
         let path = || self.path.clone();
         if self.kernels.is_empty() {
@@ -162,7 +162,7 @@ impl LibraryFile {
         })
     }
 
-    /// The name that was probably meant.
+    /// The name that was probably meant, if there is one.
     fn closest(&self, name: &str) -> Option<String> {
         let similarity = |kernel: &String| (strsim::jaro_winkler(kernel, name) * 1000.0) as u32;
         self.kernels.iter().filter(|kernel| similarity(kernel) >= 800).max_by_key(|kernel| similarity(kernel)).cloned()
@@ -179,7 +179,7 @@ impl LibraryFile {
     }
 }
 
-/// What libraries for this machine say of it.
+/// The machine number in the headers of libraries for this machine.
 const MACHINE: Option<object::elf::Machine> = if cfg!(target_arch = "x86_64") {
     Some(EM_X86_64)
 } else if cfg!(target_arch = "aarch64") {
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn files_that_are_no_libraries_say_what_they_are() {
         let wrong = |bytes: &[u8]| LibraryFile::parse(Path::new("k"), bytes).unwrap_err().to_string();
-        assert!(wrong(b"").contains("no ELF file"));
-        assert!(wrong(b"MZ, a program of another system").contains("no ELF file"));
+        assert!(wrong(b"").contains("not a 64-bit ELF file"));
+        assert!(wrong(b"MZ, a program of another system").contains("not a 64-bit ELF file"));
         let mut header = [0u8; 64];
         header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         assert!(wrong(&header[..32]).contains("damaged"), "{}", wrong(&header[..32]));

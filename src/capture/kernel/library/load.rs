@@ -1,4 +1,4 @@
-//! Loading a library, with what it needs.
+//! Loading of a library, with what it needs.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,21 +11,21 @@ use super::error::LibraryError;
 use super::file::{LibraryFile, PREFIX, RUNTIME};
 use super::runtime::Runtime;
 
-/// Loads the library `file` for good, and gives its kernel `name`.
+/// Loads the library `file` for the life of the process, and returns its kernel `name`.
 pub(super) fn load(file: &LibraryFile, name: &str) -> Result<SafeCall, LibraryError> {
     let path = file.path();
     let missing = missing_symbols(file);
     let needs_runtime = file.links_runtime() || file.embeds_modules() || !missing.is_empty();
-    // Where a library was linked to find it by itself, its own loading below does.
+    // If the library was linked to find it by itself, the loading below does.
     let unfound = if needs_runtime { load_runtime(path).err() } else { None };
     let failed = |reason: String| match &unfound {
         Some(_) => LibraryError::RuntimeMissing { path: path.to_owned(), needs: needs(file, &missing), reason },
         None => LibraryError::Load { path: path.to_owned(), reason },
     };
-    // A path without a slash would be looked for among the system's libraries.
+    // A path without a slash would be searched for among the system's libraries.
     let absolute = std::path::absolute(path).map_err(|e| failed(e.to_string()))?;
-    // SAFETY: what the setup of the library does is up to it: whoever names a library to be launched has it run, and a worker
-    // exists so that nothing else is at stake. It is never unloaded.
+    // SAFETY: the setup of the library may do anything: a user who names a library agrees to run it, and it runs in a
+    // worker to protect everything else. The library is never unloaded.
     let library =
         unsafe { Library::open(Some(&absolute), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| failed(e.to_string()))?;
     if needs_runtime {
@@ -42,7 +42,7 @@ pub(super) fn load(file: &LibraryFile, name: &str) -> Result<SafeCall, LibraryEr
     Ok(call)
 }
 
-/// What the library takes from the implementation of the ABI and this process does not offer.
+/// The symbols that the library needs from the implementation of the ABI and this process does not have.
 fn missing_symbols(file: &LibraryFile) -> Vec<String> {
     let process = Library::this();
     // SAFETY: the symbol is only looked for.

@@ -1,10 +1,10 @@
 //! Kernels of shared libraries: `lib:PATH[:NAME]`, by the TVM-FFI C ABI.
 //!
-//! The arguments of the captured call are given in their order, the outputs last, in memory that the caller owns:
-//! tensors as `DLTensor` pointers, scalars, None, texts, bytes, data types and devices as what they are, lists and
-//! tuples as arrays. A library that needs `libtvm_ffi.so` gets it; one that does not runs without.
+//! The arguments of the captured call are passed in order, the outputs last, in memory that the caller owns: tensors as
+//! `DLTensor` pointers, scalars, None, texts, bytes, data types and devices as themselves, lists and tuples as arrays.
+//! `libtvm_ffi.so` is loaded only for libraries that need it.
 //!
-//! A library runs in this process with all its rights: whoever does not trust it launches it in a worker.
+//! A library runs in this process with all its rights; launch a library that you do not trust in a worker.
 
 mod abi;
 mod arguments;
@@ -31,10 +31,11 @@ pub use error::{LibraryError, WrongFile};
 pub use file::{LibraryFile, PREFIX};
 pub use runtime::{Raised, raise, stream};
 
-/// Names the file of `libtvm_ffi.so` in the environment, where the loader does not find it by itself.
+/// The environment variable with the path of `libtvm_ffi.so`, for when the loader does not find it by itself.
 pub const RUNTIME_VARIABLE: &str = "PLIMSOLL_TVM_FFI";
 
-/// A kernel of a shared library, loaded. It is never unloaded: its threads, and what it registered, may live on.
+/// A kernel of a shared library, loaded. The library is never unloaded: its threads, and whatever it registered, may
+/// live on.
 pub struct Library {
     path: PathBuf,
     name: String,
@@ -42,7 +43,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads the library at `path`, and finds the kernel `symbol` in it, or its only one.
+    /// Loads the library at `path` and its kernel `symbol`, or its only one.
     ///
     /// # Errors
     /// [`LibraryError`].
@@ -53,7 +54,7 @@ impl Library {
         Ok(Self { path: path.to_owned(), name, call })
     }
 
-    /// The identity of the kernel `symbol` of the library at `path`, which is not loaded for it.
+    /// The identity of the kernel `symbol` of the library at `path`, without loading it.
     ///
     /// # Errors
     /// [`LibraryError`].
@@ -65,10 +66,11 @@ impl Library {
         Ok(KernelIdentity::new(format!("lib:{file}:{name}"), Some(digest)))
     }
 
-    /// A launch of `call` that can be repeated and timed. It returns once the kernel has put its work into a stream.
+    /// Prepares a launch of `call` that can be repeated and timed. The launch returns once the kernel has put its work
+    /// into a stream.
     ///
     /// # Errors
-    /// [`KernelError`] where the arguments are not what a kernel can be given.
+    /// [`KernelError`] if an argument cannot be passed to a kernel.
     pub fn bind_on_device<'a>(&'a self, call: &'a DeviceCall<'_>) -> Result<Launch<'a>, KernelError> {
         let arguments = Arguments::on_device(call)?;
         Ok(Box::new(move || {
@@ -80,9 +82,10 @@ impl Library {
     fn launch_on(&self, given: &[String], outputs: usize, arguments: &Arguments<'_>) -> Result<(), KernelError> {
         let values = arguments.values();
         let mut result = Any::NONE;
-        // SAFETY: the symbol is one of the TVM-FFI ABI by its name, and the library is loaded for good. The arguments, and what
-        // they point to, live until the call is over, and the result is set to None before, as the ABI demands. That the
-        // kernel keeps to its arguments is what it is launched to show: it runs with this process's rights.
+        // SAFETY: the symbol is one of the TVM-FFI ABI by its name, and the library is loaded for good. The arguments,
+        // and what they point to, live until the call is over, and the result is set to None before, as the ABI
+        // demands. Nothing guarantees that the kernel stays within its arguments; launching it tests this, and it runs
+        // with this process's rights.
         let code = unsafe { (self.call)(std::ptr::null_mut(), values.as_ptr(), values.len() as i32, &raw mut result) };
         if code != 0 {
             let raised = runtime::take_raised();
@@ -108,7 +111,7 @@ impl Library {
 impl Kernel for Library {
     fn identity(&self) -> KernelIdentity {
         Self::identity_of(&self.path, Some(&self.name)).unwrap_or_else(|_| {
-            // The file is gone since it was loaded.
+            // The file was removed after it was loaded.
             KernelIdentity::new(format!("lib:{}:{}", self.path.display(), self.name), None)
         })
     }

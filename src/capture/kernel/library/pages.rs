@@ -1,4 +1,4 @@
-//! [`Pages`]: memory that is filled once, and that a kernel can read and not write.
+//! [`Pages`]: memory that is filled once, and that a kernel can read but not write.
 
 use std::io;
 use std::ptr::null_mut;
@@ -6,10 +6,10 @@ use std::ptr::null_mut;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
 
-/// The smallest map: what most calls need altogether.
+/// The size of the smallest map: enough for most calls.
 const ROOM: usize = 16 << 10;
 
-/// Values of a call that a kernel is given by pointers. They stay where they are.
+/// Values of a call that a kernel gets pointers to. They do not move.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     maps: Vec<Map>,
@@ -23,7 +23,7 @@ struct Map {
 }
 
 impl Pages {
-    /// Copies `values` to a place of their own, and gives it.
+    /// Copies `values` to a place of their own, and returns its address.
     pub fn keep<T: Copy>(&mut self, values: &[T]) -> io::Result<*const T> {
         let (bytes, align) = (size_of_val(values), align_of::<T>());
         let fits = |map: &Map| map.used.next_multiple_of(align) + bytes <= map.length;
@@ -34,12 +34,12 @@ impl Pages {
         let at = map.used.next_multiple_of(align);
         map.used = at + bytes;
         let place = (map.start + at) as *mut T;
-        // SAFETY: the map has room for the values from `at` on, which is aligned for them, and nothing else lies there.
+        // SAFETY: the map has room for the values from `at` on, which is aligned for them, and nothing else is there.
         unsafe { place.copy_from_nonoverlapping(values.as_ptr(), values.len()) };
         Ok(place)
     }
 
-    /// From now on whoever writes to the values ends with SIGSEGV.
+    /// Makes the values read-only: writing to them ends the process with SIGSEGV.
     pub fn protect(&self) -> io::Result<()> {
         for map in &self.maps {
             // SAFETY: the pages are this map's own, and nothing in this program writes to them any more.
@@ -52,7 +52,7 @@ impl Pages {
 impl Map {
     fn new(bytes: usize) -> io::Result<Self> {
         let length = bytes.next_multiple_of(page_size());
-        // SAFETY: the system takes free addresses.
+        // SAFETY: the system chooses free addresses.
         let start =
             unsafe { mmap_anonymous(null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)? };
         Ok(Self { start: start as usize, length, used: 0 })

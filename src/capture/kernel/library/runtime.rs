@@ -1,8 +1,9 @@
-//! [`Runtime`]: the implementation of the ABI, `libtvm_ffi.so`, where a library needs it, and errors with and without it.
+//! [`Runtime`]: the implementation of the ABI, `libtvm_ffi.so`, for libraries that need it, and errors with and without
+//! it.
 //!
-//! A kernel says why it failed before it returns: by `TVMFFIErrorSetRaised`, which only `libtvm_ffi.so` has, or by
-//! `TVMFFIErrorSetRaisedFromCStr`. The `plimsoll` command exports the latter itself and calls [`raise`], so that a
-//! kernel in plain C needs no other library.
+//! A kernel reports why it failed before it returns: by `TVMFFIErrorSetRaised`, which only `libtvm_ffi.so` has, or by
+//! `TVMFFIErrorSetRaisedFromCStr`. The `plimsoll` command exports the latter itself and calls [`raise`], so a kernel in
+//! plain C needs no other library.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
@@ -14,7 +15,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::abi::{Any, ByteArray, DlDevice, ErrorCell, Object, index};
 
-/// What a kernel raised: a kind such as `ValueError`, and what it said.
+/// An error that a kernel raised: a kind such as `ValueError`, and a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raised {
     /// The kind.
@@ -26,7 +27,7 @@ pub struct Raised {
 impl fmt::Display for Raised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind.as_str(), self.message.as_str()) {
-            ("", "") => f.write_str("an error of no kind, and without a word"),
+            ("", "") => f.write_str("an error without a kind or message"),
             ("", word) | (word, "") => f.write_str(word),
             (kind, message) => write!(f, "{kind}: {message}"),
         }
@@ -34,20 +35,20 @@ impl fmt::Display for Raised {
 }
 
 thread_local! {
-    /// What the kernel on this thread raised without `libtvm_ffi.so`.
+    /// The error that the kernel on this thread raised without `libtvm_ffi.so`.
     static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
-    /// The stream that kernels on this thread are to launch on, and the GPU that it is of.
+    /// The stream that kernels on this thread must launch on, and its GPU.
     static STREAM: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// What `TVMFFIEnvGetStream` gives on this thread: the stream that the kernel is to launch on, on its device; the default
-/// stream on every other.
+/// The result of `TVMFFIEnvGetStream` on this thread: the stream that the kernel must launch on if asked for its
+/// device, and the default stream for every other device.
 pub fn stream(device_type: i32, device_id: i32) -> usize {
     let (device, stream) = STREAM.get();
     if DlDevice::cuda(device) == (DlDevice { device_type, device_id }) { stream } else { 0 }
 }
 
-/// Tells kernels on this thread which stream to launch on.
+/// Sets the stream that kernels on this thread must launch on.
 pub(super) fn set_stream(device: u32, stream: usize) {
     if STREAM.replace((device, stream)) == (device, stream) {
         return;
@@ -55,28 +56,29 @@ pub(super) fn set_stream(device: u32, stream: usize) {
     if let Some(set) = RUNTIME.get().and_then(|runtime| runtime.set_stream) {
         let DlDevice { device_type, device_id } = DlDevice::cuda(device);
         let stream = std::ptr::without_provenance_mut(stream);
-        // SAFETY: a function of the ABI of this type, given a handle that it keeps as a number, and no place for the one before.
+        // SAFETY: a function of the ABI of this type, given a handle that it keeps as a number, and null in place of
+        // the previous one.
         unsafe { set(device_type, device_id, stream, std::ptr::null_mut()) };
     }
 }
 
-/// Loaded once, and for the life of the process: kernels hold pointers into it.
+/// The runtime, loaded once for the life of the process, because kernels hold pointers into it.
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
-/// Notes an error of the kernel that runs on this thread, as `TVMFFIErrorSetRaisedFromCStr` does.
+/// Records an error of the kernel that runs on this thread, as `TVMFFIErrorSetRaisedFromCStr` does.
 pub fn raise(kind: &str, message: &str) {
     if let Some(runtime) = RUNTIME.get()
         && let (Ok(kind), Ok(message)) = (CString::new(kind), CString::new(message))
     {
-        // One place for errors: code of the library in C++ would not look into ours.
-        // SAFETY: a function of the ABI of this type, given two texts that end in zero and outlive the call.
+        // All errors go to one place: C++ code of the library would not read ours. SAFETY: a function of the ABI of
+        // this type, given two texts that end in zero and outlive the call.
         unsafe { (runtime.set_raised)(kind.as_ptr(), message.as_ptr()) };
         return;
     }
     RAISED.set(Some(Raised { kind: kind.to_owned(), message: message.to_owned() }));
 }
 
-/// What the last kernel on this thread raised, where it said so.
+/// Takes the error that the last kernel on this thread raised, if it raised one.
 pub(super) fn take_raised() -> Option<Raised> {
     RAISED.take().or_else(|| RUNTIME.get()?.take_raised())
 }
@@ -95,15 +97,15 @@ pub(super) struct Runtime {
 type SetStream = unsafe extern "C" fn(i32, i32, *mut c_void, *mut *mut c_void) -> c_int;
 
 impl Runtime {
-    /// The one that is loaded.
+    /// The runtime that is loaded, if one is.
     pub fn loaded() -> Option<&'static Self> {
         RUNTIME.get()
     }
 
-    /// Loads `file`, its symbols for every library that is loaded after it.
+    /// Loads `file`, and makes its symbols available to every library loaded after it.
     ///
     /// # Errors
-    /// What the loader said.
+    /// The loader's error.
     pub fn load(file: &OsStr) -> Result<&'static Self, String> {
         if let Some(runtime) = RUNTIME.get() {
             return Ok(runtime);
@@ -131,13 +133,13 @@ impl Runtime {
 
     fn take_raised(&self) -> Option<Raised> {
         let mut error = std::ptr::null_mut();
-        // SAFETY: the function writes a handle, or null, which it gives away with a reference.
+        // SAFETY: the function writes a handle, or null, and passes its reference on to us.
         unsafe { (self.move_raised)(&raw mut error) };
         if error.is_null() {
             return None;
         }
-        // SAFETY: what is raised is an error object, whose cell follows its header, and is alive until its reference is given
-        // back below.
+        // SAFETY: what is raised is an error object, whose cell follows its header, and is alive until its reference is
+        // released below.
         let raised = unsafe {
             let cell = &(*error.cast::<Object<ErrorCell>>()).cell;
             Raised { kind: text(&cell.kind), message: text(&cell.message) }
@@ -146,20 +148,20 @@ impl Runtime {
         Some(raised)
     }
 
-    /// Gives a reference back.
+    /// Releases a reference.
     pub fn drop_object(&self, object: *mut c_void) {
-        // SAFETY: callers have taken the reference that they give back here from the ABI, once.
+        // SAFETY: callers have received the reference that they release here from the ABI, once.
         unsafe { (self.release)(object) };
     }
 
-    /// Has the library at `path` set up as the ABI's own loader does: its context filled in, its embedded modules unpacked.
-    /// The module that comes of it lives as long as the process.
+    /// Sets up the library at `path` as the ABI's own loader does: its context is filled in, its embedded modules are
+    /// unpacked. The resulting module lives as long as the process.
     ///
     /// # Errors
-    /// What the loader raised.
+    /// The error that the loader raised.
     pub fn load_module(&self, path: &Path) -> Result<(), String> {
         const LOADER: &str = "ffi.ModuleLoadFromFile";
-        let said = || take_raised().map_or_else(|| "it did not say why".to_owned(), |raised| raised.to_string());
+        let said = || take_raised().map_or_else(|| "no error message".to_owned(), |raised| raised.to_string());
         let name = ByteArray { data: LOADER.as_ptr().cast(), size: LOADER.len() };
         let mut function = std::ptr::null_mut();
         // SAFETY: the name outlives the call, which writes a handle or null.
@@ -176,7 +178,7 @@ impl Runtime {
     }
 }
 
-/// A text of the ABI, at most as much of it as a message can use.
+/// A text of the ABI, cut to the length that a message can use.
 ///
 /// # Safety
 /// `array` is null, or points to as many bytes as it says.
@@ -185,7 +187,7 @@ unsafe fn text(array: &ByteArray) -> String {
     if array.data.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { std::slice::from_raw_parts(array.data.cast::<u8>(), array.size.min(LONGEST_TEXT)) };
     String::from_utf8_lossy(bytes).into_owned()
 }

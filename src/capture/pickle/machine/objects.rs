@@ -1,4 +1,4 @@
-//! Globals, and the objects that are made by calling them: noted as they stand, nothing is looked up and nothing is called.
+//! Globals, and the objects that are made by calling them: only recorded; nothing is looked up or called.
 
 use super::{BOX, Machine, Outcome, span};
 use crate::error::PickleErrorKind;
@@ -66,7 +66,7 @@ impl Machine<'_> {
         self.node(Node::Persistent { id, offset })
     }
 
-    /// The module and the name on the two lines behind the opcode.
+    /// The module and the name on the two lines after the opcode.
     fn global_lines(&mut self) -> Outcome<(Span, Span)> {
         let mut line = || {
             let start = self.operands.position();
@@ -112,7 +112,7 @@ impl Machine<'_> {
         self.node(Node::Object(Object { callable, args, offset, how, extra }))
     }
 
-    /// What INST and OBJ of protocol 0 make.
+    /// Makes the object of INST and OBJ, of protocol 0.
     fn new_object(&mut self, class: NodeId, args: Vec<NodeId>) -> Outcome<()> {
         self.node(Node::Tuple(args.into()))?;
         let args = self.stack.pop()?;

@@ -69,14 +69,14 @@ fn what_was_verified_is_remembered_and_believed_only_of_the_same_file() {
     verifier.verify(&entry).unwrap();
     verifier.remember();
     let file = store.places.verified();
-    // Unless this took seconds on a loaded machine, which the object's own time of change tells.
+    // Holds unless this took seconds on a loaded machine, which the object's own time of change shows.
     let settled = table.stamp().unwrap().changed_before(SystemTime::now(), Duration::from_secs(2));
     assert!(
         settled || !file.exists(),
         "the objects were written a moment ago, and may change within the tick of a clock"
     );
 
-    // Whoever says that a damaged object was verified is believed: the file is trusted as the objects are.
+    // A line that claims a damaged object to be verified is believed: the file is trusted as much as the objects are.
     flip(&table.path, 1000);
     let remember = || {
         let mut remembered = remembered::Remembered::default();
@@ -88,13 +88,13 @@ fn what_was_verified_is_remembered_and_believed_only_of_the_same_file() {
     remember();
     verify(VerifyObjects::Once).unwrap();
     assert!(verify(VerifyObjects::Always).is_err());
-    // A change that puts the bytes' own time back is seen by the time of the change.
+    // A change that restores the old modification time is seen by the time of the change.
     let modified = table.path.metadata().unwrap().modified().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     File::open(&table.path).unwrap().set_modified(modified).unwrap();
     assert!(verify(VerifyObjects::Once).is_err());
 
-    // What is no such file, or cannot be written, costs time alone.
+    // A file that is malformed or cannot be written costs only time.
     let good = fs::read_to_string(&file).unwrap();
     for content in ["", "plimsoll.verified/2\n", &good[..good.len() - 2], "\u{0}"] {
         fs::write(&file, content).unwrap();
@@ -159,7 +159,7 @@ fn a_damaged_object_of_another_size_is_written_again() {
     assert!(store.verify(&VerifyOptions { against: Some(&folder), ..VerifyOptions::default() }).unwrap().holds());
 }
 
-/// A store with one entry whose recipe is `recipe`, of an honest one changed.
+/// A store with one entry whose recipe is an honest one, changed by `change`.
 fn forged(change: impl FnOnce(String) -> String) -> Result<(), String> {
     let (_dir, folder, store) = scene(1);
     pack(&store, &folder, &PackOptions::default());
@@ -190,19 +190,19 @@ fn hostile_recipes_are_typed_errors() {
     let skeleton = |text: &str| text.split("\"skeleton\":\"").nth(1).unwrap()[..64].to_owned();
     type Change = fn(String, &dyn Fn(&str) -> String) -> String;
     let cases: [(Change, &str); 7] = [
-        (|text, id| text.replace(&id(&text), "../../../../../../etc/passwd"), "is no digest"),
+        (|text, id| text.replace(&id(&text), "../../../../../../etc/passwd"), "is not a digest"),
         (|text, id| text.replace(&id(&text), &"0".repeat(64)), "is missing"),
         (|text, _| text.replacen("\"at\":0", "\"at\":9223372036854775000", 1), "2^63"),
-        (|text, _| text.replace("\"at\":0", "\"at\":8"), "and the recipe needs"),
+        (|text, _| text.replace("\"at\":0", "\"at\":8"), "but the recipe needs"),
         (|text, _| text.replacen("\"bytes\":", "\"bytes\":9", 1), "skeleton of another file"),
-        (|text, _| text.replacen("\"key\":\"0\"", "\"key\":\"1\"", 1), "others than those"),
+        (|text, _| text.replacen("\"key\":\"0\"", "\"key\":\"1\"", 1), "differ from those"),
         (|text, _| text.replacen("\"format\"", "\"format\":\"plimsoll.recipe/1\",\"format\"", 1), "duplicate field"),
     ];
     for (change, what) in cases {
         let error = forged(|text| change(text, &object)).unwrap_err();
         assert!(error.contains(what), "{error} and not {what}");
     }
-    // A skeleton that is no skeleton: the object of a storage, which might be anything.
+    // The object of a storage, which might hold anything, in place of a skeleton.
     let error = forged(|text| text.replace(&skeleton(&text), &object(&text))).unwrap_err();
     assert!(error.contains("skeleton"), "{error}");
 }

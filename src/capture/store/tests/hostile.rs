@@ -1,11 +1,11 @@
-//! Stores that cannot be seen in full, and stores from a stranger.
+//! Stores that cannot be read in full, and stores from a stranger.
 
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
 use super::super::super::TorchFile;
 use super::*;
 
-/// Does `work` as a user whom permissions hold for, in a thread of its own.
+/// Does `work` in a thread of its own, as a user to whom permissions apply.
 fn unprivileged<T: Send>(dir: &Path, work: impl FnOnce() -> T + Send) -> T {
     const NOBODY: u32 = 65534;
     if !rustix::process::geteuid().is_root() {
@@ -21,7 +21,7 @@ fn unprivileged<T: Send>(dir: &Path, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let lowered = scope.spawn(|| {
             let user = rustix::process::Uid::from_raw(NOBODY);
-            // This thread's alone: it ends with the work.
+            // Only this thread changes its user, and it ends with the work.
             rustix::thread::set_thread_res_uid(user, user, user).unwrap();
             work()
         });
@@ -67,7 +67,7 @@ fn a_store_that_cannot_be_looked_at_is_not_taken_for_none() {
     assert!(matches!(found.1, Err(StoreError::Io { .. })), "{:?}", found.1);
 }
 
-/// The store's commands refuse the link `link`, name it, and remove nothing.
+/// Asserts that the store's commands refuse the link `link`, name it, and remove nothing.
 fn refused(store: &Store, link: &Path) {
     let before = objects(store);
     let found: [Result<(), StoreError>; 4] = [
@@ -141,7 +141,7 @@ fn a_move_of_what_lies_in_the_store_is_refused_however_it_is_named() {
     let other = Store::open(&root).unwrap();
     let spelled = store.path().join("objects/../captures/./embedding");
     let mut ways = vec![capture.clone(), link, root.join("captures/embedding"), spelled, below];
-    // Needs the right to mount, in a namespace of its own, which ends with its thread.
+    // The test needs the right to mount, in a namespace of its own, which ends with its thread.
     let mounted = dir.path().join("mounted");
     fs::create_dir(&mounted).unwrap();
     std::thread::scope(|scope| {
@@ -167,7 +167,7 @@ fn a_move_of_what_lies_in_the_store_is_refused_however_it_is_named() {
         });
     });
     assert_eq!(store.entries().unwrap().len(), 2);
-    // A copy under another name takes nothing away, and what lies in another store may move.
+    // A copy under another name takes nothing away, and entries of another store may be moved.
     pack(&store, &capture, &PackOptions { name: Some("again".into()), ..PackOptions::default() });
     let another = Store::create(&dir.path().join("another")).unwrap();
     pack(&another, &capture, &PackOptions { remove_originals: true, ..PackOptions::default() });

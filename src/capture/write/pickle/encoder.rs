@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use super::Refusal;
 
-/// What the memo knows by identity.
+/// An object that the memo knows by identity.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Object {
     Text(String),
     /// A class or function: module, newline, name.
     Global(String),
-    /// The text of a storage's key: torch makes it once a storage, and it is no literal.
+    /// The text of a storage's key, which is not a literal: torch makes it once per storage.
     Key(usize),
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Pickler<'a> {
     pub order: Vec<usize>,
     pub memo: HashMap<Object, u32>,
     memoized: u32,
-    /// Where the value being written stands.
+    /// The place of the value being written.
     pub at: String,
-    /// The containers around it.
+    /// The number of containers around it.
     pub depth: usize,
 }
 
 impl<'a> Pickler<'a> {
-    /// The start of a pickle whose tensors refer to storages of these lengths.
+    /// Starts a pickle whose tensors refer to storages of these lengths.
     pub(super) fn new(lengths: &'a [u64]) -> Self {
         Self {
             out: vec![0x80, 2],
@@ -89,7 +89,7 @@ impl<'a> Pickler<'a> {
         }
     }
 
-    /// A text that is no literal: always written anew. Returns its place in the memo.
+    /// Writes a text that is not a literal, always anew. Returns its place in the memo.
     pub(super) fn fresh_text(&mut self, text: &str) -> Result<u32, Refusal> {
         let length = u32::try_from(text.len())
             .map_err(|_| self.refuse("a text of 4 GiB or more does not fit in protocol 2".to_owned()))?;
@@ -129,7 +129,7 @@ impl<'a> Pickler<'a> {
         }
         match two_complement(digits) {
             Some(bytes) => self.long(bytes, digits.starts_with('-')),
-            None => return Err(self.refuse(format!("{digits:?} is no integer in decimal"))),
+            None => return Err(self.refuse(format!("{digits:?} is not a decimal integer"))),
         }
         Ok(())
     }
@@ -176,8 +176,8 @@ impl<'a> Pickler<'a> {
         Ok(())
     }
 
-    /// Ends a tuple of `length` items; above 3, its mark was written before them. The empty tuple is one object that
-    /// the pickler does not remember.
+    /// Ends a tuple of `length` items; for more than 3, its mark was written before them. The empty tuple is one object
+    /// that the pickler does not remember.
     pub(super) fn close_tuple(&mut self, length: usize) {
         match length {
             0 => self.out.push(b')'),

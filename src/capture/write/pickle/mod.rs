@@ -1,7 +1,7 @@
 //! The record `data.pkl`: a value as the pickler of Python 3 writes it in protocol 2, with torch's reductions.
 //!
 //! The pickler remembers every object it has written and refers to it when the same object comes again. An [`Argument`]
-//! has no identity: equal texts are taken for one object, as literals of one function are, and everything else is
+//! has no identity: equal texts are treated as one object, as literals of one function are, and everything else is
 //! written anew.
 
 mod encoder;
@@ -12,7 +12,7 @@ use encoder::Pickler;
 
 use crate::{Argument, OutsideStorage};
 
-/// A value in protocol 2.
+/// A value pickled in protocol 2.
 #[derive(Debug)]
 pub(super) struct Pickled {
     /// The pickle.

@@ -15,7 +15,7 @@ impl Pickler<'_> {
         self.unsigned(layout.offset)?;
         self.ints(&layout.shape)?;
         self.ints(&layout.strides)?;
-        // No gradient is required, and no hooks are there: an empty OrderedDict.
+        // No gradient is required, and there are no hooks: an empty OrderedDict.
         self.out.push(0x89);
         self.global("collections\nOrderedDict\n");
         self.out.push(b')');
@@ -48,7 +48,7 @@ impl Pickler<'_> {
             return Err(self.refuse(format!("a {} tensor cannot be conjugated", layout.dtype)));
         }
         storage_class(layout.dtype).ok_or_else(|| {
-            self.refuse(format!("a {} tensor needs a scale and zero point, which no layout has", layout.dtype))
+            self.refuse(format!("a {} tensor needs a scale and zero point, which a layout does not have", layout.dtype))
         })
     }
 
@@ -56,7 +56,7 @@ impl Pickler<'_> {
     pub(super) fn storage(&mut self, tensor: &TensorRef, class: &'static str) -> Result<(), Refusal> {
         let (layout, index) = (&tensor.layout, tensor.storage);
         let Some(&bytes) = self.lengths.get(index) else {
-            return Err(self.refuse(format!("it refers to storage {index}, but there are {}", self.lengths.len())));
+            return Err(self.refuse(format!("it refers to storage {index}, but there are only {}", self.lengths.len())));
         };
         let fits = layout.shape.len() == layout.strides.len()
             && layout.logical_bytes().is_some()
@@ -67,7 +67,7 @@ impl Pickler<'_> {
         }
         let unit = if class == UNTYPED { 1 } else { layout.dtype.size() };
         if !bytes.is_multiple_of(unit) {
-            let why = format!("its storage of {bytes} bytes is no whole number of {} elements", layout.dtype);
+            let why = format!("its storage of {bytes} bytes is not a whole number of {} elements", layout.dtype);
             return Err(self.refuse(why));
         }
         let key = match self.keys[index] {
@@ -101,7 +101,7 @@ impl Pickler<'_> {
     }
 }
 
-/// The storage class of dtypes that came after typed storages; its length counts bytes.
+/// The storage class of dtypes added after typed storages; its length counts bytes.
 const UNTYPED: &str = "torch.storage\nUntypedStorage\n";
 
 fn class_name(class: &str) -> &str {

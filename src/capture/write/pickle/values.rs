@@ -1,11 +1,11 @@
-//! Values: scalars, containers, and where in the tree they stand.
+//! Values: scalars, containers, and their places in the tree.
 
 use super::Refusal;
 use super::encoder::Pickler;
 use crate::Argument;
 use crate::error::DEPTH_LIMIT;
 
-/// How many items the pickler writes at a time.
+/// The number of items that the pickler writes in one batch.
 const BATCH: usize = 1000;
 
 impl Pickler<'_> {
@@ -47,7 +47,7 @@ impl Pickler<'_> {
         Refusal::Value { at: if self.at.is_empty() { "the value".to_owned() } else { self.at.clone() }, why }
     }
 
-    /// Writes `value`, which stands at `step` below the present place.
+    /// Writes `value`, which is at `step` below the current place.
     pub(super) fn below(&mut self, step: &str, value: &Argument) -> Result<(), Refusal> {
         let length = self.at.len();
         self.at.push_str(step);
@@ -56,7 +56,7 @@ impl Pickler<'_> {
         Ok(())
     }
 
-    /// Protocol 2 has no bytes: they go as a text of the same code points.
+    /// Writes bytes, which protocol 2 lacks, as a text of the same code points.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if bytes.is_empty() {
             self.global("__builtin__\nbytes\n");
@@ -85,7 +85,7 @@ impl Pickler<'_> {
                 self.int(index.into());
                 self.close_tuple(2);
             }
-            Some(Err(_)) => return Err(self.refuse(format!("{device:?} is no device such as `cpu` or `cuda:0`"))),
+            Some(Err(_)) => return Err(self.refuse(format!("{device:?} is not a device such as `cpu` or `cuda:0`"))),
         }
         self.reduce();
         Ok(())
@@ -124,7 +124,7 @@ impl Pickler<'_> {
             }
             self.out.push(b'u');
         }
-        // The C pickler goes round again after every full batch, the last one included.
+        // The C pickler starts another batch after every full one, the last one included.
         if !items.is_empty() && items.len().is_multiple_of(BATCH) {
             self.out.extend(b"(u");
         }
@@ -134,7 +134,7 @@ impl Pickler<'_> {
     pub(super) fn item(&mut self, key: &Argument, item: &Argument) -> Result<(), Refusal> {
         self.value(key)?;
         match key {
-            // The keys of the entry itself read as words: `kwargs["weight"]`.
+            // The keys of the entry itself are shown as words: `kwargs["weight"]`.
             Argument::Str(word) if self.at.is_empty() => self.below(word, item),
             key => self.below(&format!("[{key}]"), item),
         }

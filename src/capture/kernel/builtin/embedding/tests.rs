@@ -4,7 +4,7 @@ use super::*;
 use crate::kernel::CapturedOutput;
 use crate::{Argument, TensorRef};
 
-/// A call of the kernel over storages made for it.
+/// A call of the kernel over its own storages.
 #[derive(Default)]
 struct Case {
     params: Vec<String>,
@@ -105,9 +105,9 @@ fn arguments_that_it_does_not_take_are_refused() {
     let refused = |case: Case| case.run().unwrap_err().to_string();
     let input = Layout::contiguous(Dtype::I16, &[1]);
     let case = Case::of(input, vec![0; 2], layout.clone(), bytes.clone());
-    assert_eq!(refused(case), "tensor `input` is to be int32 or int64, and the call gives int16");
+    assert_eq!(refused(case), "tensor `input` must be int32 or int64, but the call gives int16");
     let case = Case::of(indices.clone(), i64s(&[0]), Layout::contiguous(Dtype::U8, &[12]), bytes.clone());
-    assert_eq!(refused(case), "tensor `weight` is to have 2 dimensions, and the call gives one of shape [12]");
+    assert_eq!(refused(case), "tensor `weight` must have 2 dimensions, but the call gives one of shape [12]");
     let conjugate = Layout { conj: true, ..Layout::contiguous(Dtype::C64, &[1, 1]) };
     let case = Case::of(indices.clone(), i64s(&[0]), conjugate, bytes.clone());
     assert_eq!(
@@ -117,10 +117,10 @@ fn arguments_that_it_does_not_take_are_refused() {
     let case = Case::of(indices, i64s(&[0]), layout, bytes).with("max_norm", Argument::Float(1.0));
     assert_eq!(
         refused(case),
-        "builtin:embedding does not implement max_norm for a weight of uint8 (float64, float32, float16, bfloat16 it does): use a `py:` kernel for this call"
+        "builtin:embedding does not implement max_norm for a weight of uint8 (only of float64, float32, float16 or bfloat16): use a `py:` kernel for this call"
     );
     let case = vector(&[0]).with("max_norm", Argument::Str("big".into()));
-    assert_eq!(refused(case), "argument `max_norm` is to be a number or None, and the call gives a value of kind str");
+    assert_eq!(refused(case), "argument `max_norm` must be a number or None, but the call gives a value of kind str");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn outputs_are_checked() {
     let spec = TensorSpec { dtype: Dtype::U8, shape: vec![3] };
     let mut bytes = [0; 3];
     let error = Embedding.launch(&call, &mut [OutputBuffer::new(&spec, &mut bytes).unwrap()]).unwrap_err();
-    assert_eq!(error.to_string(), "output 0 is uint8 [1, 3], and the buffer given is uint8 [3]");
+    assert_eq!(error.to_string(), "output 0 is uint8 [1, 3], but the buffer given is uint8 [3]");
 }
 
 /// A layout of `shape` with any strides and offset, and the bytes of a storage that holds it.
