@@ -24,15 +24,15 @@ pub enum Expected<'a> {
     Recomputed(&'a Launched),
 }
 
+/// Takes a leaf with its path; a captured tensor also with its place in its storage.
+type Visit<'a> = dyn FnMut(&str, Leaf<'_>, Option<&TensorRef>) -> Result<(), Failure> + 'a;
+
 impl<'a> Expected<'a> {
     /// Hands each leaf to `visit`, in order; a captured tensor also with its place in its storage.
     ///
     /// # Errors
     /// A failure if a tensor does not lie where it should, or what `visit` gives.
-    fn each(
-        self,
-        visit: &mut dyn FnMut(&str, Leaf<'_>, Option<&TensorRef>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn each(self, visit: &mut Visit<'_>) -> Result<(), Failure> {
         match self {
             Self::Captured(entry, mapped) => {
                 leaves_of(entry.output()).iter().try_for_each(|(path, value)| match value {
