@@ -68,19 +68,26 @@ fn the_values_around_the_tensors_are_read() {
         file.walk(&mut |item| {
             let alias = item.alias_of.map(|alias| alias.path()).unwrap_or_default();
             let key = item.path.to_owned();
-            found.insert(key, format!("{:?}{alias}", item.value));
+            // A container is shown by its kind and number: which nodes its items are is the pickle's own affair.
+            let shown = match &item.value {
+                ItemValue::List(items) => format!("list of {}", items.len()),
+                ItemValue::Dict(items) => format!("dict of {}", items.len()),
+                ItemValue::Set(items) => format!("set of {}", items.len()),
+                value => format!("{value:?}"),
+            };
+            found.insert(key, format!("{shown}{alias}"));
         });
         for (path, value) in [
-            ("$[\"ordered\"]", "Container { kind: \"dict\", len: 2 }"),
+            ("$[\"ordered\"]", "dict of 2"),
             ("$[\"ordered\"]!state[\"note\"]", "Str(\"state\")"),
             ("$[\"plain\"]", "Opaque(\"__main__.Plain\")"),
-            ("$[\"shared\"][1]", "Container { kind: \"list\", len: 1 }$[\"shared\"][0]"),
-            ("$[\"cycle\"][0]", "Container { kind: \"list\", len: 1 }$[\"cycle\"]"),
+            ("$[\"shared\"][1]", "list of 1$[\"shared\"][0]"),
+            ("$[\"cycle\"][0]", "list of 1$[\"cycle\"]"),
             ("$[\"keys\"][\"1\"]", "Int(1)"),
             ("$[\"keys\"]{None}", "Int(2)"),
             ("$[\"keys\"]{(1, 'x')}", "Int(3)"),
             ("$[\"keys\"]{1.5}", "Int(4)"),
-            ("$[\"set\"]", "Container { kind: \"set\", len: 1 }"),
+            ("$[\"set\"]", "set of 1"),
             ("$[\"frozen\"][0]", "Int(2)"),
             ("$[\"scalars\"][0]", "BigInt(\"1180591620717411303424\")"),
             ("$[\"scalars\"][1]", "Int(-9223372036854775808)"),

@@ -35,16 +35,16 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
             return Err(format!("two configurations have the name `{name}`: each needs its own"));
         }
         environment(configuration.environment.keys(), &format!("configuration `{name}`"))?;
+        let has_values = configuration.given().is_some();
+        let has_source =
+            configuration.command.is_some() || configuration.log.is_some() || !configuration.flags.is_empty();
         match plan.command(configuration) {
-            None if configuration.given().is_some()
-                && (configuration.command.is_some()
-                    || configuration.log.is_some()
-                    || !configuration.flags.is_empty()) =>
-            {
+            None if has_values && has_source => {
                 return Err(format!(
                     "configuration `{name}` has values and something to run or read: keep one of them"
                 ));
             }
+            None if has_values => {}
             None if plan.log(configuration, 1).is_none() => {
                 return Err(format!(
                     "configuration `{name}` has neither a command nor a log: add `command = [\"program\", \"argument\"]`, \

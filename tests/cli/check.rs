@@ -109,7 +109,7 @@ fn until_says_what_ended_it_and_is_not_compared_with_another_bound() {
 
     let (code, _, err) = run(scene.command("profile").args(["--kernel", "builtin:embedding", "--relative-error", "2"]));
     assert_eq!(code, 2);
-    assert!(err.contains("`2` is no relative error"), "{err}");
+    assert!(err.contains("`2` is not a relative error"), "{err}");
 }
 
 #[test]

@@ -124,10 +124,10 @@ fn the_context_is_counted_in_the_fit() {
     // 72 GB are 67.06 GiB: with 46 MiB left there is no room for a context, with 1 GiB hardly, with 3 GiB there is.
     let with = |vram: &str| document(&["estimate", "--params", "4e9", "--vram", vram]);
     let verdict = |vram: &str| with(vram).1["fit"]["verdict"].clone();
-    assert_eq!((with("72050000000").0, verdict("72050000000")), (1, json!("exceeds_device")));
-    assert_eq!((with("73100000000").0, verdict("73100000000")), (0, json!("tight")));
-    assert_eq!((with("75300000000").0, verdict("75300000000")), (0, json!("fixed_state_fits")));
-    let (_, out, _) = estimate(&["estimate", "--params", "4e9", "--vram", "73100000000"]);
+    assert_eq!((with("72050000000 B").0, verdict("72050000000 B")), (1, json!("exceeds_device")));
+    assert_eq!((with("73100000000 B").0, verdict("73100000000 B")), (0, json!("tight")));
+    assert_eq!((with("75300000000 B").0, verdict("75300000000 B")), (0, json!("fixed_state_fits")));
+    let (_, out, _) = estimate(&["estimate", "--params", "4e9", "--vram", "73100000000 B"]);
     assert!(out.contains("~ tight") && out.contains("0.5 to 2 GiB"), "{out}");
 }
 

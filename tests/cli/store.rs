@@ -94,7 +94,7 @@ fn several_captures_are_verified_against_the_folders_that_they_were_unpacked_to(
     for words in [
         "the folder has no capture/entry_000001.pt",
         "out/other/entry_000000.pt",
-        "entry_000007.pt: it is not in the store",
+        "entry_000007.pt: the file is not in the store",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

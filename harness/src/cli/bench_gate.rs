@@ -33,8 +33,10 @@ pub struct BenchGate {
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_BASELINE")]
     pub baseline: Option<String>,
 
-    /// What a benchmark may grow by: `5% | 1 MiB`, or `PATTERN=..` for those whose name matches (`*` is any text); the last
-    /// that matches counts [default: 5% | 1 MiB of resident memory, 5% | 64 KiB of anything else]
+    /// What a benchmark may grow by, such as '5% | 1 MiB'; may be repeated
+    ///
+    /// `PATTERN=..` is for benchmarks whose name matches (`*` is any text); the last match counts. Default: 5% | 1 MiB
+    /// of resident memory, 5% | 64 KiB of anything else.
     #[arg(long = "limit", value_name = "LIMIT", env = "PLIMSOLL_LIMIT", value_delimiter = ',')]
     pub limits: Vec<Limit>,
 

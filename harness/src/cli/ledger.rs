@@ -26,7 +26,9 @@ const MOST_SAMPLES: usize = 100_000;
     after_help = "Exit codes: 0 as expected; 1 there is an excess, or the host grows; 2 bad usage or unreadable input."
 )]
 pub struct Ledger {
-    /// A log (`-` for standard input), a record of `run` whose phases name stages, or STAGE=RECORD.json: its peak RSS
+    /// A log, `-` for stdin, a record with phases, or STAGE=RECORD.json
+    ///
+    /// The phases of a record of `run` name the stages; STAGE=RECORD.json takes its peak RSS.
     #[arg(value_name = "FILE")]
     pub files: Vec<String>,
 

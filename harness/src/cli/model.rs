@@ -13,7 +13,9 @@ const RANK: u64 = 16;
 
 #[derive(Args)]
 pub struct ModelFlags {
-    /// A config.json, a DeepSpeed, Accelerate or Axolotl configuration, or a dump of TrainingArguments; flags win; repeatable
+    /// A model's or trainer's configuration; flags win; may be repeated
+    ///
+    /// A config.json, a DeepSpeed, Accelerate or Axolotl configuration, or a dump of TrainingArguments.
     #[arg(long = "config", value_name = "FILE", env = "PLIMSOLL_CONFIG", value_delimiter = ',')]
     pub configs: Vec<PathBuf>,
 
@@ -44,7 +46,9 @@ pub struct ModelFlags {
     /// deepspeed is the default if its configuration is given.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_CONVENTION", help_heading = "Training")]
     pub convention: Option<Convention>,
-    /// The optimizer: adam, adam8bit, sgd, lion, or a framework's name, such as paged_adamw_8bit [default: adam]
+    /// The optimizer, such as adam, sgd or paged_adamw_8bit [default: adam]
+    ///
+    /// adam, adam8bit, sgd, lion, or the name that a framework gives it.
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPTIMIZER", help_heading = "Training", value_parser = optimizer)]
     pub optimizer: Option<Optimizer>,
     /// The precision: bf16-mixed, fp16-mixed, fp32 [default: bf16-mixed]
@@ -68,14 +72,18 @@ pub struct ModelFlags {
     /// Attention: sdpa, eager [default: sdpa]
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_ATTENTION", help_heading = "Training")]
     pub attention: Option<Attention>,
-    /// Generate, not train: weights, KV cache of --batch sequences of --seq tokens, and one prompt
+    /// Generate instead of train: weights, KV cache and one prompt
+    ///
+    /// The cache is that of --batch sequences of --seq tokens.
     #[arg(long, env = "PLIMSOLL_INFERENCE", help_heading = "Training")]
     pub inference: bool,
     /// Activations are computed again in the backward
     #[arg(long, env = "PLIMSOLL_CHECKPOINTING", help_heading = "Training")]
     pub checkpointing: bool,
 
-    /// The stage of ZeRO or FSDP: 0, 1, 2, 3, NO_SHARD, SHARD_GRAD_OP, FULL_SHARD [default: 0]
+    /// The stage of ZeRO (0 to 3) or FSDP, such as FULL_SHARD [default: 0]
+    ///
+    /// 0, 1, 2, 3, NO_SHARD, SHARD_GRAD_OP or FULL_SHARD.
     #[arg(long, value_name = "STAGE", env = "PLIMSOLL_ZERO", help_heading = "Sharding and offload")]
     pub zero: Option<ZeroStage>,
     /// GPUs of each node [default: 1]

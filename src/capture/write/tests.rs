@@ -137,7 +137,7 @@ fn what_cannot_be_written_is_named() {
         "output[1]: an object of class torch.Generator has no plain value; leave it out"
     );
     assert!(refusal(vector(Dtype::F32, 3, 0), &[8]).starts_with("output: a float32 tensor of shape [3]"));
-    assert!(refusal(vector(Dtype::F32, 3, 1), &[12]).contains("refers to storage 1, but there are 1"));
+    assert!(refusal(vector(Dtype::F32, 3, 1), &[12]).contains("refers to storage 1, but there are only 1"));
     assert!(refusal(vector(Dtype::F32, 1, 0), &[6]).contains("not a whole number of float32 elements"));
     assert!(refusal(vector(Dtype::QI8, 1, 0), &[1]).contains("scale and zero point"));
     assert_eq!(refusal(Argument::None, &[4]), "storage 0");

@@ -163,7 +163,9 @@ pub struct ComparisonFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Audit")]
 pub struct AuditFlags {
-    /// Time the kernel on values that it cannot know, judge outputs of timed launches, and hold times to another clock
+    /// Time on values the kernel cannot know, and judge timed launches
+    ///
+    /// Its times are also checked against the supervisor's clock.
     #[arg(long, env = "PLIMSOLL_AUDIT")]
     pub audit: bool,
 
@@ -171,11 +173,15 @@ pub struct AuditFlags {
     #[arg(long, env = "PLIMSOLL_UNTRUSTED")]
     pub untrusted: bool,
 
-    /// With --audit: an argument that never changes, such as weights that the kernel keeps in another form
+    /// With --audit: an argument that never changes; may be repeated
+    ///
+    /// Such as weights that the kernel keeps in another form.
     #[arg(long, value_name = "ARG", env = "PLIMSOLL_CONSTANT", value_delimiter = ',')]
     pub constant: Vec<String>,
 
-    /// With --audit: an entry that may pass although its comparison cannot tell a wrong output
+    /// With --audit: an entry that may pass although its comparison is blind
+    ///
+    /// A comparison is blind if a wrong output would pass as well.
     #[arg(long, value_name = "ENTRY", env = "PLIMSOLL_ALLOW_BLIND", value_delimiter = ',')]
     pub allow_blind: Vec<String>,
 }
