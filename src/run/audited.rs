@@ -19,6 +19,18 @@ pub(super) struct Witness<'w> {
     pub is_reference: bool,
 }
 
+/// Who gives the outputs that audited launches are held to: the reference, else the side's own witness.
+pub(super) fn witness_of<'w>(
+    reference: &'w mut Option<&mut dyn Launcher>,
+    own: &'w mut Option<&mut dyn Launcher>,
+) -> Option<Witness<'w>> {
+    match (reference, own) {
+        (Some(launcher), _) => Some(Witness { launcher: &mut **launcher, is_reference: true }),
+        (None, Some(launcher)) => Some(Witness { launcher: &mut **launcher, is_reference: false }),
+        (None, None) => None,
+    }
+}
+
 /// Times an entry by an audit.
 ///
 /// # Errors

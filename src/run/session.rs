@@ -12,7 +12,7 @@ use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::store::ObjectVerifier;
 use plimsoll_memory::meter::Meter;
 
-use super::audited::Witness;
+use super::audited::witness_of;
 use super::entries::Entries;
 use super::error::RunError;
 use super::launcher::{Launcher, Launchers};
@@ -343,18 +343,6 @@ impl<'a> Run<'a> {
             verdicts.push(verdicts::speedup(versus.speedup.as_ref(), least, &other.launcher.kernel().name));
         }
         verdicts
-    }
-}
-
-/// Who gives the outputs that audited launches are held to: the reference, else the side's own witness.
-pub(super) fn witness_of<'w>(
-    reference: &'w mut Option<&mut dyn Launcher>,
-    own: &'w mut Option<&mut dyn Launcher>,
-) -> Option<Witness<'w>> {
-    match (reference, own) {
-        (Some(launcher), _) => Some(Witness { launcher: &mut **launcher, is_reference: true }),
-        (None, Some(launcher)) => Some(Witness { launcher: &mut **launcher, is_reference: false }),
-        (None, None) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::{DeviceUse, GpuState};
 use plimsoll_capture::timing::Samples;
 
-use super::audited::audited;
+use super::audited::{audited, witness_of};
 use super::entries::Entries;
 use super::honesty::Honesty;
 use super::launcher::{Job, Launcher, Timed};
@@ -14,7 +14,6 @@ use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::Plan;
 use super::profile::{no_samples, not_validated, profiled, rechecked};
-use super::session::witness_of;
 use super::side::Side;
 use super::validate::{CANCELLED, FAIL_FAST};
 

@@ -1,5 +1,6 @@
 //! [`WorkerLauncher`]: a [`Launcher`] whose kernels run in worker processes.
 
+mod audit;
 mod profile;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,6 @@ use plimsoll::run::{Audited, Job, LaunchError, Launched, Launcher, Overhead, Run
 use plimsoll::timing::Protocol;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
-use super::audit::{self, AuditedWorker};
 use super::call::CallBuilder;
 use super::command::WorkerCommand;
 use super::crew::Crew;
@@ -24,6 +24,7 @@ use super::death;
 use super::error::NoLauncher;
 use super::made::Made;
 use super::outputs;
+use super::overhead::overhead;
 use super::process::{Cause, End, Watch, WorkerProcess};
 use super::reclaim;
 use super::settings::{OnGpu, Settings};
@@ -88,8 +89,8 @@ fn oom_kills() -> Option<OomKills> {
     OomKills::read().ok().flatten()
 }
 
-pub(super) struct Running {
-    pub(super) process: WorkerProcess,
+struct Running {
+    process: WorkerProcess,
     number: u32,
     available_before: Option<ByteSize>,
     oom_kills: Option<OomKills>,
@@ -99,7 +100,7 @@ pub(super) struct Running {
 
 impl Running {
     /// How much longer than others the next launch may take to build the kernel.
-    pub(super) fn may_build(&mut self) -> Option<Duration> {
+    fn may_build(&mut self) -> Option<Duration> {
         let first = !std::mem::replace(&mut self.launched, true);
         first.then_some(START_LIMIT)
     }
@@ -149,28 +150,28 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     /// What is watched while many launches are under way.
-    pub(super) fn profile_watch(&self) -> Watch<'a> {
+    fn profile_watch(&self) -> Watch<'a> {
         self.watch(self.timeout.saturating_mul(PROFILE_FACTOR))
     }
 
     /// What the worker takes beside launches.
-    pub(super) fn overhead(&self) -> Overhead {
+    fn overhead(&self) -> Overhead {
         self.overhead
     }
 
     /// The message of a job that is alone.
-    pub(super) fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
+    fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
         self.copies.iter_mut().for_each(Copies::begin);
         CallBuilder::new(job, self.copies.as_mut())
     }
 
-    pub(super) fn next_id(&mut self) -> u64 {
+    fn next_id(&mut self) -> u64 {
         self.requests += 1;
         self.requests
     }
 
     /// The running worker, or a fresh one with the kernel loaded.
-    pub(super) fn running(&mut self) -> Result<&mut Running, Failure> {
+    fn running(&mut self) -> Result<&mut Running, Failure> {
         if let Some(Unloadable { failure, .. }) = &self.unloadable {
             return Err(failure.clone());
         }
@@ -203,7 +204,7 @@ impl<'a> WorkerLauncher<'a> {
         let limits_gpu = self.context.meter().watches().iter().any(|watch| watch.metric == Metric::GpuPeak);
         let small_context = limits_gpu && self.gpu.is_some();
         let hello = Request::Hello { protocol: VERSION, kernel: self.command.kernel(), device, small_context };
-        let overhead = if self.audit { audit::overhead(&mut running.process, &watch) } else { Ok(Overhead::default()) };
+        let overhead = if self.audit { overhead(&mut running.process, &watch) } else { Ok(Overhead::default()) };
         let asked = match overhead {
             Ok(overhead) => {
                 self.overhead = overhead;
@@ -271,7 +272,7 @@ impl<'a> WorkerLauncher<'a> {
     }
 
     /// The worker is no longer of use: it is killed, and its end is the failure.
-    pub(super) fn lost(&mut self, cause: Cause) -> Failure {
+    fn lost(&mut self, cause: Cause) -> Failure {
         let reason = match cause {
             Cause::Cancelled => ReleaseReason::Interrupted,
             _ => ReleaseReason::Failure,
@@ -412,7 +413,7 @@ impl Launcher for WorkerLauncher<'_> {
     }
 
     fn audit<'s>(&'s mut self, job: Job<'s>) -> Result<Box<dyn Audited + 's>, Failure> {
-        Ok(Box::new(AuditedWorker::of(self, job)?))
+        Ok(Box::new(audit::AuditedWorker::of(self, job)?))
     }
 
     fn drop_caches(&mut self) {

@@ -16,7 +16,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod audit;
 mod building;
 mod call;
 mod command;
@@ -26,6 +25,7 @@ mod error;
 mod launcher;
 mod made;
 mod outputs;
+mod overhead;
 mod process;
 mod reclaim;
 mod sealed;

@@ -102,6 +102,14 @@ pub struct Watch<'a> {
     pub meter: &'a plimsoll::meter::Meter,
 }
 
+/// Memory that a worker shares.
+fn shared_memory(name: &str) -> io::Result<File> {
+    let memory = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    // A worker that shrank the memory would turn the supervisor's reads into faults.
+    rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
+    Ok(memory.into())
+}
+
 /// A running worker.
 pub struct WorkerProcess {
     child: Child,
@@ -125,14 +133,11 @@ impl WorkerProcess {
     pub fn start(mut command: Command, sources: Option<OwnedFd>, arguments: Option<&File>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let memory = rustix::fs::memfd_create("plimsoll-outputs", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        // A worker that shrank the memory would turn the supervisor's reads into faults.
-        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
-        let values = super::audit::values()?;
+        let (memory, values) = (shared_memory("plimsoll-outputs")?, shared_memory("plimsoll-values")?);
         let (channel_fd, outputs_fd) = (3, 4);
         let mut mappings = vec![
             FdMapping { parent_fd: theirs.into(), child_fd: channel_fd },
-            FdMapping { parent_fd: memory.try_clone()?, child_fd: outputs_fd },
+            FdMapping { parent_fd: memory.try_clone()?.into(), child_fd: outputs_fd },
             FdMapping { parent_fd: values.try_clone()?.into(), child_fd: VALUES_FD },
         ];
         if let Some(file) = arguments {
@@ -168,7 +173,7 @@ impl WorkerProcess {
             channel: ours,
             inbox: Vec::new(),
             scanned: 0,
-            memory: memory.into(),
+            memory,
             values,
             stdout,
             stderr,

@@ -1,7 +1,10 @@
 //! The fields of a DeepSpeed configuration. `auto` tells nothing.
 
+use std::path::Path;
+
 use serde_json::Value;
 
+use super::content;
 use super::fields::Fields;
 use super::settings::Settings;
 use crate::estimate::choices::{Offload, Optimizer, Precision, ZeroStage};
@@ -11,6 +14,15 @@ use crate::estimate::setup::Buckets;
 
 /// DeepSpeed's default of both buckets, in elements.
 const BUCKET: u64 = 500_000_000;
+
+/// Reads a DeepSpeed JSON, and nothing else: a file that another one names.
+pub(super) fn read(path: &Path) -> Result<Settings, EstimateError> {
+    let value = content::value(path, &content::bytes(path)?)?;
+    if !content::is_deepspeed(&value) {
+        return Err(EstimateError::UnknownConfig { path: path.to_owned() });
+    }
+    settings(&Fields { path, value: &value })
+}
 
 /// What a DeepSpeed configuration tells.
 pub(super) fn settings(fields: &Fields<'_>) -> Result<Settings, EstimateError> {

@@ -5,6 +5,7 @@
 //! recognised by their content; the first source that tells a thing wins. What no source tells stays absent until
 //! [`Settings::finish`], which fills in one GPU, Adam and bf16-mixed.
 
+mod content;
 mod deepspeed;
 mod families;
 mod fields;

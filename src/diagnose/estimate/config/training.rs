@@ -4,30 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::deepspeed;
 use super::fields::Fields;
-use super::file;
 use super::settings::Settings;
 use crate::estimate::choices::{Attention, Offload, Optimizer, Precision, Tuning, ZeroStage};
 use crate::estimate::error::EstimateError;
-
-/// Fields of which a file has one if it configures a training.
-pub(super) const SIGNS: [&str; 15] = [
-    "per_device_train_batch_size",
-    "micro_batch_size",
-    "output_dir",
-    "optim",
-    "fsdp",
-    "fsdp_config",
-    "fsdp_sharding_strategy",
-    "fsdp_reshard_after_forward",
-    "distributed_type",
-    "compute_environment",
-    "mixed_precision",
-    "base_model",
-    "gradient_checkpointing",
-    "sequence_len",
-    "deepspeed_config",
-];
 
 /// The rank of an adapter for which the file gives none.
 const RANK: u64 = 16;
@@ -115,7 +96,7 @@ fn matters(value: &Value) -> bool {
 /// `deepspeed` or `deepspeed_config` as an object: DeepSpeed's own fields, or Accelerate's.
 fn nested(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     if fields.value.get("zero_stage").is_none() {
-        return super::deepspeed::settings(&fields);
+        return deepspeed::settings(&fields);
     }
     let stage = fields.value.get("zero_stage").and_then(Value::as_u64).and_then(|stage| u8::try_from(stage).ok());
     let place = |name: &str| fields.text(name).and_then(|place| place.parse::<Offload>().ok());
@@ -135,7 +116,7 @@ fn linked(from: &Path, name: &str, unread: &mut Vec<String>) -> Settings {
         return Settings::default();
     }
     let path = from.parent().unwrap_or(Path::new("")).join(name);
-    file::read_deepspeed(&path).unwrap_or_else(|_| {
+    deepspeed::read(&path).unwrap_or_else(|_| {
         unread.push(format!(
             "`deepspeed` of {} names {name}, which cannot be read: give it with --config",
             from.display()

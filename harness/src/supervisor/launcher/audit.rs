@@ -1,109 +1,17 @@
 //! [`AuditedWorker`]: regions of launches in a worker, by the supervisor's own clock.
 
-use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::{Audited, Job, Overhead, Patch, Region};
-use rustix::fs::{MemfdFlags, SealFlags};
 
-use super::call::CallBuilder;
-use super::launcher::WorkerLauncher;
-use super::process::{Cause, Watch, WorkerProcess};
-use super::{death, outputs};
+use super::WorkerLauncher;
 use crate::protocol::{Outcome, Place, Reply, Request};
-
-/// Launches of a region that measures the overhead, few and many.
-const IDLE_LAUNCHES: [usize; 2] = [8, 64];
-/// Bytes of one of their patches, few and many.
-const IDLE_BYTES: [u64; 2] = [64, 128 << 10];
-/// Patches of one of their launches.
-const IDLE_PATCHES: usize = 33;
-/// A byte takes no longer to copy, even while others use the machine: what a measurement may be off is not to hide a launch.
-const SLOWEST_BYTE_NS: f64 = 0.5;
-/// How often each is measured: the least counts.
-const IDLE_ROUNDS: usize = 3;
-
-/// The shared memory that values lie in: a worker can read it.
-///
-/// # Errors
-/// The system has no memory or no descriptor left.
-pub fn values() -> std::io::Result<File> {
-    let memory = rustix::fs::memfd_create("plimsoll-values", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK)?;
-    Ok(OwnedFd::into(memory))
-}
-
-/// How long a thread has waited for a processor; zero if the system does not say.
-fn waited(stat: &str) -> Duration {
-    let text = std::fs::read_to_string(stat).unwrap_or_default();
-    let waited = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
-    Duration::from_nanos(waited.unwrap_or_default())
-}
-
-/// A region of idle launches, as the clock saw it beside what the worker reported; nothing if it cannot be had.
-fn idle(
-    process: &mut WorkerProcess,
-    watch: &Watch<'_>,
-    launches: usize,
-    patches: usize,
-    bytes: u64,
-) -> Result<f64, Cause> {
-    let launch = (0..patches as u64).map(|patch| (0, patch * bytes, bytes)).collect();
-    let request = Request::Idle { id: 0, launches: vec![launch; launches] };
-    let (reply, seen, waited) = clocked(process, &request, watch)?;
-    match reply {
-        Reply::Region { durations_ns, .. } => {
-            let reported: u64 = durations_ns.iter().sum();
-            Ok(seen.saturating_sub(waited).as_nanos() as f64 - reported as f64)
-        }
-        other => Err(Cause::Protocol(format!("{other:?} in answer to idle launches"))),
-    }
-}
-
-/// What a worker takes beside launches. To be asked before it has loaded a kernel.
-pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhead, Cause> {
-    let mut least = |launches, patches, bytes| -> Result<f64, Cause> {
-        let mut least = f64::INFINITY;
-        for _ in 0..IDLE_ROUNDS {
-            least = least.min(idle(process, watch, launches, patches, bytes)?);
-        }
-        Ok(least)
-    };
-    let [few, many] = IDLE_LAUNCHES;
-    let [little, much] = IDLE_BYTES;
-    let (short, long, large) = (least(few, 1, little)?, least(many, 1, little)?, least(few, 1, much)?);
-    let patched = least(few, IDLE_PATCHES, little)?;
-    // With a part of what the region takes by itself, which is little of many launches.
-    let launch_ns = (long / many as f64).max(0.0);
-    // Each is put in, and copied out of what was filled before.
-    let byte_ns = ((large - short) / (3 * few as u64 * (much - little)) as f64).clamp(0.0, SLOWEST_BYTE_NS);
-    let patch_ns = ((patched - short) / (few * (IDLE_PATCHES - 1)) as f64).max(0.0);
-    Ok(Overhead { patch_ns, region_ns: short.max(0.0), launch_ns, byte_ns })
-}
-
-/// The answer to a request, how long it took, and how much of that either side waited for a processor.
-fn clocked(
-    process: &mut WorkerProcess,
-    request: &Request,
-    watch: &Watch<'_>,
-) -> Result<(Reply, Duration, Duration), Cause> {
-    let pid = process.pid();
-    let (worker, own) = (format!("/proc/{pid}/task/{pid}/schedstat"), "/proc/thread-self/schedstat");
-    let line = WorkerProcess::line(request);
-    let worker_before = waited(&worker);
-    let start = Instant::now();
-    process.send_line(&line, watch)?;
-    // From here on this thread sleeps until there is an answer: what it waits then comes after the region. What it waited
-    // before, the worker may have used.
-    let own_before = waited(own);
-    let reply = process.answer(watch)?;
-    let seen = start.elapsed();
-    let own_waited = waited(own).saturating_sub(own_before);
-    Ok((reply, seen, waited(&worker).saturating_sub(worker_before) + own_waited))
-}
+use crate::supervisor::call::CallBuilder;
+use crate::supervisor::overhead::clocked;
+use crate::supervisor::process::{Cause, WorkerProcess};
+use crate::supervisor::{death, outputs};
 
 /// A call that is resident in a worker.
 pub struct AuditedWorker<'s, 'a> {
