@@ -7,8 +7,8 @@ use super::line::Line;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, behind, number, unit, whole};
 
-/// Texts of lines that tell of memory and are no telemetry: errors, kernel logs, code, downloads.
-const OTHER: [&str; 16] = [
+/// Texts of lines that tell of memory and are no telemetry: errors, warnings, requirements, kernel logs, code, downloads.
+const OTHER: [&str; 24] = [
     "out of memory",
     "OutOfMemory",
     "ried to allocate",
@@ -25,6 +25,14 @@ const OTHER: [&str; 16] = [
     "MemTotal",
     "enough memory",
     "estimat",
+    "ailed to",
+    "annot ",
+    "nable to",
+    "ould not",
+    "nsufficient",
+    "xceed",
+    "equire",
+    "large alloc",
 ];
 
 /// A number with a unit, and the text around it.
@@ -70,7 +78,8 @@ pub(super) fn own(line: &Line<'_>) -> Option<Sample> {
 /// What a person printed.
 pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
     let text = line.message();
-    if OTHER.iter().any(|other| text.contains(other)) {
+    // An option with its help or its value is what was asked for, not what was read.
+    if text.starts_with("--") || OTHER.iter().any(|other| text.contains(other)) {
         return None;
     }
     let quantities = quantities(text);
@@ -208,7 +217,12 @@ fn kind(words: &str) -> Option<Metric> {
     let host = ["rss", "uss", "ram"].into_iter().any(whole)
         || has("maxrss")
         || ((has("cpu") || has("host") || has("process")) && memory);
-    Some(if has("alloc") && !has("allocator") {
+    // What may be used is no reading.
+    if has("limit") {
+        return None;
+    }
+    // To allocate, an allocation and `malloc` are deeds; what is allocated is a state.
+    Some(if tokens().any(|token| token.ends_with("allocated") || token == "alloc") && !has("allocator") {
         if peak { Metric::MaxAllocated } else { Metric::Allocated }
     } else if has("reserved") || has("cached") {
         if peak { Metric::MaxReserved } else { Metric::Reserved }
@@ -344,6 +358,14 @@ mod tests {
             "epoch 3 loss 1.25",
             "I remember 12 GB of photos in that long sentence about members of a club that met in a cafe by the river",
             "read 1.5 GB from disk",
+            "Allocation of 1207959552 exceeds 10% of free system memory.",
+            "warning: failed to mlock 4096000-byte buffer (after previously locking 0 bytes): Cannot allocate memory",
+            "tcmalloc: large alloc 12884901888 bytes == 0x5641c000 @  0x7f1c1a 0x5641 0x5642",
+            "allocating 3072.00 MiB on device 0",
+            "malloc of 3072.00 MiB",
+            "model requires more system memory (38.6 GiB) than is available (14.2 GiB)",
+            "  --gpu-memory 12GB   how much to use",
+            "memory limit: 4GB",
         ] {
             assert_eq!(figures(text), [], "{text}");
         }

@@ -1,7 +1,7 @@
 //! What looks like an event and is none, by the line and those around it: rules of alerts, counters, patches, manuals, help,
 //! conversations, searches, source code.
 
-use super::super::window::Lines;
+use super::super::window::{Line, Lines};
 use super::regex;
 
 /// So many lines around one belong to the same rule.
@@ -9,21 +9,29 @@ const RULE: usize = 15;
 /// So many lines above one may be the head of its patch.
 const PATCH: usize = 80;
 
-/// Why line `at` tells no event, whatever its words are.
+/// Why line `at` tells no event, whatever its words are: by its text as it stands, or behind the prefixes of loggers and
+/// of those who quote.
 pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
-    let raw = lines[at].text.as_str();
-    let text = raw.trim_start();
-    if counter(text) {
-        return Some("a counter, or the name of one");
-    }
-    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) || rule(lines, at) {
+    let (text, own) = (lines[at].text.trim_start(), lines[at].message().trim_start());
+    if rule(lines, at) {
         return Some("a rule of an alert, or an alert: what it saw stands in other logs");
     }
     if patch(lines, at) {
         return Some("a line of a patch");
     }
+    form(&lines[at].text, text).or_else(|| if own.len() < text.len() { form(own, own) } else { None })
+}
+
+/// Why `text`, which is `raw` without its indentation, tells no event.
+fn form(raw: &str, text: &str) -> Option<&'static str> {
+    if counter(text) {
+        return Some("a counter, or the name of one");
+    }
+    if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
+        return Some("a rule of an alert, or an alert: what it saw stands in other logs");
+    }
     let listed = regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}");
-    if listed.is_match(raw) || listed.is_match(lines[at].message()) {
+    if listed.is_match(raw) {
         return Some("a manual's list of errors");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)").is_match(text) {
@@ -70,8 +78,9 @@ fn counter(text: &str) -> bool {
 fn rule(lines: &Lines, at: usize) -> bool {
     let from = at.saturating_sub(RULE);
     let to = lines.len().min(at + RULE);
-    let any = |regex: &regex::Regex| lines[from..to].iter().any(|line| regex.is_match(&line.text));
-    if !regex!(r"^\s*(?:-\s*)?[\w-]+:|\{\{").is_match(&lines[at].text) {
+    let is = |line: &Line, regex: &regex::Regex| regex.is_match(&line.text) || regex.is_match(line.message());
+    let any = |regex: &regex::Regex| lines[from..to].iter().any(|line| is(line, regex));
+    if !is(&lines[at], regex!(r"^\s*(?:-\s*)?[\w-]+:|\{\{")) {
         return false;
     }
     any(regex!(r"^\s*(?:-\s*)?(?:alert|record|alertname|rule|name):\s*\S"))
@@ -80,11 +89,13 @@ fn rule(lines: &Lines, at: usize) -> bool {
 
 /// A line of a patch, below its head.
 fn patch(lines: &Lines, at: usize) -> bool {
-    let text = lines[at].text.as_str();
-    text.starts_with(['+', '-', ' '])
-        && lines[at.saturating_sub(PATCH)..at]
-            .iter()
-            .any(|line| regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+").is_match(&line.text))
+    let head = regex!(r"^diff --git |^@@ -\d+(?:,\d+)? \+\d+");
+    let above = &lines[at.saturating_sub(PATCH)..at];
+    let (text, own) = (lines[at].text.as_str(), lines[at].message());
+    // Behind a prefix, the blank of a line that stays is not told from the prefix's own.
+    let quoted = own.len() < text.len();
+    (text.starts_with(['+', '-', ' ']) && above.iter().any(|line| head.is_match(&line.text)))
+        || (quoted && above.iter().any(|line| line.message().len() < line.text.len() && head.is_match(line.message())))
 }
 
 /// Code by its form: a format string, a call that ends a statement.
@@ -108,6 +119,11 @@ mod tests {
             "       ENOMEM Out of memory.",
             "| 137 | killed by SIGKILL, mostly out of memory |",
             "  --exit-on-oom   exit with code 137 if out of memory",
+            ">   --exit-on-oom   exit with code 137 if out of memory",
+            "2024-09-01T11:02:13.118120933Z stderr F   --exit-on-oom   exit with code 137 if out of memory",
+            "> node_vmstat_oom_kill 12",
+            "> sys.exit(137)",
+            "> bob: yeah, we got OOMKilled last week",
             "bob: yeah, we got OOMKilled last week",
             "10:11 query=\"what does exit code 137 mean\"",
             "INFO fetching https://example.org/1 \"CUDA out of memory\"",
