@@ -22,6 +22,14 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])) {
         return Some("a manual's list of errors");
     }
+    // In a quote, an item under `*` is an item still, of notes on a release.
+    let before = lines[at].text[..lines[at].text.len() - lines[at].message().len()].trim();
+    if before.len() > 1
+        && before.ends_with('*')
+        && regex!(r"^(?:Fix|Add|Rais|Report|Remov|Chang|Improv)[a-z]* |\bis now\b").is_match(own)
+    {
+        return Some("notes on a release");
+    }
     form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
 }
 
