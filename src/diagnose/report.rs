@@ -8,6 +8,7 @@ use super::findings::{Event, Evidence, Numbers, TelemetryReport};
 use super::sighting::{Work, quoted};
 use super::telemetry::{Figure, Format, Metric, Position};
 use super::trend::{Finding, Trends, Verdict as Trend, Watch};
+use super::unfold::unfold;
 use super::verdict::{Kind, Verdict};
 use super::window::clean;
 
@@ -30,7 +31,19 @@ impl Watched {
     /// Takes a line, or one shortly before a line of telemetry.
     pub(super) fn line(&mut self, position: Position, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        self.watch.line(position, &text);
+        // A collector's object may hold a text of many lines; each has a byte of the object for its place.
+        let texts = if text.trim_start().starts_with('{') { unfold(&text).map(|it| it.texts) } else { None };
+        if let Some(texts) = texts.filter(|texts| texts.len() > 1) {
+            for (offset, text) in (position.offset..).zip(&texts) {
+                self.one(Position { offset, ..position }, text, text.as_bytes());
+            }
+        } else {
+            self.one(position, &text, line);
+        }
+    }
+
+    fn one(&mut self, position: Position, text: &str, line: &[u8]) {
+        self.watch.line(position, text);
         let kept = clean(&line[..line.len().min(LONGEST_LINE)]).into_boxed_str();
         if self.first.len() < KEPT {
             self.first.insert(position, kept);

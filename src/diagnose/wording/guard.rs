@@ -19,20 +19,42 @@ pub(super) fn dismissed(lines: &Lines, at: usize) -> Option<&'static str> {
     if patch(lines, at) {
         return Some("a line of a patch");
     }
-    form(&lines[at].text, text).or_else(|| if own.len() < text.len() { form(own, own) } else { None })
+    if list(&lines[at].text) || list(own) || list(behind_quotes(&lines[at])) {
+        return Some("a manual's list of errors");
+    }
+    // In a quote, an item under `*` is an item still, of notes on a release.
+    let before = lines[at].text[..lines[at].text.len() - lines[at].message().len()].trim();
+    if before.len() > 1
+        && before.ends_with('*')
+        && regex!(r"^(?:Fix|Add|Rais|Report|Remov|Chang|Improv)[a-z]* |\bis now\b").is_match(own)
+    {
+        return Some("notes on a release");
+    }
+    form(text).or_else(|| if own.len() < text.len() { form(own) } else { None })
 }
 
-/// Why `text`, which is `raw` without its indentation, tells no event.
-fn form(raw: &str, text: &str) -> Option<&'static str> {
+/// A row of a list of errors: a name that is indented, a number in a table.
+fn list(text: &str) -> bool {
+    regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\s?\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}").is_match(text)
+}
+
+/// What stands behind the prefixes of a line, with its indentation and the bar of its table, which were taken for prefixes.
+fn behind_quotes(line: &Line) -> &str {
+    let before = &line.text[..line.text.len() - line.message().len()];
+    let before = before.trim_end_matches([' ', '\t', '|']);
+    // A number in a cell was taken for the name of a container; that of a time is no cell.
+    let cell = before.trim_end_matches(|c: char| c.is_ascii_digit());
+    let before = if cell.ends_with([' ', '|']) { cell } else { before };
+    &line.text[before.len()..]
+}
+
+/// Why `text` tells no event.
+fn form(text: &str) -> Option<&'static str> {
     if counter(text) {
         return Some("a counter, or the name of one");
     }
     if regex!(r"\[(?:FIRING|RESOLVED)(?::\d+)?\]|\balertname[=\x22]").is_match(text) {
         return Some("a rule of an alert, or an alert: what it saw stands in other logs");
-    }
-    let listed = regex!(r"^\s{2,}E[A-Z]{3,}\s{1,12}[A-Z][a-z]|^\|?\s*`?-?\d{1,3}`?\s*\|[^|]*[a-z]{3}");
-    if listed.is_match(raw) {
-        return Some("a manual's list of errors");
     }
     if regex!(r"^(?:-\w, )?--[a-z][\w-]*(?:[ =<\[]|$)").is_match(text) {
         return Some("the help of a program");
