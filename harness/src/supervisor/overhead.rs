@@ -66,7 +66,18 @@ pub fn overhead(process: &mut WorkerProcess, watch: &Watch<'_>) -> Result<Overhe
     Ok(Overhead { patch_ns, region_ns: short.max(0.0), launch_ns, byte_ns })
 }
 
-/// The answer to a request, how long it took, and how much of that either side waited for a processor.
+/// The processor time of every thread of a process so far; nothing if the system does not say.
+fn processor_time(pid: u32) -> Option<Duration> {
+    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: either call writes to the variable that it is handed, and keeps no pointer.
+    let read = unsafe {
+        libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    read.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+/// The answer to a request, how long it took, and for how much of that neither side can have run.
 pub fn clocked(
     process: &mut WorkerProcess,
     request: &Request,
@@ -75,14 +86,17 @@ pub fn clocked(
     let pid = process.pid();
     let (worker, own) = (format!("/proc/{pid}/task/{pid}/schedstat"), "/proc/thread-self/schedstat");
     let line = WorkerProcess::line(request);
-    let worker_before = waited(&worker);
+    let (worker_before, ran_before, own_before) = (waited(&worker), processor_time(pid), waited(own));
     let start = Instant::now();
     process.send_line(&line, watch)?;
-    // From here on this thread sleeps until there is an answer: what it waits then comes after the region. What it waited
-    // before, the worker may have used.
-    let own_before = waited(own);
+    let own_sent = waited(own);
     let reply = process.answer(watch)?;
     let seen = start.elapsed();
-    let own_waited = waited(own).saturating_sub(own_before);
-    Ok((reply, seen, waited(&worker).saturating_sub(worker_before) + own_waited))
+    // From the request on this thread slept until there was an answer: what it waited then came after the region.
+    let after = waited(own).saturating_sub(own_sent);
+    // A worker that is woken by the request may take this thread's processor, and leave it to others. It has run no longer
+    // than its processor time says, and may have waited meanwhile, which does not count twice.
+    let ran = processor_time(pid).zip(ran_before).map_or(seen, |(now, before)| now.saturating_sub(before));
+    let sending = own_sent.saturating_sub(own_before).saturating_sub(ran);
+    Ok((reply, seen, waited(&worker).saturating_sub(worker_before).max(sending) + after))
 }

@@ -202,6 +202,20 @@ impl<'a> Fresh<'a> {
         patches
     }
 
+    /// Draws values for one storage alone, if there are several: whoever looks at the others finds what the launch before found.
+    pub fn draw_alone(&mut self, chance: &mut Chance) -> Vec<Patch> {
+        let (mut patches, chosen) = (Vec::new(), chance.below(self.units.len()));
+        for (at, unit) in self.units.iter().enumerate() {
+            if at == chosen {
+                unit.draw(&self.rows, chance, &mut patches);
+            } else if unit.always {
+                patches.push(unit.standing(&self.standing));
+            }
+        }
+        patches.iter().for_each(|patch| self.standing.put(patch));
+        patches
+    }
+
     /// What puts back the captured values.
     pub fn captured(&mut self) -> Vec<Patch> {
         let standing = std::mem::take(&mut self.standing);
@@ -264,6 +278,15 @@ impl<'a> Unit<'a> {
 
     fn count(&self) -> u64 {
         (self.reach.end - self.reach.start) / self.size
+    }
+
+    /// What stands in a storage that changes as a whole.
+    fn standing(&self, standing: &Standing) -> Patch {
+        let (storage, at) = (self.storage, self.reach.start);
+        match standing.0.get(&(storage, at)) {
+            Some(bytes) => Patch { storage, at, bytes: bytes.clone(), captured: false },
+            None => Patch { storage, at, bytes: self.elements().to_vec(), captured: true },
+        }
     }
 
     fn draw(&self, rows: &[u64], chance: &mut Chance, patches: &mut Vec<Patch>) {

@@ -29,14 +29,15 @@ const JUDGED: usize = 24;
 const MISFITS: u32 = 64;
 /// How many more for each region that fits: others use the machine.
 const MISFITS_FOR_A_FIT: u32 = 16;
-/// What a region may take beside what was measured, in nanoseconds: a processor that was idle takes long to begin.
-const SLACK_NS: f64 = 300_000.0;
+/// What a region may take beside what was measured, in nanoseconds: a processor that was idle takes long to begin, and one
+/// that others use has their data in its caches.
+const SLACK_NS: f64 = 600_000.0;
 /// What may come between two launches besides, in nanoseconds.
 const LAUNCH_NS: f64 = 1_000.0;
 /// The most bytes of values, and of outputs that are kept, in one region.
 const REGION_BYTES: usize = 64 << 20;
-/// One launch of so many is on captured values.
-const CAPTURED_ONE_IN: usize = 4;
+/// Launches are on values of so many kinds, all as likely: two are captured ones, two nearly those.
+const KINDS: usize = 8;
 
 /// What a launcher takes beside the launches when it runs a region, as measured before any kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -197,10 +198,11 @@ impl Course<'_> {
         let mut known = Vec::with_capacity(count);
         let mut launches = Vec::with_capacity(count);
         for _ in 0..count {
-            launches.push(match self.chance.below(CAPTURED_ONE_IN) {
+            launches.push(match self.chance.below(KINDS) {
                 _ if self.audit.values == Values::Captured => self.fresh.captured(),
-                0 => self.fresh.captured(),
-                1 => self.fresh.draw_near(&mut self.chance),
+                0 | 1 => self.fresh.captured(),
+                2 | 3 => self.fresh.draw_near(&mut self.chance),
+                4..=6 => self.fresh.draw_alone(&mut self.chance),
                 _ => self.fresh.draw(&mut self.chance),
             });
             known.push(self.fresh.standing.is_captured() && self.audit.values != Values::Captured);
