@@ -14,7 +14,7 @@ use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, durati
 
 #[derive(Args, Clone)]
 #[command(after_help = "Standard input, output and error are the command's own; the report goes to standard error. \
-    Exit codes: the command's own where nothing failed here, 128 and the signal where one ended it; 1 a ceiling is broken, \
+    Exit codes: the command's own if nothing failed here, 128 + N if signal N ended it; 1 a ceiling is broken, \
     the timeout passed, or --fail-on was found; 3 a ceiling is not measurable; 2 bad usage; 126 the program cannot be executed; 127 there is no \
     such program.")]
 pub struct Run {
