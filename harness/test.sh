@@ -174,8 +174,8 @@ torch_tests() {
     else
         tests "rust with torch" cargo test "${with_libtorch[@]}" --no-fail-fast
     fi
-    # The Python tests start the program that the Rust tests have built. Two run at a time, a class in one process.
-    tests python "$python" -m pytest --quiet --numprocesses 2 --dist loadscope -p no:cacheprovider --durations 10 tests/python
+    # The Python tests start the program that the Rust tests have built. Two processes share them (tests/python/conftest.py).
+    tests python "$python" -m pytest --quiet --numprocesses 2 --dist loadgroup -p no:cacheprovider --durations 10 tests/python
 }
 
 part="${1:-all}"

@@ -15,6 +15,7 @@ import torch
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(ROOT, "harness", "python"))
 import plimsoll_cuda  # noqa: E402
+import plimsoll_sources  # noqa: E402
 import plimsoll_stale  # noqa: E402
 import plimsoll_torch  # noqa: E402
 import plimsoll_worker  # noqa: E402
@@ -267,7 +268,10 @@ class OnDevice(unittest.TestCase):
             process, channel = Process(), Channel()
             process.outputs = os.memfd_create("outputs")
             self.addCleanup(os.close, process.outputs)
-            parts = (plimsoll_torch, plimsoll_stale, kernel, plimsoll_cuda, self.device)
+            sources = plimsoll_sources.Sources()
+            sources.begin(__file__)
+            sources.end()
+            parts = (plimsoll_torch, plimsoll_stale, kernel, sources, plimsoll_cuda, self.device)
             worker = plimsoll_worker.Worker(process, channel, iter([None] * 2), *parts)
             worker.launch(1, self.call())
             self.torch.sizes.clear()

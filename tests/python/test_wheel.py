@@ -85,7 +85,7 @@ class Wheel(unittest.TestCase):
         with open(os.path.join(packages, "pytest.pth"), "w", encoding="utf-8") as file:
             file.write("\n".join(site.getsitepackages()) + "\n")
         printed = self.run_in(folder, self.python, "-m", "pytest", "-rA", "-p", "no:cacheprovider", code=1)
-        self.assertRegex(printed, r"\nplugins: .*plimsoll-\d")
+        self.assertRegex(printed, r"\nplugins: .*plimsoll-harness-\d")
         self.assertIn("\nPASSED test_a.py::test_holds\n", printed)
         self.assertIn("\nFAILED test_a.py::test_breaks - CeilingBroken: peak_rss is ", printed)
         self.assertIn("above its ceiling of 1.00 MiB", printed)
