@@ -5,7 +5,7 @@ usage: benches/peers/history.py DATA [--part develop|held]
 
 DATA is a checkout of SAP's performance-regression-data-set (https://github.com/SAP/performance-regression-data-set,
 CC-BY-4.0, which is read and not copied): times of tests of SAP HANA. From its large set 179 histories, drawn by the hash
-of their names, have been marked by eye as plots without any detector's result: benches/peers/history.json has the places,
+of their names, have been marked by eye as plots (36 of those that the detector was made on with an early version's steps drawn in): benches/peers/history.json has the places,
 two readings of each, the strict and the generous. Each point is the median of a build. `develop` is what the detector was
 tuned on; `held` was looked at once, when it was done. The small set has 5 histories with the commit that made them slower
 and 20 that hold no regression: spikes, levels in turn, large scatter.
