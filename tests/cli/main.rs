@@ -30,6 +30,8 @@ mod metrics;
 mod python;
 mod ratchet;
 mod records;
+#[cfg(feature = "remote")]
+mod remote;
 mod report;
 mod run;
 mod run_diagnose;

@@ -9,6 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::store::{Store, StoreError, VerifyOptions, VerifyReport};
 use plimsoll::report::terminal::clean;
 
+use super::args::RemoteFlags;
 use super::{Failed, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
@@ -32,6 +33,9 @@ pub struct Verify {
     /// Print what was found as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Something is damaged, missing or different.
@@ -40,7 +44,8 @@ const DAMAGED: u8 = 1;
 /// Verifies; 1 where something is wrong, the signal's code where it was interrupted.
 pub fn run(verify: &Verify) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
-    let store = Store::open(&verify.store)?;
+    let local = verify.remote.open(&verify.store)?;
+    let store = Store::open(local.path())?;
     // Recipes that cannot be read are found by verifying, not by the bar.
     let bytes = store.file_bytes(&verify.entries).unwrap_or_default();
     let bar = progress::bytes("verify", if verify.against.is_some() { bytes + bytes } else { bytes });

@@ -13,11 +13,13 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
-use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, duration};
+use super::super::args::{CeilingFlags, ConfigFlags, RemoteFlags, ReportFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
     /// A folder of `entry_*.pt`, one such file, a store, or STORE/captures/NAME
+    ///
+    /// Any of them may be at an address: s3://BUCKET/PATH, gs://, az:// or https://.
     pub capture: PathBuf,
 
     /// The kernel: `builtin:`, `torch:`, `lib:`, `py:` or `kernelforge:` and its place
@@ -91,6 +93,8 @@ pub struct Check {
     pub versus: VersusFlags,
     #[command(flatten)]
     pub memory: MemoryFlags,
+    #[command(flatten)]
+    pub remote: RemoteFlags,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]
