@@ -101,8 +101,8 @@ fn the_page_of_verdicts_is_up_to_date() {
         "# Verdicts\n\n\
         <!-- Generated from the types of the verdicts: PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll-harness reference -->\n\n\
         What each command may conclude, by the word that its report and its JSON use, and the exit code that follows. Several\n\
-        verdicts make one exit code: 1 if any fails, otherwise 3 if any could not be reached, otherwise 0 ([exit codes](exit-codes.md)).\n\
-        A thing that could not be measured never passes.\n\n\
+        verdicts make one exit code: 1 if any fails, otherwise 3 if any could not be reached, otherwise 0\n\
+        ([exit codes](exit-codes.md)). A figure that could not be measured never passes.\n\n\
         ## `run`, `check`, `validate`, `profile`\n\nEach ceiling, and each part of a check, ends with one of these in the record.\n\n{}\n\
         ### Why an entry has no result\n\nA failed entry fails its check: exit code 1.\n\n{}\n\
         ## `gate`, `ab`, `bench-gate`\n\nWhat became of each figure since its baseline.\n\n{}\n\
