@@ -51,7 +51,7 @@ impl Follower {
         Ok(Self { path: path.to_owned(), name, file, position: 0, unsettled: false })
     }
 
-    /// Reads what was added since the last look. Where nothing was, messages that were still open count as whole.
+    /// Reads what was added since the last look. If nothing was, messages that were still open count as whole.
     ///
     /// # Errors
     /// [`DiagnoseError`] if the file cannot be read any more.

@@ -9,7 +9,7 @@
 //! [`snapshot`] reads memory snapshots of PyTorch's allocator.
 //!
 //! Invariants:
-//! * A cause is named only where a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
+//! * A cause is named only if a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
 //! * A number is absent if the text does not tell it, and never a guess.
 //! * What looks like an event and is none (code, documentation, talk, denials, a launcher's clean-up) is dismissed with
 //!   the reason.

@@ -37,7 +37,7 @@ pub struct Baseline {
     pub name: String,
     /// The records, each with where it was read.
     pub records: Vec<(String, Record)>,
-    /// What makes a baseline where a subject has none, as a sentence's end: "make one with `plimsoll gate ..`".
+    /// What makes a baseline if a subject has none, as a sentence's end: "make one with `plimsoll gate ..`".
     pub remedy: String,
 }
 

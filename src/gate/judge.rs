@@ -28,7 +28,7 @@ pub struct Comparison {
     /// The figures that were judged; absent if they cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Summary>,
-    /// How much they moved, in their unit: positive where they grew.
+    /// How much they moved, in their unit: positive if they grew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<f64>,
     /// The shift in per cent of the baseline's median; absent if that is 0.
@@ -51,7 +51,7 @@ pub struct Comparison {
 
 /// Judges `current` against `baseline`, both in the order in which they were taken.
 ///
-/// `confidence` is that of the interval, between 0.5 and 1: [`DEFAULT_CONFIDENCE`] if nothing speaks for another.
+/// `confidence` is that of the interval, between 0.5 and 1: use [`DEFAULT_CONFIDENCE`] unless there is a reason for another.
 ///
 /// ```
 /// use plimsoll::gate::{DEFAULT_CONFIDENCE, Direction, Outcome, Unit, judge};
@@ -72,7 +72,7 @@ pub fn judge(
     judge_by(shift, baseline, current, (unit, direction), allowance, confidence)
 }
 
-/// Judges `current` against `baseline` as [`judge`] does, where the two were taken side by side: the first of one with the
+/// Judges `current` against `baseline` as [`judge`] does, if the two were taken side by side: the first of one with the
 /// first of the other, and so on, as many of each. The differences within the pairs are judged, which a drift of the
 /// machine does not touch.
 pub fn judge_pairs(
@@ -189,7 +189,7 @@ pub(super) fn conclude(
                         format!("more than {MOST_ASKED_FOR} figures a side would decide: the growth is close to it")
                     }
                 };
-                (Outcome::Inconclusive, format!("which holds no change and more than {allowance} alike; {needed}"))
+                (Outcome::Inconclusive, format!("which contains both no change and more than {allowance}; {needed}"))
             } else if most < 0.0 && worse < -margin {
                 (Outcome::Improved, format!("more than {allowance}"))
             } else {
@@ -320,7 +320,7 @@ mod tests {
         let comparison = one(&around(100.0, 60.0, 12), &around(104.0, 60.0, 12), "5% | 1 MiB");
         assert_eq!(comparison.outcome, Outcome::Inconclusive);
         assert!(
-            comparison.message.contains("which holds no change and more than 5% | 1 MiB alike; "),
+            comparison.message.contains("which contains both no change and more than 5% | 1 MiB; "),
             "{}",
             comparison.message
         );

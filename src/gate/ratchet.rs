@@ -18,7 +18,7 @@ pub struct Ratchet {
     /// `plimsoll.ratchet/1`.
     #[schemars(extend("const" = "plimsoll.ratchet/1"))]
     pub schema: String,
-    /// What is left free above the largest reading. A ceiling is lowered only where that lowers it by more than as much
+    /// What is left free above the largest reading. A ceiling is lowered only if that lowers it by more than as much
     /// again, so that usage which moves a little moves no ceiling.
     pub headroom: Allowance,
     /// The ceilings to lower, by test.

@@ -23,7 +23,7 @@ pub struct GateReport {
     #[schemars(extend("const" = "plimsoll.gate/1"))]
     pub schema: String,
     /// Where the baseline came from, such as `baselines`, `git:main:baselines` or `A` of an interleaved comparison; absent
-    /// where ceilings alone were judged.
+    /// if ceilings alone were judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
     /// What was judged, in the order in which it was given.
@@ -152,7 +152,7 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
             format!("{}: {names}", parts.join(", "))
         }
         Outcome::Inconclusive => format!("not decided: {names}"),
-        Outcome::NotComparable => format!("measured of something else, or under other conditions: {names}"),
+        Outcome::NotComparable => format!("measured something else, or under other conditions: {names}"),
         Outcome::Pass | Outcome::Improved => {
             let against = baseline.map_or_else(String::new, |baseline| format!(" against {baseline}"));
             let figures: usize = subjects.iter().map(|subject| subject.figures.len()).sum();

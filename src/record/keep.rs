@@ -33,7 +33,7 @@ pub fn keep_test_run(run: TestRun) -> Result<PathBuf, String> {
 
 fn write(folder: &Path, run: ProcessRun) -> Result<PathBuf, RecordError> {
     let record = Record::from(run);
-    // Where it cannot be made, writing the record says so.
+    // If it cannot be made, writing the record says so.
     let _ = std::fs::create_dir_all(folder);
     let path = folder.join(file_name(&record.semantics));
     write_record(&path, &record)?;

@@ -137,7 +137,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// The result of a comparison: passed where every leaf did.
+    /// The result of a comparison: passed if every leaf did.
     pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
         // A vector that grew has room for four, and most calls give one value.
         leaves.shrink_to_fit();

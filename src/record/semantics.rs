@@ -298,7 +298,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// The aggregation of entries that were timed by `protocol`: means where it keeps only a mean, else medians.
+    /// The aggregation of entries that were timed by `protocol`: means if it keeps only a mean, else medians.
     pub const fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::KernelForge { .. } => Self::EntryMeans,

@@ -91,7 +91,7 @@ pub(crate) fn figure_words(judged: &FigureVerdict) -> String {
     [message, dependent, judged.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Said where figures count as fewer than they are.
+/// Said if figures count as fewer than they are.
 pub(crate) fn dependence(comparison: &Comparison) -> Option<String> {
     let Some(Method::Normal { baseline_effective, current_effective }) = comparison.method else { return None };
     let fewer = |summary: Option<Summary>, effective: f64| {

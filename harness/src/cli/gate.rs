@@ -101,7 +101,7 @@ pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> 
     Ok(report.exit_code())
 }
 
-/// What is judged by: what flags say and, where they say nothing, what is set. A list of the command line takes the place of
+/// What is judged by: what flags say and, if they say nothing, what is set. A list of the command line takes the place of
 /// one that is set; ceilings count one by one.
 pub fn rules(
     set: &Resolved,

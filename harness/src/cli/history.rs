@@ -76,7 +76,7 @@ pub struct HistoryShow {
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
-    /// So many commits at most, up to 1000
+    /// Most commits to show, up to 1000
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAST", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub last: u32,
 

@@ -124,9 +124,11 @@ mod tests {
         let mut program = program().term_width(100);
         program.build();
         let mut commands = vec![("plimsoll".to_owned(), program)];
-        while let Some((path, mut command)) = commands.pop() {
+        while let Some((path, command)) = commands.pop() {
             let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help");
             commands.extend(inner.map(|inner| (format!("{path}_{}", inner.get_name()), inner.clone())));
+            // The values of this process's environment are none of a snapshot's business.
+            let mut command = command.mut_args(|argument| argument.hide_env_values(true));
             let texts = format!("{}\n==== --help ====\n\n{}", command.render_help(), command.render_long_help());
             insta::with_settings!({
                 snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/../snapshots/help"),

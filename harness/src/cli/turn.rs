@@ -62,7 +62,7 @@ pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> R
     Ok(Some(made))
 }
 
-/// Reads `path` into `run`, with a note where it tells nothing.
+/// Reads `path` into `run`, with a note if it says nothing.
 pub fn take_log(run: &mut matrix::Run, plan: &Plan, path: &Path) -> Result<(), MatrixError> {
     let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the log", source };
     let label = plan.label.as_deref();

@@ -78,7 +78,7 @@ fn landlock_version() -> i64 {
 /// Gives up rights, and becomes `program`.
 ///
 /// # Errors
-/// [`ConfineError`]; where it succeeds, this does not return.
+/// [`ConfineError`]; if it succeeds, this does not return.
 pub fn become_confined(program: &[OsString]) -> Result<std::convert::Infallible, ConfineError> {
     let text = env::var(RIGHTS).map_err(|_| ConfineError::NoSupervisor("PLIMSOLL_RIGHTS is not set"))?;
     let rights: Rights =

@@ -23,13 +23,13 @@ const SI_KERNEL: libc::c_int = 0x80;
 
 pub fn split() -> io::Result<Side> {
     let (ours, theirs) = UnixStream::pair()?;
-    // Both sides: orphans come to the nearest that is left. Where the kernel knows none, some are lost.
+    // Both sides: orphans come to the nearest that is left. If the kernel knows none, some are lost.
     let own = rustix::process::getpid();
     let _ = rustix::process::set_child_subreaper(Some(own));
     // The guardian takes them one by one. The meter keeps them blocked, as they are not for it.
     let signals = set_of(&[&HANDED_ON[..], &[libc::SIGCHLD]].concat());
     let mask = change_mask(libc::SIG_BLOCK, &signals);
-    // Where the one who started this ignores the ends of children, they could not be waited for.
+    // If the one who started this ignores the ends of children, they could not be waited for.
     // SAFETY: the default action is not a function of this process.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     // SAFETY: this is the only thread, so that the child may go on with all that the parent had.

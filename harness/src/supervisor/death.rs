@@ -71,7 +71,7 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     }
 }
 
-/// A worker's own word for a failure. What is unavailable is so to a worker after the first, whose machine has lost since
+/// The kind of failure that a worker reports. What is unavailable is so to a worker after the first, whose machine has lost since
 /// what the first had.
 pub fn reported(reason: Reason, message: String, detail: Option<String>) -> Failure {
     let kind = reason.failure();

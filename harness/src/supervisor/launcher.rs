@@ -396,7 +396,7 @@ impl Launcher for WorkerLauncher<'_> {
                 Err(failure) => each(index, Err(failure)),
             }
         }
-        // Where the state cannot be read the record has none.
+        // If the state cannot be read the record has none.
         let pci = self.gpu.as_ref().and_then(|gpu| gpu.facts.pci.as_deref());
         let sampler = pci.and_then(|pci| StateSampler::start(pci).ok());
         let mut rest = calls.as_slice();

@@ -85,7 +85,7 @@ pub struct End {
     pub status: ExitStatus,
     /// Its process id.
     pub pid: u32,
-    /// The last of its standard error, then of its standard output where the error is empty.
+    /// The last of its standard error, then of its standard output if the error is empty.
     pub output: String,
 }
 

@@ -33,7 +33,7 @@ impl<'a> Files<'a> {
             return Ok((*start, Arc::clone(map)));
         }
         let open = |range: &Range<u64>| MappedFile::open_apart(path, range.start, range.end - range.start);
-        // Where what another call needs of the file is not there, this one may still have what it needs.
+        // If what another call needs of the file is not there, this one may still have what it needs.
         let Some((start, map)) = self.ranges.get(path).and_then(|all| Some((all.start, open(all).ok()?))) else {
             return Ok((range.start, Arc::new(open(range)?)));
         };

@@ -236,7 +236,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Addresses for a file from `offset` on. Where little is read of it, little is to be resident.
+    /// Addresses for a file from `offset` on. If little is read of it, little is to be resident.
     fn take(&mut self, length: usize, offset: u64) -> *mut c_void {
         if large_pages_fit(self.start + self.used, offset) {
             self.used += page_size();

@@ -52,7 +52,7 @@ pub enum SourceError {
         /// The bytes that the disk holds.
         data: u64,
     },
-    /// More files are mapped at once than can be guarded.
+    /// Too many files are mapped at once: no more can be guarded.
     #[error("more than {0} files are mapped at once")]
     TooManyMaps(usize),
 }

@@ -49,11 +49,11 @@ impl Pieces {
     }
 }
 
-/// Where the state of Adafactor has no matrices to go by, they are taken as 1024 x 1024: 4 x (1024 + 1024) bytes each.
+/// If the state of Adafactor has no matrices to go by, they are taken as 1024 x 1024: 4 x (1024 + 1024) bytes each.
 const ADAFACTOR_SIDE: u64 = 1024;
 
 impl Convention {
-    /// Bytes a trained parameter; `factored` is Adafactor's state where the model's matrices are known.
+    /// Bytes a trained parameter; `factored` is Adafactor's state if the model's matrices are known.
     pub(super) fn pieces(self, precision: Precision, optimizer: Optimizer, factored: Option<Rate>) -> Pieces {
         let optimizer = match optimizer {
             Optimizer::Adam => Rate::whole(8),

@@ -187,12 +187,12 @@ impl Model {
         self.cache.unwrap_or(Cache { full, ..Cache::default() })
     }
 
-    /// The largest matrix of a layer, where the shape is known.
+    /// The largest matrix of a layer, if the shape is known.
     pub(super) fn largest_linear(&self) -> Option<u64> {
         self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
     }
 
-    /// Adafactor's state a parameter, where the shape is known.
+    /// Adafactor's state a parameter, if the shape is known.
     pub(super) fn factored(&self) -> Option<Rate> {
         self.shape.map(|shape| shape.factored(self.adapter_parameters(1), self.parameters))
     }

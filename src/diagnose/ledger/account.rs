@@ -114,7 +114,7 @@ fn appearing(estimate: &Estimate, place: Place, from: Stage, to: Stage) -> Vec<E
     items.filter(|item| item.rate > 0.0).collect()
 }
 
-/// The largest items that fit into `measured`, where more readings of the stage follow.
+/// The largest items that fit into `measured`, if more readings of the stage follow.
 fn take(pending: &mut Vec<ExpectedItem>, measured: f64) -> Vec<ExpectedItem> {
     pending.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     let mut left = measured + LEAST_DIFFERENCE;

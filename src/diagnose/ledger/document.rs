@@ -99,7 +99,7 @@ pub struct Movement {
     /// Where it stands in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// Bytes a parameter that came, or went where negative.
+    /// Bytes a parameter that came, or went if negative.
     pub measured: f64,
     /// Bytes a parameter that were expected to come.
     pub expected: f64,

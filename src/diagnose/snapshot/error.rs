@@ -55,7 +55,7 @@ pub enum InvalidSnapshot {
     /// A byte that is not an opcode.
     #[error("0x{0:02x} is not an opcode of a pickle; is this a file of torch.cuda.memory._dump_snapshot?")]
     Opcode(u8),
-    /// More items are asked for than there are.
+    /// An opcode needs more items than the stack holds.
     #[error("the pickle uses more values than it has made")]
     Underflow,
     /// A reference to something that was never stored.

@@ -16,7 +16,7 @@ pub struct SnapshotFindings {
     pub name: String,
     /// How it is written.
     pub format: SnapshotFormat,
-    /// The settings of the allocator, where the snapshot has them.
+    /// The settings of the allocator, if the snapshot has them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub settings: Option<AllocatorSettings>,
     /// Each device that has memory or a trace.
@@ -203,7 +203,7 @@ pub struct TraceFindings {
     /// The number of frees of memory that was allocated before the first entry: the ring buffer was full, or recording
     /// began late.
     pub frees_of_older: u64,
-    /// From the first entry to the last, where times were recorded.
+    /// From the first entry to the last, if times were recorded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub span: Option<Duration>,
     /// The moment of the most allocated memory.
@@ -224,7 +224,7 @@ pub struct Point {
     /// The entry it is right after, counted from 0; absent for the state before the first.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entry: Option<u64>,
-    /// The time since the first entry, where times were recorded.
+    /// The time since the first entry, if times were recorded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub time: Option<Duration>,
     /// What was asked for and not yet freed.

@@ -146,7 +146,7 @@ fn table(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) -> bool {
     true
 }
 
-/// Gives each quantity the word before it, or behind it where the first has none before.
+/// Gives each quantity the word before it, or behind it if the first has none before.
 fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
     let sized = |quantity: &Quantity<'_>| quantity.unit.or_else(|| unit_of_key(quantity.before));
     let behind = |index: usize| {

@@ -108,7 +108,7 @@ impl Reader {
         self.settle(from, samples);
     }
 
-    /// Gives the samples behind `from` the step of the log where they have none of their own.
+    /// Gives the samples behind `from` the step of the log if they have none of their own.
     fn settle(&mut self, from: usize, samples: &mut [Sample]) {
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);

@@ -22,7 +22,7 @@ pub enum Verdict {
     CacheNotLeak,
     /// More than the baseline.
     Regression,
-    /// Host memory grows, or stays where device memory came back.
+    /// Host memory grows, or stays when device memory came back.
     HostGrowth,
     /// Allocated memory rises at constant work.
     Leak,

@@ -148,7 +148,7 @@ fn cached(all: &AllSeries, key: &Key, worker: Worker, run: &[Point], words: &str
     })
 }
 
-/// The last reading of the run before and of the last, at the same step where steps are known, if it is half as much
+/// The last reading of the run before and of the last, at the same step if steps are known, if it is half as much
 /// again and a gibibyte more.
 fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
     let last_run = readings.last()?.run;

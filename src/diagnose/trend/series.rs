@@ -28,7 +28,7 @@ pub(super) struct Point {
     pub(super) step: Option<u64>,
     pub(super) figure: Figure,
     pub(super) position: Position,
-    /// Which run of the program, where a log holds several.
+    /// Which run of the program, if a log holds several.
     pub(super) run: u32,
 }
 

@@ -11,7 +11,7 @@ pub struct Worker {
     /// The rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
-    /// The process, where the rank is unknown.
+    /// The process, if the rank is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u64>,
 }

@@ -21,7 +21,7 @@ pub fn distilled(record: &Record) -> Record {
     record
 }
 
-/// Writes `records` as the baseline at `path`: into a folder each under its subject's name, where `path` is one or does
+/// Writes `records` as the baseline at `path`: into a folder each under its subject's name, if `path` is one or does
 /// not end in `.json`; else the only one as that file. Baselines of other subjects stay.
 ///
 /// # Errors

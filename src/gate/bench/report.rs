@@ -42,7 +42,7 @@ pub struct BenchmarkVerdict {
     /// The judgement; absent if there is nothing to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Criterion's own comparison with the same baseline, where it made one.
+    /// Criterion's own comparison with the same baseline, if it made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<CriterionChange>,
     /// Why it was not compared, or what else there is to know.

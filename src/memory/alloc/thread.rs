@@ -37,7 +37,7 @@ thread_local! {
     };
 }
 
-/// Counts a call of the allocator on this thread, where a scope is open.
+/// Counts a call of the allocator on this thread, if a scope is open.
 #[inline]
 pub(super) fn count(change: Counts) {
     if !is_any_open() {

@@ -35,11 +35,11 @@
 /// begins, so that `peak_rss` and `peak_rss_growth` miss nothing; if the system does not allow that they are sampled,
 /// as the other peaks are, every 10 ms. The message of a failure says which it was.
 ///
-/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly, where
+/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly, if
 /// [`alloc::Tracking`](crate::alloc::Tracking) is the program's allocator, of this thread alone, so that other tests in the
 /// process change nothing; `all_threads,` before the limits counts every thread.
 ///
-/// **Neighbours.** Where libtest runs several tests at a time, a block with a limit on more than the thread's own heap has
+/// **Neighbours.** If libtest runs several tests at a time, a block with a limit on more than the thread's own heap has
 /// the enclosing test run once more, alone in a process of its own, and is measured there; here the test then goes on
 /// unmeasured, and the block ends with the verdict from there. Under nextest, with `--test-threads=1` and in a program that
 /// is not a test it is measured where it stands. A block on a thread without a test's name is not measurable among others, and

@@ -210,9 +210,9 @@ impl fmt::Display for ProcessEnd {
             }
             EndCause::DeviceOutOfMemory { evidence } => {
                 let code = self.exit_code.unwrap_or_default();
-                write!(f, "exited with code {code}, for the memory of a device was exhausted{}", Evidence(evidence))
+                write!(f, "exited with code {code}, because the memory of a device was exhausted{}", Evidence(evidence))
             }
-            EndCause::Cancelled => f.write_str("was killed, for the run was given up"),
+            EndCause::Cancelled => f.write_str("was killed because the run was given up"),
         }
     }
 }

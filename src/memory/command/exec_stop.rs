@@ -34,7 +34,7 @@ impl ExecStop {
         (seized == 0).then_some(Self { pid })
     }
 
-    /// Waits until the program is executed and calls `look` before its first instruction. Does not where the child ended
+    /// Waits until the program is executed and calls `look` before its first instruction. Does not if the child ended
     /// or was stopped by a signal before that.
     ///
     /// Tells what the program seems to have had by then (`ru_maxrss`): all of it is what the child had before.

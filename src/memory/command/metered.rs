@@ -110,7 +110,7 @@ impl Metered {
     }
 
     /// Whether a control group is made for the run, so that `peak_cgroup` is of its processes alone: page cache, page
-    /// tables and the kernel's memory for them included. Where none can be made, `peak_cgroup` is absent with the reason.
+    /// tables and the kernel's memory for them included. If none can be made, `peak_cgroup` is absent with the reason.
     pub fn own_cgroup(mut self, own: bool) -> Self {
         self.own_cgroup = own;
         self

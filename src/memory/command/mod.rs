@@ -10,7 +10,7 @@
 //! - At its timeout or a ceiling that is enforced the whole tree is killed, and what a tree leaves running when its root
 //!   ends is killed as well: nothing of it is left, neither a process nor an entry that waits to be reaped.
 //! - "Killed at the ceiling" is never confused with a kill by others: what was sent from here is known, and an
-//!   out-of-memory kill is only called one where a counter of the kernel shows it.
+//!   out-of-memory kill is only called one if a counter of the kernel shows it.
 
 mod end;
 mod enforcement;

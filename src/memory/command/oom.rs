@@ -8,7 +8,7 @@ use crate::meter::{Cgroup, OomKills};
 #[derive(Clone, Debug)]
 pub(super) struct OomWatch {
     system: Option<OomKills>,
-    /// The group that the process was in anyway, where that or one above it has a limit, and its count.
+    /// The group that the process was in anyway, if that or one above it has a limit, and its count.
     around: Option<(Cgroup, u64)>,
     /// The group that was made for the run.
     own: Option<Cgroup>,

@@ -283,7 +283,7 @@ struct Reaped {
     adopted: CpuTime,
 }
 
-/// A ceiling at which the tree was killed is broken, also where the last reading is just within it.
+/// A ceiling at which the tree was killed is broken, even if the last reading is just within it.
 fn enforced(verdict: &mut CeilingVerdict, end: &ProcessEnd) {
     if verdict.status != CeilingStatus::Broken {
         verdict.status = CeilingStatus::Broken;

@@ -1,4 +1,4 @@
-//! [`Births`]: every process of a tree, counted by the kernel's own word of each fork and exit (the process connector,
+//! [`Births`]: every process of a tree, counted by the kernel's event of each fork and exit (the process connector,
 //! netlink).
 //!
 //! The kernel tells it only to a process with CAP_NET_ADMIN in the first name spaces of users and processes, and not in most

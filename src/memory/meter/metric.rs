@@ -239,7 +239,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Whether a limit on it is the least that must remain, where others are the most that may be used.
+            /// Whether a limit on it is the least that must remain, while others are the most that may be used.
             pub const fn is_floor(self) -> bool {
                 match self { $(Self::$variant => declare!(@floor $bound),)+ }
             }
@@ -276,13 +276,13 @@ impl Metric {
         if self.is_floor() { "below" } else { "above" }
     }
 
-    /// Whether it is what is left when a phase is over, where others are the worst of the phase. A limit on it is held
+    /// Whether it is what is left when a phase is over, while others are the worst of the phase. A limit on it is held
     /// against the last phase alone.
     pub const fn is_retained(self) -> bool {
         matches!(self.facts().when, When::Retained)
     }
 
-    /// Whether `reading` is past `limit`: above it, or below it where the metric is a floor.
+    /// Whether `reading` is past `limit`: above it, or below it if the metric is a floor.
     pub fn is_past(self, reading: ByteSize, limit: ByteSize) -> bool {
         if self.is_floor() { reading < limit } else { reading > limit }
     }

@@ -17,7 +17,7 @@
 //!
 //! Only this module reads /proc and /sys. Its parsers take the bytes of a file, so that every kernel's texts can be
 //! tested anywhere. Facts that it stands on:
-//! - `VmHWM` begins anew when a program is executed, where `ru_maxrss` survives: a small child of a large parent
+//! - `VmHWM` begins anew when a program is executed, while `ru_maxrss` survives: a small child of a large parent
 //!   reports its parent's size as `ru_maxrss`. So `VmHWM` alone is read, before the process ends, for then it is gone.
 //! - Between fork or vfork and exec a child has its parent's memory: it is passed over until it executes its program,
 //!   has gone on as a fork for 100 ms, or holds more than its parent, as else every start of a small program would count

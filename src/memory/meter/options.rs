@@ -18,7 +18,7 @@ pub struct MeterOptions {
     /// The time between two samples.
     pub sample_interval: Duration,
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
-    /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, where it takes less than 20 ms.
+    /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, if it takes less than 20 ms.
     pub pss: bool,
     /// The resident memory beyond which the proportional set is read as well, to say how much of it are pages that
     /// processes share.

@@ -81,7 +81,7 @@ impl ProcessPeaks {
     }
 }
 
-/// Whether the mark was set back. Where the resident set of now is the largest, the kernel tells it exactly; later it
+/// Whether the mark was set back. If the resident set of now is the largest, the kernel tells it exactly; later it
 /// tells the mark that it had kept, for which each processor had held back some pages, so that a mark may shrink a
 /// little by itself.
 fn has_fallen(before: Option<ByteSize>, now: Option<ByteSize>) -> bool {

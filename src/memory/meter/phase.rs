@@ -123,7 +123,7 @@ impl Phase {
         nanoseconds(at.saturating_duration_since(self.beginning.at))
     }
 
-    /// Notes what growth is counted from, where `pass` is the first.
+    /// Notes what growth is counted from, if `pass` is the first.
     pub(crate) fn start(&mut self, pass: &Pass) {
         if self.passes == 0 {
             let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };

@@ -44,7 +44,7 @@ impl PssBound {
         }
     }
 
-    /// The most that the proportional set may have been, where `unseen` was resident beyond every sample.
+    /// The most that the proportional set may have been, if `unseen` was resident beyond every sample.
     pub(super) fn at_most(&self, unseen: ByteSize) -> ByteSize {
         self.most.max(self.between(None)) + unseen
     }

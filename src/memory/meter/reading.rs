@@ -87,7 +87,7 @@ pub struct SharedPages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessCount {
-    /// So many.
+    /// How many processes there were.
     pub count: u64,
     /// Exact if the kernel told of every one, else a lower bound: one that came and went between two samples was not
     /// seen.
@@ -198,7 +198,7 @@ pub struct PhaseReadings {
     /// What memory cost meanwhile: page faults, stalls, kills, processor time.
     #[serde(default)]
     pub activity: Activity,
-    /// The mappings that grew most, what grew most first: at most 16, and only where they were asked for.
+    /// The mappings that grew most, what grew most first: at most 16, and only if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<MappingGrowth>,
     /// What `peak_rss` was at most, if it is less than exact and this is known: of one process alone that was over before

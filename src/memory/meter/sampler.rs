@@ -90,7 +90,7 @@ impl Meter {
         &self.watches
     }
 
-    /// Begins a phase and ends the one before. Where the meter's own process is in the tree, its high-water mark is
+    /// Begins a phase and ends the one before. If the meter's own process is in the tree, its high-water mark is
     /// reset, so that its peak is exact in every phase.
     pub fn phase(&self, name: &str) {
         self.shared.lock().begin_phase(name);

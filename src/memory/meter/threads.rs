@@ -33,7 +33,7 @@ pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
 }
 
-/// Waits until the main thread of this process waits for something itself, no longer than `limit`; where this thread is
+/// Waits until the main thread of this process waits for something itself, no longer than `limit`; if this thread is
 /// it, or its state cannot be read, not at all.
 pub(crate) fn await_main_thread(limit: Duration) {
     let (process, began) = (std::process::id(), Instant::now());

@@ -44,7 +44,7 @@ impl Node {
 
 /// The tree below a process, that process included.
 ///
-/// A process that was once in the tree stays in it until it ends, also where its parent ended first.
+/// A process that was once in the tree stays in it until it ends, even if its parent ended first.
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,

@@ -79,7 +79,7 @@ pub(crate) type Measure = fn(&ProcessMemory) -> Option<ByteSize>;
 pub(crate) struct Moment<'a> {
     pub(crate) phase: &'a str,
     pub(crate) at_ns: u64,
-    /// The reading of a metric, where this pass has it.
+    /// The reading of a metric, if this pass has it.
     pub(crate) reading: &'a dyn Fn(Metric) -> Option<ByteSize>,
     /// The process that holds most by a measure.
     pub(crate) holder: &'a dyn Fn(Measure) -> Option<Holder>,

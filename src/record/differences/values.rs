@@ -42,7 +42,7 @@ pub(super) fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Ch
     }
 }
 
-/// The elements under their `path`, where each has one of its own and their order is that of the paths' first listing.
+/// The elements under their `path`, if each has one of its own and their order is that of the paths' first listing.
 fn by_path(elements: &[Value]) -> Option<BTreeMap<&str, &Value>> {
     let named: BTreeMap<&str, &Value> =
         elements.iter().map(|element| Some((element.get("path")?.as_str()?, element))).collect::<Option<_>>()?;

@@ -23,7 +23,7 @@ pub(super) struct Moment {
     pub(super) shmem: Option<u64>,
     pub(super) swap: Option<u64>,
     pub(super) available: Option<u64>,
-    /// The largest processes, where there were several.
+    /// The largest processes, if there were several.
     pub(super) largest: Vec<ProcessRss>,
 }
 

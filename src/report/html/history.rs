@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::dots::{self, Dot, Told};
+use super::meaning::{Topic, meaning};
 use super::path::{HEIGHT, WIDTH};
 use super::scale::Scale;
 use super::{Body, escaped, page_of, path, table, ticks};
@@ -28,6 +29,7 @@ pub fn history_html(reports: &[HistoryReport]) -> String {
         [report] => format!("{}: history on {}", report.subject, report.branch),
         _ => format!("History of {}", counted(reports.len(), "subject", "subjects")),
     };
+    meaning(&mut body, &[Topic::Steps, Topic::Figures]);
     page_of(&title, &body)
 }
 
@@ -227,7 +229,7 @@ fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
     Told::new(&format!("{} · {} {}", point.short(), point.day(), point.title), rows)
 }
 
-/// A tick a commit, or a few if there are many: its day, or its name where all are of one day.
+/// A tick a commit, or a few if there are many: its day, or its name if all are of one day.
 fn times(out: &mut Body, points: &[Point]) {
     let one_day = points.iter().all(|point| point.day() == points[0].day());
     let every = points.len().div_ceil(TICKS).max(1);

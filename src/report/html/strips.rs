@@ -45,7 +45,7 @@ pub(super) fn runs(out: &mut Body, record: &Record) {
     out.push_str("</section>\n");
 }
 
-/// The runs of two records of the same semantics, where one of them has several.
+/// The runs of two records of the same semantics, if one of them has several.
 pub(super) fn beside(out: &mut Body, before: &Record, after: &Record) {
     let shifts = shifts(before, after);
     if shifts.is_empty() {

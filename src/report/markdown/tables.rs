@@ -165,7 +165,7 @@ pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
     more(out, records.len(), ", in the record");
 }
 
-/// The figures of two records side by side, where they may be compared.
+/// The figures of two records side by side, if they may be compared.
 pub(super) fn comparison(out: &mut String, differences: &Differences) {
     let Some(figures) = &differences.figures else {
         out.push_str("Their figures are not compared: their semantics differ.\n\n");

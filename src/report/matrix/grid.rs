@@ -7,7 +7,7 @@ use plimsoll_diagnose::trend::Spread;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The figures that have a column: those that a row has. The time of a step stands for that of the process, and
-/// anonymous memory only where the gate judges it.
+/// anonymous memory only if the gate judges it.
 pub(crate) fn figures(matrix: &Matrix) -> Vec<Figure> {
     let has = |figure: &Figure| matrix.rows.iter().any(|row| row.figures.contains_key(figure));
     let wanted = |figure: &Figure| match figure {
@@ -39,7 +39,7 @@ pub(crate) fn change(change: &Change) -> String {
     }
 }
 
-/// Memory over the ranks, reserved before allocated, where it differs.
+/// Memory over the ranks, reserved before allocated, if it differs.
 pub(crate) fn over_ranks(row: &Row) -> Option<String> {
     let differs = |spread: &Spread| spread.lowest != spread.highest;
     let spread = row.reserved_spread.filter(differs).or(row.allocated_spread.filter(differs))?;

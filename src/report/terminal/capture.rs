@@ -215,7 +215,7 @@ fn batching_words(batching: &Batching) -> String {
         None => format!("{batches} without a cap, the largest {largest}"),
     };
     if let Some(workspace) = batching.batches.iter().filter_map(|batch| batch.workspace).max() {
-        let _ = write!(words, ", of it {workspace} that the kernel takes besides");
+        let _ = write!(words, ", {workspace} of it for the kernel itself");
     }
     let over = batching.batches.iter().filter(|batch| batch.over_cap).count();
     if over > 0 && batching.over_cap == OverCap::Alone {

@@ -114,7 +114,7 @@ fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     if event.occurrences > 1 {
         let line = match event.kind {
             Kind::Report => format!("of {}", counted(event.occurrences as usize, "report", "reports")),
-            _ => format!("told {}", counted(event.occurrences as usize, "time", "times")),
+            _ => format!("reported {}", counted(event.occurrences as usize, "time", "times")),
         };
         text.push_str(&format!(" {:12}{}\n", "", styled(&line, palette.dim)));
     }

@@ -102,7 +102,7 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     text.extend(marks(&sources).map(|notes| labelled("", palette.dim, &notes, 0, screen)));
     for (phase, most) in phases.iter().filter_map(|phase| Some((phase, phase.peak_rss_at_most?))) {
         let why = match phase.processes.len() {
-            0 | 1 => "it was over before it could be read again",
+            0 | 1 => "it ended before it could be read again",
             _ => "the mark of its control group says so, and processes were too short for samples",
         };
         let words = format!("peak RSS in {} was at most {most}: {why}", phase.phase);

@@ -89,7 +89,7 @@ fn header(record: &Record, screen: &Screen) -> String {
     text
 }
 
-/// A command line, with quotes where a word would not stand for itself.
+/// A command line, with quotes if a word would not stand for itself.
 pub(crate) fn words(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });

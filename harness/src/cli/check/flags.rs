@@ -219,7 +219,7 @@ pub struct VersusFlags {
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_VS")]
     pub vs: Option<KernelSpec>,
 
-    /// How often the two are measured side by side on each entry; an interval takes 8
+    /// Pairs of measurements for each entry; an interval needs 8
     #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = defaults::PAIRS)]
     pub pairs: NonZeroU32,
 
@@ -246,7 +246,7 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = default("check.batch_bytes"))]
     pub batch_bytes: ByteSize,
 
-    /// What becomes of an entry that exceeds --batch-bytes by itself
+    /// What to do with an entry that exceeds --batch-bytes by itself
     #[arg(long, value_name = "RULE", env = "PLIMSOLL_OVER_CAP", default_value = "alone")]
     pub over_cap: OverCapRule,
 
@@ -258,7 +258,7 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_RSS")]
     pub recycle_rss: Option<ByteSize>,
 
-    /// The time between two samples of memory
+    /// Time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("check.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
@@ -269,7 +269,7 @@ pub struct MemoryFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Where the record goes [default: plimsoll-record.json, none with --json]
+    /// File for the record [default: plimsoll-record.json, none with --json]
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 
@@ -294,7 +294,7 @@ pub enum DigestMode {
 pub enum VerifyMode {
     /// Before every use
     Always,
-    /// Once, and again where its file is another; the store remembers it across runs
+    /// Once, and again if its file is another; the store remembers it across runs
     Once,
     /// Not at all
     Never,

@@ -37,7 +37,7 @@ impl Keeper {
         self.next = began + began.elapsed().saturating_mul(PARTS).max(EVERY);
     }
 
-    /// Where it is kept, and why it could not be written the last time, where it could not.
+    /// Where it is kept, and why it could not be written the last time, if it could not.
     pub fn kept(&self) -> Option<(&Path, Option<&str>)> {
         self.partial.as_ref().map(|partial| (partial.path(), self.problem.as_deref()))
     }

@@ -26,7 +26,7 @@ const SAMPLING_PARTS: u32 = 200;
 /// A run that has lasted for so long goes on: what only starting needed is given back then.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Runs the command as often as it is to be run; fewer times where one run fails, a signal comes that ends a process, or
+/// Runs the command as often as it is to be run; fewer times if one run fails, a signal comes that ends a process, or
 /// the guardian is gone.
 pub fn repeat(
     arguments: &Run,

@@ -1,4 +1,4 @@
-//! The last that a command said on standard error, where that can be read without standing between: a file.
+//! The last that a command said on standard error, if that can be read without standing between: a file.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};

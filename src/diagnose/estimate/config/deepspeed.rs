@@ -87,7 +87,7 @@ fn precision(fields: &Fields<'_>) -> Option<Precision> {
     }
 }
 
-/// The buckets, where at least one is a number.
+/// The buckets, if at least one is a number.
 fn buckets(zero: Fields<'_>, stage: Option<ZeroStage>) -> Result<Option<Buckets>, EstimateError> {
     let (reduce, allgather) = (zero.count(&["reduce_bucket_size"])?, zero.count(&["allgather_bucket_size"])?);
     if reduce.or(allgather).is_none() || stage.is_none_or(|stage| stage == ZeroStage::Zero) {

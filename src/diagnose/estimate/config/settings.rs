@@ -132,7 +132,7 @@ impl Settings {
         Ok((model, setup))
     }
 
-    /// The shape, where layers and width are told.
+    /// The shape, if layers and width are given.
     fn shape(&self) -> Option<Shape> {
         let (layers, hidden) = (self.layers?, self.hidden?);
         let plain = Shape::new(layers, hidden);

@@ -44,7 +44,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// To the right of its corner, or to the left of it where the line would end first.
+    /// To the right of its corner, or to the left of it if the line would end first.
     fn new(column: usize, name: &str, columns: usize) -> Self {
         let long = width(name) + 2;
         if column + long <= columns || column + 1 < long {

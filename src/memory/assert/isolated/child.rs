@@ -58,7 +58,7 @@ impl Child {
         let channel = Arc::clone(&self.channel);
         let started = uncounted(|| {
             let thread = std::thread::Builder::new().name(self.name).spawn(move || run_here(&channel, body))?;
-            // It ends the process, unless it panics where the body's panic is not caught any more.
+            // It ends the process, unless it panics after the body's panic is not caught any more.
             let _ = thread.join();
             Err(io::Error::other("it has panicked outside the body"))
         });

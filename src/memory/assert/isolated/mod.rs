@@ -18,7 +18,7 @@
 //! So the readings are those of the body alone, and of one process they are exact to its end.
 //!
 //! A test that is not Rust has its process started by [`Isolated::judge_command`], from a process that does nothing else;
-//! it tells the same, and may add `{"kind":"outcome","outcome":..}` where its runner changes its mind on how the body
+//! it tells the same, and may add `{"kind":"outcome","outcome":..}` if its runner changes its mind on how the body
 //! ended. That is how the pytest plugin has its tests judged.
 
 mod argument;
@@ -180,7 +180,7 @@ impl Isolated {
     }
 
     /// Runs `command`, a process that runs the body of this test and tells of it at its standard input as the
-    /// [module](self) says; its standard output and error are its own. Where `cancel` can be read from, it is given up.
+    /// [module](self) says; its standard output and error are its own. If `cancel` can be read from, it is given up.
     ///
     /// For a process that starts nothing else: it becomes a subreaper, so that nothing of the test is left behind.
     pub fn judge_command(mut self, command: Command, cancel: Option<BorrowedFd<'_>>) -> Judgement {

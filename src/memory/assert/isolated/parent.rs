@@ -38,7 +38,7 @@ pub(super) struct Finished {
     pub(super) ended: Ended,
     /// Whether the body began.
     pub(super) begun: bool,
-    /// What the process has told of the body's end, where it came to that.
+    /// What the process has told of the body's end, if it came to that.
     pub(super) report: Option<(Outcome, Result<HeapReadings, String>)>,
     /// What was printed before the body began.
     pub(super) prelude: String,

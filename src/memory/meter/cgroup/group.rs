@@ -122,7 +122,7 @@ impl Cgroup {
         self.write(names(self.version()).swap_limit, &limit.bytes().to_string())
     }
 
-    /// Has the kernel kill all of its processes where it kills one for memory (`memory.oom.group`).
+    /// Has the kernel kill all of its processes when it kills one for memory (`memory.oom.group`).
     ///
     /// # Errors
     /// [`MeterError::NoCgroup`] in version 1, if the kernel kills one process and lets the others run;

@@ -32,7 +32,7 @@ pub(crate) enum GpuPass {
 pub(crate) enum GpuUse {
     /// The memory of the tree's processes.
     Tree { bytes: ByteSize, unified: bool },
-    /// What everyone holds more than when the reader was made, where processes cannot be told apart: what was in use before is
+    /// What everyone holds more than when the reader was made, if processes cannot be told apart: what was in use before is
     /// not the tree's.
     Devices { bytes: ByteSize },
     /// The devices have no memory of their own, and do not tell what processes use of the system's.

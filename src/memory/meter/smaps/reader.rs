@@ -55,14 +55,14 @@ pub(crate) struct SmapsReader {
     latest_pss: Option<(ByteSize, Instant)>,
     wanted_since: Option<Instant>,
     cost: Duration,
-    /// Devices of file systems that lie in memory, where mappings are asked for.
+    /// Devices of file systems that lie in memory, if mappings are asked for.
     memory_devices: Option<Vec<(u32, u32)>>,
     path: String,
     text: Vec<u8>,
 }
 
 impl SmapsReader {
-    /// `root` is the process whose mounts are looked at, where `mappings` are asked for.
+    /// `root` is the process whose mounts are looked at, if `mappings` are asked for.
     pub(crate) fn new(root: u32, mappings: bool) -> Self {
         let mounts = || std::fs::read(format!("/proc/{root}/mountinfo")).unwrap_or_default();
         Self {
