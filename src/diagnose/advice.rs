@@ -135,7 +135,7 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
     }
 }
 
-/// A rung as advice; `None` where what is known of the batch rules it out.
+/// A rung as advice; `None` if what is known of the batch rules it out.
 fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advice> {
     let mut advice = Advice {
         rung: Some(rung.number()),

@@ -12,7 +12,7 @@ use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 const MAX_LINE: usize = 300;
 
 /// The cause of `end` by the last that the command wrote to its standard error: the memory of a device, or the memory
-/// limit of a Slurm job. `None` where the end needs no explanation or the text has none.
+/// limit of a Slurm job. `None` if the end needs no explanation or the text has none.
 ///
 /// ```
 /// use plimsoll_memory::command::{EndCause, ProcessEnd};

@@ -35,7 +35,7 @@ pub(super) enum Cause {
     Killed,
     /// Something other than memory ended the processes: a time limit, a cancellation, an interrupt.
     OtherEnd(&'static str),
-    /// It looks like an event and is none.
+    /// The line looks like an event and is not one, for this reason.
     Dismissed(&'static str),
 }
 

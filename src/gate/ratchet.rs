@@ -70,7 +70,7 @@ struct Usage {
 /// `headroom`, each with the limit that leaves it once.
 ///
 /// Records of one test count together. None is ever raised. Ceilings on what the machine has left, and on what others of it
-/// use as well, are left alone: they are no usage that falls.
+/// use as well, are left alone: they are not usage that falls.
 pub fn ratchet(records: &[Record], headroom: Allowance) -> Ratchet {
     let mut usages: BTreeMap<(Option<&str>, &str, bool, Metric), Usage> = BTreeMap::new();
     let mut failed = Vec::new();

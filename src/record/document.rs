@@ -32,7 +32,7 @@ pub struct Record {
     /// When the run began: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// The wall time of the run, in nanoseconds; of all runs and their warm-up where there are several.
+    /// The wall time of the run, in nanoseconds; of all runs and their warm-up if there are several.
     pub wall_ns: u64,
     /// What the figures mean.
     pub semantics: Semantics,
@@ -46,10 +46,10 @@ pub struct Record {
     /// was largest.
     pub phases: Vec<PhaseReadings>,
     /// How the process ended, and who or what ended it; only a test or a command has it. Of several runs that of the
-    /// first that failed or, where none did, of the largest.
+    /// first that failed or, if none did, of the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
-    /// Every run of a command that was run several times, in order; absent where it was run once.
+    /// Every run of a command that was run several times, in order; absent if it was run once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
     /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
@@ -71,11 +71,11 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It did, whatever its verdicts.
+    /// The run went to its end, whatever its verdicts.
     Complete,
-    /// It was interrupted, as by Ctrl-C; the results of entries that were not reached say so.
+    /// The run was interrupted, as by Ctrl-C; the results of entries that were not reached say so.
     Interrupted,
-    /// It could not go on; the verdicts say why.
+    /// The run could not go on; the verdicts say why.
     Failed,
 }
 
@@ -85,7 +85,7 @@ impl Record {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// The processor time of the process tree, in all phases; absent where one has none.
+    /// The processor time of the process tree, in all phases; absent if one has none.
     pub fn cpu_time(&self) -> Option<Duration> {
         cpu_time(&self.phases)
     }

@@ -36,7 +36,7 @@ pub(crate) fn chance(p: f64) -> String {
     if p < 1e-9 { "p < 1e-9".to_owned() } else { format!("p {p:.0e}") }
 }
 
-/// The shift in per cent, or as an amount where there was nothing before.
+/// The shift in per cent, or as an amount if there was nothing before.
 pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
         None => "-".to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     }
 }
 
-/// An interval in per cent, or as amounts where there was nothing before.
+/// An interval in per cent, or as amounts if there was nothing before.
 pub(crate) fn range(interval: Interval, before: f64, unit: Unit) -> String {
     if interval.low == 0.0 && interval.high == 0.0 {
         return "=".to_owned();

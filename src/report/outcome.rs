@@ -21,7 +21,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// That of `record`.
+    /// The outcome of `record`.
     pub(crate) fn of(record: &Record) -> Self {
         let judged = record.verdicts.iter().any(|verdict| verdict.status != VerdictStatus::Pass);
         let of_its_own = record.end.as_ref().filter(|end| !judged && !end.success());
@@ -61,7 +61,7 @@ pub(crate) const fn status_word(status: VerdictStatus) -> &'static str {
     }
 }
 
-/// What there is to say of a run that did not come to its end; empty where it did.
+/// What there is to say of a run that did not come to its end; empty if it did.
 pub(crate) fn state_words(state: RunState) -> &'static str {
     match state {
         RunState::Complete => "",
@@ -103,7 +103,7 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
     findings
 }
 
-/// What was found in the run of a command, where no verdict tells of it: something to act on in a run that failed, something
+/// What was found in the run of a command, if no verdict tells of it: something to act on in a run that failed, something
 /// to know of one that did not.
 fn of_diagnosis(record: &Record) -> Option<Finding<'_>> {
     let event = record.diagnosis.as_ref()?.events.first()?;

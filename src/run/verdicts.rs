@@ -15,7 +15,7 @@ pub(super) fn validation(subject: &str, results: &[EntryResult]) -> Verdict {
         (mismatched, "did not match"),
         (failed, "gave no output to compare"),
         (not_run, "were not run"),
-        (blind, "cannot tell a wrong kernel"),
+        (blind, "cannot detect a wrong kernel"),
     ] {
         if count > 0 {
             message.push_str(&format!(", {count} {what}"));

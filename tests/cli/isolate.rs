@@ -105,7 +105,7 @@ fn every_wrong_argument_is_told_and_nothing_is_run() {
     assert_eq!((code, &told["judgement"], record.is_none()), (2, &json!("refused"), true));
     let errors: Vec<&str> = told["errors"].as_array().unwrap().iter().map(|error| error.as_str().unwrap()).collect();
     assert_eq!(errors.len(), 3, "{errors:?}");
-    assert_eq!(errors[0], "`peek_rss` is no argument: did you mean `peak_rss`?");
+    assert_eq!(errors[0], "`peek_rss` is not an argument: did you mean `peak_rss`?");
     assert_eq!(errors[2], "enforce: `` is neither true nor false");
 }
 

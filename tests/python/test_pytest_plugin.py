@@ -128,7 +128,7 @@ class EveryEnd(unittest.TestCase):
     def test_what_is_wrong_with_a_mark_is_told(self):
         mark = "@pytest.mark.plimsoll of test_a.py::"
         text = self.case("test_wrong_arguments")[2]
-        self.assertIn(f"{mark}test_wrong_arguments: `peek_rss` is no argument: did you mean `peak_rss`?; "
+        self.assertIn(f"{mark}test_wrong_arguments: `peek_rss` is not an argument: did you mean `peak_rss`?; "
                       "the limit of peak_rss: `1 XiB` is not an amount of bytes", text)
         text = self.case("test_no_name")[2]
         self.assertIn(f"{mark}test_no_name: write '2 GiB' with the name of what it limits, such as peak_rss='2 GiB'", text)

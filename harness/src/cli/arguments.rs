@@ -212,7 +212,7 @@ struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// `None` where it uses none.
+    /// `None` if it uses none.
     fn of(command: &'a Command) -> Option<Self> {
         let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);

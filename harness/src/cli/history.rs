@@ -162,7 +162,7 @@ pub struct HistoryAccept {
 /// The most commits that are read.
 const MOST_COMMITS: usize = 1000;
 
-/// The exit code where there is nothing to show.
+/// The exit code if there is nothing to show.
 const NOTHING: u8 = 3;
 
 /// Adds to a history, shows it, or removes from it.

@@ -25,11 +25,11 @@ pub struct Folders {
     pub folder: PathBuf,
     /// The folder of the logs.
     pub work: PathBuf,
-    /// The folder of the records, where they are wanted.
+    /// The folder of the records, if they are wanted.
     pub records: Option<PathBuf>,
 }
 
-/// Makes a run; `None` where a signal came meanwhile: its tree is ended, and what it did counts for nothing.
+/// Makes a run; `None` if a signal came meanwhile: its tree is ended, and what it did counts for nothing.
 pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> Result<Option<Run>, Failed> {
     let (name, repeat) = (&turn.configuration.name, turn.repeat);
     let words = plan.command(turn.configuration).expect("only commands are run");

@@ -62,7 +62,7 @@ pub fn split() -> Option<u8> {
     }
 }
 
-/// The guardian of this process, where it has one.
+/// The guardian of this process, if it has one.
 pub fn guarded() -> Option<&'static Guarded> {
     GUARDED.get()
 }

@@ -11,7 +11,7 @@ use super::process::{Cause, End};
 use crate::protocol::Reason;
 
 /// What `end` means for the entry that was being worked on. `oom_kills` is how many processes the kernel's OOM killer took
-/// while the worker lived; absent where that could not be read.
+/// while the worker lived; absent if that could not be read.
 pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
     let pid = end.pid;
     let (kind, message) = match &end.cause {

@@ -21,7 +21,7 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Those of `calls`; none is mapped yet.
+    /// The inputs of `calls`; none is mapped yet.
     pub fn of(calls: &'a [CallMessage]) -> Self {
         let ranges = ranges(calls.iter().flat_map(|call| &call.storages)).into_iter().collect();
         Self { ranges, mapped: BTreeMap::new() }
@@ -213,7 +213,7 @@ impl Inputs {
     /// The names of the arguments whose bytes the kernel has changed.
     ///
     /// # Errors
-    /// [`CallError::OutOfBounds`] where it has written beside them all.
+    /// [`CallError::OutOfBounds`] if it has written beside them all.
     pub fn mutated(&self, call: &CallMessage) -> Result<Vec<String>, CallError> {
         let mut changed = vec![false; call.storages.len()];
         for (path, _, map) in &self.files {

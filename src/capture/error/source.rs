@@ -3,6 +3,8 @@
 use std::io;
 
 /// A file that cannot be read, or that changed since it was opened.
+///
+/// What to do: check the path, its permissions and the disk, and run again when nothing writes to the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {

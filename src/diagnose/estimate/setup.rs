@@ -69,10 +69,10 @@ pub struct Setup {
     pub zero_init: bool,
     /// Which parameters are trained.
     pub tuning: Tuning,
-    /// Sequences of one forward on one GPU; absent where it is unknown.
+    /// Sequences of one forward on one GPU; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u64>,
-    /// Tokens of a sequence; absent where it is unknown.
+    /// Tokens of a sequence; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     /// Micro-batches before a step of the optimizer.

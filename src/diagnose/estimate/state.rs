@@ -115,7 +115,7 @@ fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] 
     ]
 }
 
-/// The row of a piece: its bytes on each GPU, or on each node where it is offloaded; none where it is nothing.
+/// The row of a piece: its bytes on each GPU, or on each node if it is offloaded; none if it is nothing.
 fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
     const WHAT: &str = "the fixed state";
     if piece.rate.is_zero() {

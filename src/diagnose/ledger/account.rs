@@ -19,7 +19,7 @@ impl Ledger {
     /// Accounts `readings` of `place`, and the trends of `samples`; `at` is a number of parameters to project excesses to.
     ///
     /// # Errors
-    /// Where the setup cannot be estimated, there are fewer than one reading beyond the start, or they are out of order.
+    /// If the setup cannot be estimated, there are fewer than one reading beyond the start, or they are out of order.
     pub fn account(
         model: &Model,
         setup: &Setup,

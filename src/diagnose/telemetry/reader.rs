@@ -32,7 +32,7 @@ const LONGEST_LABEL: usize = 200;
 pub struct Reader {
     /// Reports of several lines, by process.
     blocks: HashMap<Origin, Blocks>,
-    /// What each process said last that is no figure: the label of DeepSpeed's reports.
+    /// What each process said last that is not a figure: the label of DeepSpeed's reports.
     said: HashMap<Origin, String>,
     /// The step that the last line with one told, whichever process wrote it.
     step: Option<u64>,

@@ -208,7 +208,7 @@ impl Sample {
         !self.figures.is_empty() || self.seconds.is_some()
     }
 
-    /// Adds a figure where there is one.
+    /// Adds a figure if there is one.
     pub(super) fn with(&mut self, metric: Metric, figure: Option<Figure>) {
         if let Some(figure) = figure {
             self.figures.insert(metric, figure);

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub struct Readings {
     /// The label.
     pub label: String,
-    /// The median time of a step in seconds; absent where the log tells none.
+    /// The median time of a step in seconds; absent if the log tells none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// What tensors hold.
@@ -82,7 +82,7 @@ pub enum ConfigurationVerdict {
 pub struct Comparison {
     /// What it is.
     pub verdict: ConfigurationVerdict,
-    /// The change of the time of a step, as a part of the baseline's; absent where a time is unknown.
+    /// The change of the time of a step, as a part of the baseline's; absent if a time is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
     /// Whether reserved or allocated memory depends on the rank.
@@ -134,7 +134,7 @@ pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance)
     Comparison { verdict, time, rank_dependent: spreads.into_iter().flatten().any(|spread| spread.rank_dependent) }
 }
 
-/// Whether `found` is at most what `allowance` lets `base` grow to; where no part of it applies, at most `base`.
+/// Whether `found` is at most what `allowance` lets `base` grow to; if no part of it applies, at most `base`.
 fn within(base: f64, found: f64, allowance: &ceiling::Allowance, unit: Unit) -> bool {
     found <= base + allowance.margin(base, unit).unwrap_or(0.0)
 }

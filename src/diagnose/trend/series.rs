@@ -95,7 +95,7 @@ pub(super) fn shape(points: &[Point]) -> Vec<ByteSize> {
     (0..count).map(at).collect()
 }
 
-/// Who a sample is of: the rank where it is known, else the process.
+/// Who a sample is of: the rank if it is known, else the process.
 pub(super) fn worker(sample: &Sample) -> Worker {
     let pid = if sample.rank.is_some() { None } else { sample.pid };
     Worker { rank: sample.rank, pid }

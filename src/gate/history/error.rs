@@ -28,7 +28,7 @@ pub enum HistoryError {
         source: rusqlite::Error,
     },
     /// The file is another program's, or a later version's.
-    #[error("{} is no history that this version reads ({found}); name another file with --history", path.display())]
+    #[error("{} is not a history that this version reads ({found}); name another file with --history", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,

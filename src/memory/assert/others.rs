@@ -27,7 +27,7 @@ impl Others {
         Scope::process().map_or_else(|_| Self::Ran(own_threads()), Self::Counted)
     }
 
-    /// What they did, in a sentence; `None` where that is nothing.
+    /// What they did, in a sentence; `None` if that is nothing.
     pub(super) fn finish(self) -> Option<String> {
         let own = crate::thread::id();
         match self {
@@ -70,7 +70,7 @@ fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String
     ))
 }
 
-/// The first of them, and how many more there are; `None` where there is none.
+/// The first of them, and how many more there are; `None` if there is none.
 pub(super) fn list(mut items: impl Iterator<Item = String>) -> Option<String> {
     let named: Vec<String> = items.by_ref().take(NAMED).collect();
     let more = items.count();

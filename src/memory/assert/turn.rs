@@ -73,7 +73,7 @@ impl Patience {
     }
 }
 
-/// Takes the turn; `false` where it is not to be had.
+/// Takes the turn; `false` if it is not to be had.
 fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
     let mut taken = holder();
     loop {

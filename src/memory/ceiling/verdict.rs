@@ -40,7 +40,7 @@ pub struct CeilingVerdict {
     /// The process that took most in that phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessPeak>,
-    /// How far the worst reading is past the limit; absent where none is.
+    /// How far the worst reading is past the limit; absent if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ByteSize>,
     /// The verdict in one line.
@@ -65,9 +65,9 @@ impl CeilingVerdict {
 
 /// Why no more is known of a phase than a bound.
 const SHORT: &str = "over before it could be read again";
-/// The same of a tree.
+/// Why the peak of a tree with short processes is a lower bound.
 const SHORT_PROCESSES: &str = "the mark of its control group says so, and processes were too short for samples";
-/// The same of a figure that is read seldom.
+/// Why the peak of a figure that is read seldom is a lower bound.
 const SELDOM: &str = "it is read seldom, and resident memory was more between two readings";
 
 /// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
@@ -137,7 +137,7 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     }
 }
 
-/// What a metric may have been, where that is past the ceiling and its reading, which is less than exact, is not.
+/// What a metric may have been, if that is past the ceiling and its reading, which is less than exact, is not.
 fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
     most(phase, ceiling.metric).filter(|most| *most > ceiling.limit)
 }

@@ -75,7 +75,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// A control group where a ceiling can be enforced by one and the system allows it, the watchdog alone where not.
+    /// A control group if a ceiling can be enforced by one and the system allows it, the watchdog alone where not.
     pub(super) fn new(ceilings: &Ceilings, interval: Duration) -> Self {
         let interval_ns = nanoseconds(interval);
         let Some((ceiling, limit)) = group_limit(ceilings) else {

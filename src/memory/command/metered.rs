@@ -116,7 +116,7 @@ impl Metered {
         self
     }
 
-    /// Whether a control group is made for the run, where one can be, so that short processes cannot hide: a ceiling on
+    /// Whether a control group is made for the run, if one can be, so that short processes cannot hide: a ceiling on
     /// `peak_rss` that the samples keep, but not what the group held, is not measurable.
     pub fn bounded_by_cgroup(mut self, bounded: bool) -> Self {
         self.bounded = bounded;
@@ -173,7 +173,7 @@ impl Metered {
     /// Starts the command. The meter is in place before the program's first instruction.
     ///
     /// # Errors
-    /// [`CommandError::Start`] where the program cannot be executed, the others where it cannot be metered; nothing of
+    /// [`CommandError::Start`] if the program cannot be executed, the others if it cannot be metered; nothing of
     /// it has run then.
     pub fn spawn(self) -> Result<Running, CommandError> {
         let Self {
@@ -209,7 +209,9 @@ impl Metered {
             match make_group() {
                 Ok(made) => group = Some(made),
                 Err(_) if !own_cgroup => {}
-                Err(error) => options.no_cgroup = Some(format!("no control group can be made for it: {error}")),
+                Err(error) => {
+                    options.no_cgroup = Some(format!("no control group can be made for the command: {error}"))
+                }
             }
         }
         options.cgroup.clone_from(&group);

@@ -48,7 +48,7 @@ impl OomWatch {
     }
 }
 
-/// Says by how much the kills of a group have risen since they were `before`; `None` where they have not.
+/// Says by how much the kills of a group have risen since they were `before`; `None` if they have not.
 fn risen(group: &Cgroup, before: u64) -> Option<String> {
     let killed = group.oom_kills().ok()??.saturating_sub(before);
     (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))

@@ -31,9 +31,9 @@ use crate::bytes::ByteSize;
 
 /// One part in so many of the time may go into samples.
 const PASS_PARTS: u32 = 20;
-/// One part in so many of the time may go into finding new processes, which costs much where there are many threads.
+/// One part in so many of the time may go into finding new processes, which costs much if there are many threads.
 const DISCOVERY_PARTS: u32 = 100;
-/// They are looked for this often even where the kernel tells of none.
+/// They are looked for this often even if the kernel tells of none.
 const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
 
 /// What the sampler's thread and its owner share.
@@ -48,7 +48,7 @@ pub(crate) struct Gatherer {
     resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
-    /// Absent where nobody asked, or the kernel does not tell.
+    /// Absent if nobody asked, or the kernel does not tell.
     births: Option<Births>,
     passes: Throttle,
     discovery: Throttle,
@@ -59,7 +59,7 @@ pub(crate) struct Gatherer {
     names: HashMap<ProcessId, String>,
     system: SystemMemoryFile,
     text: Vec<u8>,
-    /// Absent where it was not asked for.
+    /// Absent if it was not asked for.
     smaps: Option<SmapsReader>,
     shared: Option<SharedReader>,
     /// Or why there is none to read.
@@ -213,8 +213,8 @@ impl Gatherer {
         Stat::read(self.root).ok().map(|stat| stat.reaped_faults)
     }
 
-    /// Resets the high-water mark of this process where it is in the tree, or else that of the root where that was asked
-    /// for; its id where that was done.
+    /// Resets the high-water mark of this process if it is in the tree, or else that of the root if that was asked
+    /// for; its id if that was done.
     fn reset_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
         if self.tree.node(own).is_some() {
@@ -246,7 +246,7 @@ impl Gatherer {
         }
     }
 
-    /// The root has ended and waits to be reaped; the kernel keeps `mark` of its line, where that is known.
+    /// The root has ended and waits to be reaped; the kernel keeps `mark` of its line, if that is known.
     pub(crate) fn observe_end(&mut self, mark: Option<EndMark>) {
         self.usage.observe_exit(&self.tree, self.root);
         let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
@@ -335,7 +335,7 @@ impl Gatherer {
         }
     }
 
-    /// Finds new processes: at an edge always, else where one was created since and the time spent allows.
+    /// Finds new processes: at an edge always, else if one was created since and the time spent allows.
     fn discover(&mut self, now: Instant, edge: bool) {
         let newest = self.newest.read(&mut self.text);
         let none_came = newest.is_some() && newest == self.found_up_to && now < self.found_at + DISCOVERY_ANYWAY;

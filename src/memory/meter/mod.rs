@@ -8,10 +8,10 @@
 //! what is shorter than the interval. What cannot be read is absent, with the reason.
 //!
 //! What each [`Metric`] counts from: a peak is absolute; a growth is that peak less what the tree held when the first phase
-//! began; what is retained is what it held at the end less the same, nothing where it fell. `swap_growth` and the
+//! began; what is retained is what it held at the end less the same, nothing if it fell. `swap_growth` and the
 //! counts of [`Activity`] begin anew with each phase.
 //!
-//! A sample costs some 25 us a process, and no more than one part in 20 of the time where there are very many; the
+//! A sample costs some 25 us a process, and no more than one part in 20 of the time if there are very many; the
 //! proportional set and the mappings, which cost milliseconds, are read when the resident set has moved, for at most
 //! 0.5 % of the time, and when a phase begins and ends; memory on GPUs is read for at most 2 %.
 //!

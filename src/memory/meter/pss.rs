@@ -49,7 +49,7 @@ impl PssBound {
         self.most.max(self.between(None)) + unseen
     }
 
-    /// The same since the latest reading, up to the next.
+    /// The most that the proportional set may have been between the latest reading and the next.
     fn between(&self, next: Option<Proportional>) -> ByteSize {
         let known = self.latest.into_iter().chain(next);
         if known.clone().any(|read| self.resident <= read.rss + MOVED) {

@@ -47,7 +47,7 @@ impl Meter {
     /// Begins to sample this process and its children ([`MeterOptions::default`]).
     ///
     /// # Errors
-    /// [`MeterError`] where /proc cannot be read, or no thread can be had.
+    /// [`MeterError`] if /proc cannot be read, or no thread can be had.
     pub fn start() -> Result<Self, MeterError> {
         Self::start_with(MeterOptions::default())
     }
@@ -55,7 +55,7 @@ impl Meter {
     /// Begins to sample what `options` say.
     ///
     /// # Errors
-    /// [`MeterError`] where there is no process `options.root`, /proc cannot be read, or no thread can be had.
+    /// [`MeterError`] if there is no process `options.root`, /proc cannot be read, or no thread can be had.
     pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
         let interval = options.sample_interval.max(Duration::from_micros(100));
         let gatherer = Gatherer::new(&options, interval)?;

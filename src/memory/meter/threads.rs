@@ -10,12 +10,12 @@ pub(crate) struct ThreadUsage {
     pub(crate) id: u32,
     /// Of which the kernel keeps 15 bytes.
     pub(crate) name: String,
-    /// Absent where the kernel keeps no statistics of its scheduler.
+    /// Absent if the kernel keeps no statistics of its scheduler.
     pub(crate) processor: Option<Duration>,
     pub(crate) minor_faults: u64,
 }
 
-/// The threads of this process as they stand now; none where /proc cannot be read.
+/// The threads of this process as they stand now; none if /proc cannot be read.
 pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let mut buffer = Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     tasks.filter_map(|task| one(task.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// For how long a thread of this process has run; `None` where it is gone, or the kernel does not tell.
+/// For how long a thread of this process has run; `None` if it is gone, or the kernel does not tell.
 pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     let mut buffer = Vec::new();
     let text = read_path(&format!("/proc/self/task/{id}/schedstat"), &mut buffer).ok()?;

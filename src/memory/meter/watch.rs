@@ -134,7 +134,7 @@ impl Watches {
     pub(crate) fn take(&mut self) -> Option<Breach> {
         let breach = self.breaches.pop_front();
         if self.breaches.is_empty() {
-            // It is non-blocking: reading one that was not raised is no error here.
+            // It is non-blocking: reading one that was not raised is not an error here.
             let _ = rustix::io::read(&self.signal, &mut [0u8; 8]);
         }
         breach

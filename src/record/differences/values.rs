@@ -14,7 +14,7 @@ pub(super) fn changes<T: Serialize>(before: &T, after: &T) -> Vec<Change> {
     found
 }
 
-/// Adds to `found` where two values differ. Objects are compared field by field, arrays of objects that have a `path`
+/// Adds to `found` if two values differ. Objects are compared field by field, arrays of objects that have a `path`
 /// element by element under it, other arrays as a whole.
 pub(super) fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Change>) {
     match (before, after) {

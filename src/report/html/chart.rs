@@ -180,7 +180,7 @@ fn past_lines(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadL
     }
 }
 
-/// The path between `bottom` and the upper edge of a layer, where that is to be kept.
+/// The path between `bottom` and the upper edge of a layer, if that is to be kept.
 fn area_of(
     course: &Course<'_>,
     layer: &Layer,

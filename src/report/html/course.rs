@@ -76,7 +76,7 @@ fn moment(point: &TimelinePoint, from_ns: u64) -> Moment {
     }
 }
 
-/// Of each of a few hundred stretches of time the first moment and those with the extremes, where there are more.
+/// Of each of a few hundred stretches of time the first moment and those with the extremes, if there are more.
 fn thinned(moments: Vec<Moment>, span_ns: u64) -> Vec<Moment> {
     if moments.len() <= MOMENTS {
         return moments;

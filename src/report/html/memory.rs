@@ -127,7 +127,7 @@ pub(super) fn activity(out: &mut Body, record: &Record) {
         let cpu = |ns| {
             let source = match activity.cpu_source {
                 CpuSource::Tick => "to the tick of 10 ms",
-                CpuSource::Reaped => "exact, as the kernel told when the tree was reaped",
+                CpuSource::Reaped => "exact, from the kernel when the tree was reaped",
             };
             format!("<span title=\"{source}\">{}</span>", time(ns))
         };

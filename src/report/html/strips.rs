@@ -22,14 +22,14 @@ const FARTHEST: f64 = 3.0;
 
 /// The runs of one record on a strip.
 struct Row<'a> {
-    /// What they are called where there are two.
+    /// What they are called if there are two.
     name: &'a str,
     class: &'a str,
     record: &'a Record,
     figure: Figure,
 }
 
-/// The runs of `record`, where there are several.
+/// The runs of `record`, if there are several.
 pub(super) fn runs(out: &mut Body, record: &Record) {
     if record.runs.is_empty() {
         return;

@@ -88,7 +88,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
     }
 }
 
-/// A line for every verdict that is no ceiling's.
+/// A line for every verdict that is not a ceiling's.
 pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     let others: Vec<_> = findings.iter().filter(|found| found.ceiling.is_none()).collect();
     for found in &others {

@@ -130,7 +130,7 @@ fn timing(record: &Record, screen: &Screen) -> String {
     text
 }
 
-/// What was written to empty the cache; nothing where it was not emptied. All entries of a run have the same.
+/// What was written to empty the cache; nothing if it was not emptied. All entries of a run have the same.
 fn flush_words(results: &Results) -> String {
     let Some(flush) = results.entries.iter().find_map(|entry| entry.profile.as_ref()?.flush) else {
         return String::new();
@@ -139,7 +139,7 @@ fn flush_words(results: &Results) -> String {
     format!("{} written before each launch, for a last-level cache {cache}", flush.written)
 }
 
-/// What ended the measurements; nothing where the number of launches was given.
+/// What ended the measurements; nothing if the number of launches was given.
 fn stop_words(results: &Results) -> String {
     let stops: Vec<Stop> = results.entries.iter().filter_map(|entry| entry.profile.as_ref()?.stop).collect();
     let of = |stop, words: &str| {

@@ -70,7 +70,7 @@ fn title(estimate: &Estimate) -> String {
     words.join(", ")
 }
 
-/// Whether it fits, and what to do where it does not.
+/// Whether it fits, and what to do if it does not.
 fn answer(report: &Report, screen: &Screen) -> String {
     let palette = &screen.palette;
     let estimate = &report.estimate;
@@ -158,7 +158,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
     }
 }
 
-/// `, 12.00 GiB on the host (init)`, where there is any.
+/// `, 12.00 GiB on the host (init)`, if there is any.
 fn host(estimate: &Estimate) -> String {
     let mut text = String::new();
     let when = estimate

@@ -50,7 +50,7 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
 fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
     let asked = |metric| {
         phases.iter().any(|phase| match phase.unavailable.get(&metric) {
-            // Most machines have no GPU, which is no news.
+            // Most machines have no GPU, which is not news.
             Some(reason) => reason != NOT_ASKED_FOR && metric != Metric::GpuPeak,
             None => metric != Metric::GpuPeak || phase.readings.contains_key(&metric),
         })
@@ -72,7 +72,7 @@ pub(super) fn source_sign(source: Option<Source>) -> &'static str {
     })
 }
 
-/// What the marks of these sources mean; nothing where there is none.
+/// What the marks of these sources mean; nothing if there is none.
 pub(super) fn marks(sources: &[Source]) -> Option<String> {
     let mut notes = Vec::new();
     let interval = sources.iter().find_map(|source| match source {

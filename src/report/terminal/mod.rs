@@ -51,7 +51,7 @@ pub use live::LiveView;
 pub use matrix::matrix;
 pub use plimsoll_memory::ceiling::proposal_table as proposal;
 pub use plimsoll_memory::text::counted;
-pub use plimsoll_memory::text::{Palette, Screen, clean, document, duration};
+pub use plimsoll_memory::text::{Palette, Screen, clean, document, duration, nearest};
 pub(crate) use plimsoll_memory::text::{interval, number, percent, short};
 pub(crate) use problems::mismatch;
 pub use ratchet::ratchet;

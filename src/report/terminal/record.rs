@@ -14,7 +14,7 @@ use crate::report::outcome::{Outcome, findings, state_words};
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
 
-/// The document of `record`, which was written to `path` where there is one.
+/// The document of `record`, which was written to `path` if there is one.
 ///
 /// What was run, what a run on a capture has of its own (a row an entry, the failures once more with their causes),
 /// memory by phase, the proofs that memory came back, the batches, the verdicts, what was found in the output of a command, and a closing line that says what the

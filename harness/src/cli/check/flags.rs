@@ -104,16 +104,16 @@ pub struct Check {
 /// Whose outputs are expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// Those that were captured.
+    /// The captured outputs.
     Captured,
-    /// Those of PyTorch's operator for the captured function.
+    /// The outputs of PyTorch's operator for the captured function.
     Torch,
-    /// Those of another kernel.
+    /// The outputs of another kernel.
     Kernel(KernelSpec),
 }
 
 impl Reference {
-    /// The kernel that recomputes the outputs of calls of `function`; `None` where the captured ones are expected.
+    /// The kernel that recomputes the outputs of calls of `function`; `None` if the captured ones are expected.
     pub fn kernel(&self, function: &str) -> Option<KernelSpec> {
         match self {
             Self::Captured => None,
@@ -319,7 +319,7 @@ pub enum ProtocolName {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum OverCapRule {
-    /// It is a batch of its own
+    /// The entry is a batch of its own
     Alone,
     /// The run is refused
     Refuse,

@@ -61,7 +61,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     Ok(record.exit_code)
 }
 
-/// What is left to do where the process that was started is gone: nobody waits for this one, and the record is no whole
+/// What is left to do if the process that was started is gone: nobody waits for this one, and the record is not a whole
 /// one.
 fn orphan(mut keeper: Keeper, record: Record) -> u8 {
     let code = record.exit_code;

@@ -113,7 +113,7 @@ fn start(
     }
     let phases = Phases::attach(arguments, &mut command, watch).map_err(|source| CommandError::System {
         program: program.to_string_lossy().into_owned(),
-        what: "the ways by which it tells of phases",
+        what: "how it reports phases",
         source,
     })?;
     let asked = |metric| ceilings.get(metric).is_some();

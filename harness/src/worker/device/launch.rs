@@ -291,7 +291,7 @@ fn measured(
     })
 }
 
-/// The mean of the samples, or no time where there are none.
+/// The mean of the samples, or no time if there are none.
 fn mean_ns(samples: &Samples) -> f64 {
     samples.statistics().map_or(0.0, |statistics| statistics.mean_ns)
 }

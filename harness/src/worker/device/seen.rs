@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(2);
 /// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
 /// this part of its tolerance of a launch.
 const HELD: f64 = 32.0;
-/// The same in nanoseconds of the device: long launches are fewer.
+/// The most time of the device that held launches take together, in nanoseconds: of long launches there are fewer.
 const HELD_NS: f64 = 20e6;
 
 /// What was timed.
@@ -35,7 +35,7 @@ pub struct Seen<'a> {
     pub on: &'a OnDevice,
     /// The stream of the timed launches.
     pub stream: &'a Stream,
-    /// That of launches elsewhere.
+    /// The stream of launches elsewhere.
     pub elsewhere: &'a Stream,
     pub idle: &'a IdleCheck,
     pub mean_ns: f64,

@@ -10,7 +10,7 @@ const COLUMNS: usize = 72;
 /// So many rows of marks are shown below it.
 const ROWS: usize = 4;
 
-/// The line of every phase one after the other, on one scale, and a mark where each begins. Empty where no phase has a
+/// The line of every phase one after the other, on one scale, and a mark where each begins. Empty if no phase has a
 /// timeline.
 pub(super) fn over_time(phases: &[PhaseReadings], screen: &Screen) -> String {
     let mut points: Vec<TimelinePoint> = Vec::new();

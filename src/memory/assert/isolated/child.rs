@@ -32,7 +32,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// This process, where it was started to run the test `name`: its standard input is a socket to its parent. The
+    /// This process, if it was started to run the test `name`: its standard input is a socket to its parent. The
     /// variable alone would be inherited by whatever the body starts.
     pub(super) fn of_parent(name: &str) -> Option<Self> {
         if std::env::var_os(CHILD).is_none_or(|told| told != name) {

@@ -158,7 +158,7 @@ impl Supervision {
             let line: Vec<u8> = self.inbox.drain(..=end).collect();
             match serde_json::from_slice(&line) {
                 Ok(message) => self.answer(message),
-                // What is no message comes from no test of ours; without an answer the process ends.
+                // What is not a message comes from no test of ours; without an answer the process ends.
                 Err(_) => self.channel = None,
             }
         }

@@ -65,7 +65,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         Some(Outcome::Raised { message }) => Some(("raised", message.as_str())),
         _ => None,
     };
-    // A process that ended early is not known to have stayed within its ceilings, which is no failure of theirs.
+    // A process that ended early is not known to have stayed within its ceilings, which is not a failure of theirs.
     let judgement = match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
         (true, None, None) => Some(Judgement::Passed),
         (true, None, Some((_, message))) => Some(Judgement::Panicked(message.to_owned())),

@@ -20,9 +20,9 @@ const SELDOM: Duration = Duration::from_millis(100);
 /// The kernel's mark when a phase began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CgroupMark {
-    /// It was reset, so that it is of this phase.
+    /// The mark was reset, so that it belongs to this phase.
     Reset,
-    /// It could not be reset, and stood at this: only a higher one is of this phase.
+    /// The mark could not be reset, and stood at this: only a higher one belongs to this phase.
     Stood(ByteSize),
     /// There is none.
     Absent,
@@ -43,7 +43,7 @@ pub(crate) struct CgroupReader {
 }
 
 impl CgroupReader {
-    /// The reason where there is nothing to read.
+    /// The reason, if there is nothing to read.
     pub(crate) fn new(given: Option<&Cgroup>, root: u32) -> Result<Self, Arc<str>> {
         let found = given.map_or_else(|| Cgroup::of(root), |group| Ok(group.clone()));
         let group = found.map_err(|error| Arc::from(error.to_string()))?;
@@ -71,7 +71,7 @@ impl CgroupReader {
         }
         let text = self.current.read_single(&mut self.text).map_err(|error| Arc::from(error.to_string()))?;
         let bytes = number(text.trim_ascii()).map(ByteSize::new);
-        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is no number"))?;
+        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is not a number"))?;
         self.latest = Some((bytes, now));
         if self.peak.group.is_own()
             && let Ok(stat) = self.peak.group.stat()
@@ -129,7 +129,7 @@ impl CgroupReader {
         }
     }
 
-    /// How long tasks waited for memory, and whose they are: of the group where it was given and tells.
+    /// How long tasks waited for memory, and whose they are: of the group if it was given and tells.
     pub(crate) fn pressure(&self) -> (Option<MemoryPressure>, ActivityScope) {
         match Some(&self.peak.group).filter(|_| self.given).and_then(Cgroup::pressure) {
             Some(pressure) => (Some(pressure), ActivityScope::Cgroup),

@@ -23,14 +23,14 @@ pub(crate) enum GpuPass {
     /// Not read this time.
     NotTaken,
     Taken(GpuUse),
-    /// It cannot be read.
+    /// The device cannot be read.
     Failed(Arc<str>),
 }
 
 /// Memory in use on all devices together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GpuUse {
-    /// That of the tree's processes.
+    /// The memory of the tree's processes.
     Tree { bytes: ByteSize, unified: bool },
     /// What everyone holds more than when the reader was made, where processes cannot be told apart: what was in use before is
     /// not the tree's.
@@ -52,7 +52,7 @@ pub(crate) struct GpuReader {
 }
 
 impl GpuReader {
-    /// The reason where there is no driver or no device.
+    /// The reason, if there is no driver or no device.
     pub(crate) fn new() -> Result<Self, Arc<str>> {
         Self::with(super::devices()?, shows_host_ids())
     }
@@ -66,7 +66,7 @@ impl GpuReader {
         Ok(Self { devices, host_ids, before: by_anyone(&found), throttle, cost: Duration::ZERO })
     }
 
-    /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` tells that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, nodes: &[Node], edge: bool) -> GpuPass {
         if !(self.throttle.is_due(now) || edge && self.cost <= CHEAP) {
             return GpuPass::NotTaken;
@@ -88,7 +88,7 @@ fn by_anyone(devices: &[Device]) -> ByteSize {
     devices.iter().filter(|device| !device.is_unified()).filter_map(|device| device.used).sum()
 }
 
-/// `before` was in use when the count began; `in_tree` is absent where listed processes cannot be told from others.
+/// `before` was in use when the count began; `in_tree` is absent if listed processes cannot be told from others.
 fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
     let unified = devices.iter().all(Device::is_unified);
     let of_device = |device: &Device| {

@@ -36,15 +36,15 @@ pub(crate) enum SmapsPass {
     Taken {
         /// The sum of the proportional sets over the tree.
         pss: ByteSize,
-        /// Absent where it was not asked for.
+        /// Absent if it was not asked for.
         mappings: Option<Arc<MappingTable>>,
         late: Duration,
     },
-    /// It cannot be read.
+    /// The mappings cannot be read.
     Failed(String),
 }
 
-/// Reads the proportional set of a tree and, where asked for, what each mapping holds.
+/// Reads the proportional set of a tree and, if asked for, what each mapping holds.
 #[derive(Debug)]
 pub(crate) struct SmapsReader {
     throttle: Throttle,
@@ -83,7 +83,7 @@ impl SmapsReader {
         self.latest.clone()
     }
 
-    /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` tells that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, rss: ByteSize, nodes: &[Node], edge: bool) -> SmapsPass {
         let running = nodes.iter().filter(|node| node.memory.is_some());
         let count = running.clone().count();
@@ -98,7 +98,7 @@ impl SmapsReader {
             && !moved
             && let Some((pss, at)) = self.latest_pss
         {
-            // Nothing has moved since: what was read then stands, as where one phase ends and the next begins.
+            // Nothing has moved since: what was read then stands, as when one phase ends and the next begins.
             let late = now.saturating_duration_since(at).max(AT_LEAST);
             return SmapsPass::Taken { pss, mappings: self.latest(), late };
         }
