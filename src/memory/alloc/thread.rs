@@ -72,7 +72,7 @@ impl Thread {
 
     fn id(&self) -> u32 {
         if self.id.get() == 0 {
-            self.id.set(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            self.id.set(crate::thread::id());
         }
         self.id.get()
     }

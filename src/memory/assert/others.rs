@@ -29,7 +29,7 @@ impl Others {
 
     /// What they did, in a sentence; `None` if that is nothing.
     pub(super) fn finish(self) -> Option<String> {
-        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let own = crate::thread::id();
         match self {
             Self::Counted(scope) => allocated(own, &scope.finish()),
             Self::Ran(before) => ran(own, &before, &own_threads()),

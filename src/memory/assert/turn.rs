@@ -79,7 +79,7 @@ fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
     loop {
         // A thread that forgot its guard has ended with its turn.
         let Some(other) = taken.filter(|&other| !is_gone(other)) else {
-            *taken = Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            *taken = Some(crate::thread::id());
             return true;
         };
         if seen.is_over(other, patience) {

@@ -24,7 +24,7 @@ use super::process::{ProcessId, Stat};
 use super::reading::{EndMark, MemorySplit, PhaseReadings, Source};
 use super::smaps::{SharedReader, SmapsPass, SmapsReader};
 use super::swap::SwapScope;
-use super::throttle::{Throttle, thread_time};
+use super::throttle::Throttle;
 use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
 use crate::bytes::ByteSize;
@@ -290,7 +290,7 @@ impl Gatherer {
 
     /// Reads tree and system once. `edge` tells that a phase begins or ends here, where nothing is spared.
     pub(crate) fn pass(&mut self, edge: bool) {
-        let (now, before) = (Instant::now(), thread_time());
+        let (now, before) = (Instant::now(), crate::thread::processor_time());
         self.take_births();
         self.discover(now, edge);
         self.tree.read(now);
@@ -299,7 +299,7 @@ impl Gatherer {
             Ok(cgroup) => cgroup.current(now, edge),
             Err(reason) => Err(Arc::clone(reason)),
         };
-        self.passes.spent(now, thread_time().saturating_sub(before));
+        self.passes.spent(now, crate::thread::processor_time().saturating_sub(before));
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let smaps = match &mut self.smaps {
             Some(smaps) => match &totals {
@@ -340,9 +340,9 @@ impl Gatherer {
         let newest = self.newest.read(&mut self.text);
         let none_came = newest.is_some() && newest == self.found_up_to && now < self.found_at + DISCOVERY_ANYWAY;
         if edge || (!none_came && self.discovery.is_due(now)) {
-            let before = thread_time();
+            let before = crate::thread::processor_time();
             self.tree.discover(now);
-            self.discovery.spent(now, thread_time().saturating_sub(before));
+            self.discovery.spent(now, crate::thread::processor_time().saturating_sub(before));
             (self.found_up_to, self.found_at) = (newest, now);
         }
     }

@@ -37,7 +37,7 @@ pub(crate) fn processor_time(id: u32) -> Option<Duration> {
 /// it, or its state cannot be read, not at all.
 pub(crate) fn await_main_thread(limit: Duration) {
     let (process, began) = (std::process::id(), Instant::now());
-    if rustix::thread::gettid() == rustix::process::getpid() {
+    if crate::thread::is_main() {
         return;
     }
     let (path, mut buffer) = (format!("/proc/self/task/{process}/stat"), Vec::new());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn this_thread_is_among_them_and_what_it_touches_is_counted() {
-        let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let id = crate::thread::id();
         let own = || own_threads().into_iter().find(|thread| thread.id == id).unwrap();
         let before = own();
         // A map of its own: the heap may give pages that another test has touched. Whole huge pages may be had with one

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
@@ -165,9 +166,13 @@ pub struct ComparisonFlags {
 pub struct AuditFlags {
     /// Time on values the kernel cannot know, and judge timed launches
     ///
-    /// Its times are also checked against the supervisor's clock.
-    #[arg(long, env = "PLIMSOLL_AUDIT")]
-    pub audit: bool,
+    /// Its times are also checked against the supervisor's clock. A `kernelforge:` kernel is audited wherever that is
+    /// possible, which is on the CPU, with `--protocol kernelforge` or `samples`; `--audit=off` times it without.
+    #[arg(
+        long, env = "PLIMSOLL_AUDIT", value_name = "on|off", num_args = 0..=1, require_equals = true,
+        default_missing_value = "on", value_parser = BoolishValueParser::new(),
+    )]
+    pub audit: Option<bool>,
 
     /// Run the kernel without the rights of its user; audits it as well
     #[arg(long, env = "PLIMSOLL_UNTRUSTED")]

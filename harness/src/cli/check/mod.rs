@@ -95,7 +95,15 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
 /// How timed launches are audited, if they are.
 fn audit(parts: Parts, check: &Check) -> Result<Option<AuditOptions>, Failed> {
     let flags = &check.audit;
-    if !flags.audit && !flags.untrusted {
+    if flags.untrusted && flags.audit == Some(false) {
+        return Err("--untrusted audits the kernel: leave out --audit=off".into());
+    }
+    let possible =
+        check.device == Place::Cpu && !matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until);
+    let mut kernels = [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten();
+    // A language model has written it.
+    let suspect = kernels.any(|kernel| matches!(kernel, KernelSpec::KernelForge(_)));
+    if !flags.untrusted && !flags.audit.unwrap_or(suspect && possible) {
         if !flags.constant.is_empty() || !flags.allow_blind.is_empty() {
             return Err("--constant and --allow-blind are for an audit: add --audit".into());
         }

@@ -13,7 +13,7 @@ use super::parse::{mappings, memory_devices};
 use super::stacks::stack_pointers;
 use crate::bytes::{ByteSize, MIB};
 use crate::meter::process::read_pss;
-use crate::meter::throttle::{Throttle, thread_time};
+use crate::meter::throttle::Throttle;
 use crate::meter::tree::Node;
 
 /// They are read again once the resident set has moved by more than this.
@@ -105,7 +105,7 @@ impl SmapsReader {
         if !wanted {
             return SmapsPass::NotTaken;
         }
-        let before = thread_time();
+        let before = crate::thread::processor_time();
         let mut pss = ByteSize::ZERO;
         let mut table = MappingTable::default();
         for node in running {
@@ -122,7 +122,7 @@ impl SmapsReader {
                 }
             }
         }
-        self.cost = thread_time().saturating_sub(before);
+        self.cost = crate::thread::processor_time().saturating_sub(before);
         self.throttle.spent(now, self.cost);
         self.at_latest = Some((rss, count));
         self.latest_pss = Some((pss, now));
