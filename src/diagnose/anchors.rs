@@ -1,4 +1,4 @@
-//! The pieces of text without which a line tells no event: what the scan looks for at the speed of memory.
+//! The pieces of text without which a line gives no event: what the scan looks for at the speed of memory.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use aho_corasick::packed::{Config, MatchKind, Searcher};
 use super::telemetry::needles;
 
 /// Few and rare in logs, so that one packed search finds them all: what every wording of the families has in it. Lines
-/// that hold one and tell nothing are told apart afterwards, by their shape.
+/// that hold one and say nothing are told apart afterwards, by their shape.
 const ANCHORS: [&str; 63] = [
     "emory",
     "MEMORY",

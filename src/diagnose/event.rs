@@ -9,7 +9,7 @@ use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
 
-/// A host request of so much is larger than the machine, if the text does not tell the machine.
+/// A host request of so much is larger than the machine, if the text does not give the size of the machine.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
 /// The event that `incident` is.

@@ -55,7 +55,7 @@ impl Watched {
         self.last.push_back((position, kept));
     }
 
-    /// What the lines tell so far; `whole` if no more will come.
+    /// What the lines say so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
         let trends = trends.filter(|trends| !trends.extent.is_empty())?;
@@ -89,7 +89,7 @@ impl Watched {
     }
 }
 
-/// What an input tells of memory over time.
+/// What an input says of memory over time.
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
     pub(super) report: TelemetryReport,

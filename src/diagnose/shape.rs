@@ -10,7 +10,7 @@ use foldhash::fast::{FixedState, RandomState};
 
 /// So many lines of a shape that tells events are read.
 const TELLING: u32 = 2048;
-/// So many lines of a shape that tells nothing are read.
+/// So many lines of a shape that says nothing are read.
 const SILENT: u32 = 24;
 /// So many shapes are kept apart.
 const SHAPES: usize = 1 << 15;

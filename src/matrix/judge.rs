@@ -193,7 +193,7 @@ fn words(verdict: Verdict, figures: &BTreeMap<Figure, Change>) -> String {
     }
 }
 
-/// Whether a configuration is within the gate; `None` if that cannot be told or is not asked.
+/// Whether a configuration is within the gate; `None` if that cannot be decided or is not asked.
 fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Figure, Change>) -> Option<bool> {
     if plan.gate.is_empty() || side.configuration.name == plan.baseline().name {
         return None;

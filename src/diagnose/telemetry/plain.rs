@@ -1,13 +1,14 @@
 //! Lines that people print themselves: `Allocated: 4.5 GB, Reserved: 8.5 GB`, `mem=12.3GiB`, loops of nvidia-smi.
 //!
-//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes (or a
-//! whole number of bytes). Words and numbers go together in one order throughout a line.
+//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes
+//! (or a whole number of bytes). Words and numbers go together in one order throughout a line.
 
 use super::line::Line;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, behind, number, unit, whole};
 
-/// Texts of lines that tell of memory and are not telemetry: errors, warnings, requirements, kernel logs, code, downloads.
+/// Texts of lines that tell of memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
+/// downloads.
 const OTHER: [&str; 24] = [
     "out of memory",
     "OutOfMemory",
@@ -250,7 +251,7 @@ fn kind(words: &str) -> Option<Metric> {
     })
 }
 
-/// The step that a line tells: `step 12`, `global_step=12`, `iter: 12/500`.
+/// The step that a line gives: `step 12`, `global_step=12`, `iter: 12/500`.
 fn step(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     ["step", "iteration", "iter", "batch", "epoch"].into_iter().find_map(|word| {
@@ -259,7 +260,7 @@ fn step(text: &str) -> Option<u64> {
     })
 }
 
-/// The device that a line tells: `cuda:1`, `GPU 1`, `gpu1`.
+/// The device that a line gives: `cuda:1`, `GPU 1`, `gpu1`.
 fn device(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     ["cuda:", "gpu ", "gpu", "device "].into_iter().find_map(|word| {

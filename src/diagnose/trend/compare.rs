@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub struct Readings {
     /// The label.
     pub label: String,
-    /// The median time of a step in seconds; absent if the log tells none.
+    /// The median time of a step in seconds; absent if the log gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// What tensors hold.
@@ -139,8 +139,8 @@ fn within(base: f64, found: f64, allowance: &ceiling::Allowance, unit: Unit) -> 
     found <= base + allowance.margin(base, unit).unwrap_or(0.0)
 }
 
-/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated or
-/// reserved memory of the worst rank beyond the allowance.
+/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated
+/// or reserved memory of the worst rank beyond the allowance.
 pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<Verdict> {
     use ConfigurationVerdict::{Fragmentation, Leak};
     let found = compare(baseline, candidate, allowance).verdict;
@@ -148,8 +148,9 @@ pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowan
 }
 
 impl Collector {
-    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most readings:
-    /// what is read before something is released tells less than what stays after. `None` if nothing was read.
+    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most
+    /// readings: what is read before something is released tells less than what stays after. `None` if nothing was
+    /// read.
     pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
         let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
         let count =

@@ -120,10 +120,10 @@ pub struct Trends {
     /// Series beyond those that are kept; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_series: Option<u64>,
-    /// The median time of a step in seconds, if the log tells times.
+    /// The median time of a step in seconds, if the log gives times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_per_step: Option<f64>,
-    /// The memory of a device, if the log tells it; of several the least.
+    /// The memory of a device, if the log gives it; of several the least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_total: Option<ByteSize>,
     /// How often the allocator had to give its cache back and try again, the most of any process.

@@ -44,7 +44,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// The exit code by which a shell tells this: 127 if there is no such program, 126 if it cannot be executed,
+    /// The exit code by which a shell reports this: 127 if there is no such program, 126 if it cannot be executed,
     /// 128 and the number of the signal if one ended it before.
     pub fn shell_exit_code(&self) -> Option<u8> {
         match self {

@@ -60,8 +60,8 @@ impl CgroupReader {
         })
     }
 
-    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
-    /// begins or ends here.
+    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` says that a
+    /// phase begins or ends here.
     pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
         if let Some((bytes, at)) = self.latest
             && !(self.given || edge)
@@ -81,7 +81,8 @@ impl CgroupReader {
         Ok(bytes)
     }
 
-    /// Resets the mark for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
+    /// Resets the mark for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own
+    /// alone.
     pub(crate) fn begin(&mut self) -> CgroupMark {
         self.seen = Seen::default();
         let group = &self.peak.group;
@@ -108,9 +109,9 @@ impl CgroupReader {
         }
     }
 
-    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the mark of
-    /// a group of the tree's own is above the largest sample, less what page cache may have grown by between two. `None` if
-    /// it cannot be told.
+    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the
+    /// mark of a group of the tree's own is above the largest sample, less what page cache may have grown by between
+    /// two. `None` if it cannot be decided.
     pub(crate) fn unseen(&self, mark: CgroupMark) -> Option<ByteSize> {
         let peak = self.peak.group.is_own().then(|| self.peak.read()).flatten()?;
         let is_of_phase = match mark {
