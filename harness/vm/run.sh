@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of the meter on kernels with control groups of version 2, in virtual machines.
 #
-#   harness/vm/run.sh [MACHINE..]     6.1, 6.12, newest, systemd; all of them if none is named
-#   harness/vm/run.sh --possible      whether the tools are here: prints what is missing, exit code 4
-#   harness/vm/run.sh MACHINE -- CMD..  one command in that machine, as root in a control group of its own
+#   harness/vm/run.sh [--quick] [MACHINE..]   6.1, 6.12, newest, systemd; all of them if none is named; --quick runs a part of the tests
+#   harness/vm/run.sh MACHINE -- CMD..        one command in that machine, as root in a control group of its own
 #
 # A machine is a kernel of Debian's, the test binaries of this tree with their libraries, a swap disk and an unprivileged
 # user with a delegated control group. The machine `systemd` is a Debian of its own (debootstrap, which takes root). Needs
@@ -70,8 +69,9 @@ get_kernel() {
     [ ! -e "$kernel/complete" ] || return 0
     rm -rf "$kernel"
     mkdir -p "$kernel/packages"
-    apt_of "$suite" apt-get update > "$kernel/log" 2>&1 && ! grep -q '^Err' "$kernel/log" ||
+    if ! apt_of "$suite" apt-get update > "$kernel/log" 2>&1 || grep -q '^Err' "$kernel/log"; then
         impossible "the packages of $suite cannot be listed ($kernel/log)"
+    fi
     image=$(apt_of "$suite" apt-cache show linux-image-cloud-amd64 |
         sed -n '/^Depends:/ { s/Depends: //; s/ *([^)]*)//g; s/,//g; p; q }')
     # A kernel since 7 has its modules in a package beside it.
@@ -123,25 +123,29 @@ bundle() {
     done
 }
 
-# The tests of this tree that say something about a kernel: a line each with binary and filters.
+# The tests of this tree that say something about a kernel: a line each with who runs it, binary and filters.
 list_tests() {
     cargo test --workspace --exclude plimsoll-torch --all-features --locked --no-run --message-format json \
         --lib --test meter --test cli 2> "$work/build.log" > "$work/build.json" ||
         { tail -n 30 "$work/build.log" >&2; exit 1; }
     python3 - "$work/build.json" <<'PYTHON'
 import json, sys
+# A program that is started costs an emulated processor much, and there is no compiler in the machine.
+unit = "meter::cgroup:: meter::doctor:: meter::smaps:: meter::births:: meter::own:: meter::process:: command::"
+cli = "run:: run_truth:: run_oom:: run_phases:: run_repeat:: run_faults:: run_lacks:: doctor:: "
+slow = "--skip a_clock_that_jumps --skip processor_time_is_exact"
 wanted = {
-    ("plimsoll_memory", "lib"): "cgroup:: meter:: command:: --skip gpu",
-    ("meter", "test"): "",
-    # There is no compiler in the machine.
-    ("cli", "test"): "run:: run_truth:: run_oom:: run_phases:: run_repeat:: run_faults:: run_lacks:: doctor:: --skip a_clock_that_jumps",
+    ("meter", "test"): {"root": "", "user": "", "quick": "cgroup:: swap:: exact kind", "scope": "cgroup::"},
+    ("cli", "test"): {"root": cli + slow, "user": "run_truth:: run_lacks:: doctor:: enforced " + slow, "quick": "run_truth:: doctor:: enforced", "scope": "doctor:: enforced"},
+    ("plimsoll_memory", "lib"): {"root": unit, "user": "meter::cgroup:: meter::doctor::"},
 }
 for line in open(sys.argv[1]):
     message = json.loads(line) if line.startswith("{") else {}
     target = message.get("target", {})
     key = target.get("name"), (target.get("kind") or [None])[0]
-    if key in wanted and message.get("executable"):
-        print(message["executable"], wanted[key])
+    for who, filters in wanted.get(key, {}).items():
+        if message.get("executable"):
+            print(who, message["executable"], filters)
 PYTHON
 }
 
@@ -155,13 +159,13 @@ make_root() {
         if [ -L "/$name" ]; then mkdir -p "$root/usr/$name" && ln -s "usr/$name" "$root/$name"; else mkdir -p "$root/$name"; fi
     done
     [ -e "$work/tests" ] || list_tests > "$work/tests"
-    cut -d ' ' -f 1 "$work/tests" | while read -r binary; do bundle "$binary"; done
+    cut -d ' ' -f 2 "$work/tests" | while read -r binary; do bundle "$binary"; done
     local target
     target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
     bundle "$target/debug/plimsoll"
     local tool
     for tool in sh bash cat sleep true false dd head tail env setsid mkdir mkfifo rm rmdir ls seq touch cp mv ln chmod chown \
-        kill make setpriv unshare mount umount id grep sed tr wc cut sort timeout yes tee date expr nohup nice test printf \
+        kill make setpriv unshare mount umount id grep sed tr wc cut sort uniq timeout yes tee date expr nohup nice test printf \
         script prlimit swapon swapoff mkswap ps pgrep free stty tty uname sync basename dirname readlink mktemp; do
         ! command -v "$tool" > /dev/null || bundle "$(type -P "$tool")"
     done
@@ -199,9 +203,72 @@ PYTHON
     printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > "$root/etc/passwd"
     printf 'root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n' > "$root/etc/group"
     cp harness/vm/machine.sh "$work/tests" "$root/vm"
-    printf '%s\n' "$target" > "$root/vm/target"
+    # For commands that are run in the machine: the truth table (HOLD_BUILT=/vm python3 /vm/run.py), and a virtual environment
+    # with its peers if PLIMSOLL_VM_PEERS names one.
+    cp benches/truth/run.py "$root/vm"
+    cc -O1 -pthread -o "$root/vm/hold" benches/truth/hold.c
+    cc -O1 -pthread -shared -fPIC -o "$root/vm/hold.so" benches/truth/hold.c
+    ! type -P time > /dev/null || bundle "$(type -P time)"
+    if [ -n "${PLIMSOLL_VM_PEERS:-}" ]; then
+        mkdir -p "$root$(dirname "$PLIMSOLL_VM_PEERS")"
+        cp -a "$PLIMSOLL_VM_PEERS" "$root$PLIMSOLL_VM_PEERS"
+    fi
+    ln -sf "$target/debug/plimsoll" "$root/usr/bin/plimsoll"
     disk="$work/root.img"
     make_disk
+}
+
+# The disk of the machine `systemd`: a small Debian, whose last service runs the tests of scopes.
+make_systemd_root() {
+    [ "$(id -u)" -eq 0 ] || impossible "debootstrap takes root"
+    command -v debootstrap > /dev/null || apt-get install -y --no-install-recommends debootstrap > "$work/install.log" 2>&1 ||
+        impossible "debootstrap cannot be installed ($work/install.log)"
+    root="$work/systemd-root"
+    if [ ! -e "$root/complete" ]; then
+        rm -rf "$root"
+        debootstrap --variant=minbase --include=systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps bookworm "$root" \
+            > "$work/debootstrap.log" 2>&1 || impossible "a Debian cannot be set up ($work/debootstrap.log)"
+        # What serves nothing in a machine that runs once.
+        rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/usr/share/{doc,man,locale}
+        touch "$root/complete"
+    fi
+    mkdir -p "$root/vm"
+    printf 'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\nnobody:x:65534:65534::/:/bin/false\nmessagebus:x:101:101::/:/bin/false\n' > "$root/etc/passwd"
+    grep -q '^user:' "$root/etc/group" || printf 'user:x:1000:\n' >> "$root/etc/group"
+    mkdir -p "$root/home/user" "$root/var/lib/systemd/linger"
+    chown 1000:1000 "$root/home/user"
+    # The user's systemd runs though nobody has logged in.
+    touch "$root/var/lib/systemd/linger/user"
+    local binary target
+    target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
+    [ -e "$work/tests" ] || list_tests > "$work/tests"
+    bundle_into_debian "$target/debug/plimsoll"
+    cut -d ' ' -f 2 "$work/tests" | sort -u | while read -r binary; do bundle_into_debian "$binary"; done
+    mkdir -p "$root$target/tmp"
+    chmod 1777 "$root$target/tmp"
+    ln -sf "$target/debug/plimsoll" "$root/usr/bin/plimsoll"
+    grep -E '^scope ' "$work/tests" > "$root/vm/tests"
+    cp harness/vm/machine.sh "$root/vm"
+    cat > "$root/etc/systemd/system/vm.service" <<'UNIT'
+[Unit]
+Description=Tests of scopes
+After=user@1000.service dbus.service
+Wants=user@1000.service
+[Service]
+Type=oneshot
+ExecStart=/vm/machine.sh
+UNIT
+    mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
+    ln -sf ../vm.service "$root/etc/systemd/system/multi-user.target.wants/vm.service"
+    disk="$work/systemd.img"
+    make_disk
+}
+
+# A program of this tree, whose libraries the Debian has.
+bundle_into_debian() {
+    mkdir -p "$root$(dirname "$1")"
+    rm -f "$root$(dirname "$1")/$(basename "${1%-*}")"-*
+    cp -L "$1" "$root$1"
 }
 
 make_disk() {
@@ -224,9 +291,9 @@ boot() {
     # A machine inside a virtual machine often has a /dev/kvm that opens and does not work.
     local accelerator=${PLIMSOLL_VM_ACCEL:-tcg,thread=multi}
     echo "machine $name: Linux $(cat "$kernel/complete"), $accelerator"
-    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max -smp 2 -m 1536 -no-reboot -display none -nodefaults \
+    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max -smp 2 -m 4096 -no-reboot -display none -nodefaults \
         -kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
-        -append "console=ttyS0 panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off $3" \
+        -append "console=ttyS0 panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
         -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/swap.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/command,if=virtio,format=raw" \
@@ -239,16 +306,11 @@ boot() {
     rm -f "$run/root.img" "$run/swap.img"
 }
 
-case ${1:-} in
-    -h | --help) sed -n '2,/^set/ { s/^# \{0,1\}//; /^set/d; p }' "$0"; exit ;;
-    --possible)
-        packages=$(missing | tr '\n' ' ')
-        [ -z "$packages" ] || [ "$(id -u)" -eq 0 ] || impossible "$packages missing: apt-get install $packages"
-        exit ;;
-esac
-machines=() command=
+machines=() command=tests
 while [ $# -gt 0 ]; do
     case $1 in
+        -h | --help) sed -n '2,/^set/ { s/^# \{0,1\}//; /^set/d; p; }' "$0"; exit ;;
+        --quick) command=quick ;;
         6.1 | 6.12 | newest | systemd) machines+=("$1") ;;
         --) shift; command="$*"; break ;;
         *) echo "error: there is no machine $1: 6.1, 6.12, newest, systemd" >&2; exit 2 ;;
@@ -267,9 +329,11 @@ for machine in "${machines[@]}"; do
         newest | systemd) get_kernel trixie-backports ;;
     esac
     if [ "$machine" = systemd ]; then
-        echo "later"; continue
+        make_systemd_root
+        boot systemd "$command" "init=/sbin/init systemd.show_status=false" || failed+=(systemd)
+        continue
     fi
-    [ -n "${root:-}" ] || make_root
-    boot "$machine" "${command:-tests}" "init=/vm/machine.sh" || failed+=("$machine")
+    [ "${disk:-}" = "$work/root.img" ] || make_root
+    boot "$machine" "$command" "init=/vm/machine.sh" || failed+=("$machine")
 done
 [ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[*]}"; exit 1; }

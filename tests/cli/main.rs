@@ -10,6 +10,7 @@ mod cheats;
 mod check;
 mod config;
 mod diagnose;
+mod doctor;
 mod emulation;
 mod estimate;
 mod faults;
