@@ -291,7 +291,8 @@ boot() {
     # A machine inside a virtual machine often has a /dev/kvm that opens and does not work.
     local accelerator=${PLIMSOLL_VM_ACCEL:-tcg,thread=multi}
     echo "machine $name: Linux $(cat "$kernel/complete"), $accelerator"
-    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max -smp 2 -m 4096 -no-reboot -display none -nodefaults \
+    # QEMU 7.2 emulates cmpxchg16b with wrong flags, which kernels since 6.5 die of.
+    timeout --kill-after 5 "$limit" qemu-system-x86_64 -accel "$accelerator" -cpu max,-cx16 -smp 2 -m 4096 -no-reboot -display none -nodefaults \
         -kernel "$kernel/vmlinuz" -initrd "$kernel/initramfs" \
         -append "console=ttyS0 panic=-1 quiet psi=1 swapaccount=1 random.trust_cpu=on mitigations=off transparent_hugepage=madvise $3" \
         -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
