@@ -11,6 +11,7 @@ mod check;
 mod config;
 mod console;
 mod diagnose;
+mod doctor;
 mod emulation;
 mod estimate;
 mod faults;

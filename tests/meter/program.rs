@@ -59,7 +59,8 @@ impl Program {
 
     /// Has it do `step` that it does not survive; how it ended.
     pub fn dies_of(&mut self, step: &str) -> std::process::ExitStatus {
-        writeln!(self.input, "{step}").unwrap();
+        // One that is gone by now cannot be told.
+        let _ = writeln!(self.input, "{step}");
         std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
         self.child.wait().unwrap()
     }

@@ -14,6 +14,7 @@ use super::compare::Compare;
 use super::config::ConfigCommand;
 use super::devices::DevicesArguments;
 use super::diagnose::Diagnose;
+use super::doctor::DoctorArguments;
 use super::estimate::Estimate;
 use super::gate::Gate;
 use super::generate::Generate;
@@ -76,6 +77,8 @@ pub enum Command {
     Kernel(KernelCommand),
     /// List the NVIDIA GPUs that kernels can run on
     Devices(DevicesArguments),
+    /// Show which figures are exact on this machine, and how to improve the others
+    Doctor(DoctorArguments),
     /// Keep the entries of a folder in a store, each storage once
     Pack(Pack),
     /// Restore entries of a store as files, byte for byte

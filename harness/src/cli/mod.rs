@@ -11,6 +11,7 @@ mod compare;
 mod config;
 mod devices;
 mod diagnose;
+mod doctor;
 mod estimate;
 mod gate;
 mod generate;
@@ -80,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Kernel(command) => kernel::run(&command),
         Command::Devices(devices) => devices::run(&devices),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Pack(pack) => pack::run(&pack),
         Command::Unpack(unpack) => unpack::run(&unpack),
         Command::Verify(verify) => verify::run(&verify),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags};
 
-use super::enforcement::{Guard, make_group};
+use super::enforcement::{Guard, Room, make_group};
 use super::error::CommandError;
 use super::oom::OomWatch;
 use super::running::{Inherited, Running};
@@ -40,6 +40,7 @@ pub struct Metered {
     own_cgroup: bool,
     bounded: bool,
     dies_with_thread: bool,
+    room: Room,
 }
 
 impl Metered {
@@ -58,6 +59,7 @@ impl Metered {
             own_cgroup: false,
             bounded: false,
             dies_with_thread: false,
+            room: Room::AsItIs,
         }
     }
 
@@ -120,6 +122,14 @@ impl Metered {
     /// `peak_rss` that the samples keep, but not what the group held, is not measurable.
     pub fn bounded_by_cgroup(mut self, bounded: bool) -> Self {
         self.bounded = bounded;
+        self
+    }
+
+    /// Whether this process may move to another control group, if none can be made for the run from where it is
+    /// ([`Cgroup::make_room`](crate::meter::Cgroup::make_room)). Its parent moves with it, if nobody else is in their group:
+    /// only for a process that was forked from its own program.
+    pub fn makes_room(mut self, makes: bool) -> Self {
+        self.room = if makes { Room::Made } else { Room::AsItIs };
         self
     }
 
@@ -187,6 +197,7 @@ impl Metered {
             own_cgroup,
             bounded,
             dies_with_thread,
+            room,
         } = self;
         let program = command.get_program().to_string_lossy().into_owned();
         let system = |what, source: rustix::io::Errno| CommandError::System {
@@ -203,10 +214,11 @@ impl Metered {
         } else {
             options.pss_beyond = ceilings.get(Metric::PeakRss);
         }
-        let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval));
+        let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval, room));
         let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
         if group.is_none() && (own_cgroup || (bounded && ceilings.get(Metric::PeakRss).is_some())) {
-            match make_group() {
+            // What was asked for is worth a move; a bound alone is not.
+            match make_group(if own_cgroup { room } else { Room::AsItIs }) {
                 Ok(made) => group = Some(made),
                 Err(_) if !own_cgroup => {}
                 Err(error) => {

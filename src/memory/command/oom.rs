@@ -31,6 +31,14 @@ impl OomWatch {
         risen(own, 0)
     }
 
+    /// Kills what is in the group that was made for the run, if the kernel has a way to do so at once.
+    pub(super) fn kill_own_group(&self) {
+        if let Some(group) = &self.own {
+            // A kernel without it leaves the processes to be killed one by one.
+            let _ = group.kill();
+        }
+    }
+
     /// What has risen since.
     pub(super) fn evidence(&self) -> OomEvidence {
         let now = OomKills::read().ok().flatten();

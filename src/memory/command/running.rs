@@ -243,6 +243,7 @@ impl Running {
     fn kill(&mut self, why: Killed) {
         self.meter.observe_exit(self.pid());
         self.killed = Some(why);
+        self.oom.kill_own_group();
         self.kill_tree();
     }
 

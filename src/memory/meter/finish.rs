@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::activity::Counters;
 use super::cgroup::CgroupReader;
 use super::metric::Metric;
-use super::pass::{DEVICES, NO_START, counter};
+use super::pass::{NO_START, counter};
 use super::phase::{Beginning, Phase, source};
 use super::pss::Proportional;
 use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, SharedPages, Source};
@@ -72,7 +72,7 @@ impl Phase {
         }
         let is_exact = readings.get(&Metric::PeakRss).is_none_or(|peak| peak.source == Source::Exact);
         let peak_rss_at_most = self.bound.filter(|_| alone && !is_exact);
-        let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup)) {
+        let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup.memory)) {
             // One process alone has its own mark, and what is exact needs no bound.
             Some(most) if !alone && !is_exact => {
                 Some(most).filter(|most| readings.get(&Metric::PeakRss).is_none_or(|peak| *most > peak.bytes))
@@ -137,7 +137,15 @@ impl Phase {
             Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact),
             Metric::PeakCgroup => {
                 let bytes = peak()?;
-                cgroup.map_or_else(|| read(bytes, sampled), |cgroup| cgroup.peak(self.beginning.cgroup, bytes, sampled))
+                cgroup.map_or_else(
+                    || read(bytes, sampled),
+                    |cgroup| cgroup.peak(self.beginning.cgroup.memory, bytes, sampled),
+                )
+            }
+            Metric::PeakSwap => {
+                let bytes = peak()?;
+                let exact = cgroup.and_then(|cgroup| cgroup.swap_peak(self.beginning.cgroup.swap, bytes));
+                exact.unwrap_or_else(|| read(bytes, sampled))
             }
             Metric::SwapGrowth if !self.swap_configured => {
                 Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
@@ -145,7 +153,7 @@ impl Phase {
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.sample_interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
                 let reading = read(peak()?, self.taken(self.gpu_passes));
-                if self.of_all_programs { Reading { counter: DEVICES.to_owned(), ..reading } } else { reading }
+                self.gpu_counter.map_or(reading.clone(), |counter| Reading { counter: counter.to_owned(), ..reading })
             }
             _ => read(peak()?, sampled),
         })
@@ -210,7 +218,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::meter::cgroup::CgroupMark;
+    use crate::meter::cgroup::CgroupMarks;
     use crate::meter::gpu::GpuPass;
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::pass::{Pass, ProcessSample};
@@ -247,7 +255,7 @@ mod tests {
             ended_before: 0,
             ended_exactly: None,
             from_nothing: false,
-            cgroup: CgroupMark::Absent,
+            cgroup: CgroupMarks::ABSENT,
             mappings: None,
         };
         let mut phase = Phase::new("p", beginning);

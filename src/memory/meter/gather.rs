@@ -8,7 +8,7 @@ use rustix::fd::BorrowedFd;
 
 use super::activity::{ActivityScope, Counters, TreeUsage};
 use super::births::Births;
-use super::cgroup::{CgroupMark, CgroupReader};
+use super::cgroup::{CgroupMarks, CgroupReader};
 use super::children::NewestId;
 use super::error::MeterError;
 use super::finish::Ending;
@@ -160,7 +160,7 @@ impl Gatherer {
             ended_before: self.tree.adopted() - self.tree.living(),
             ended_exactly: self.births.as_ref().and_then(Births::counts).map(|(_, ended)| ended),
             reset: self.reset_mark(),
-            cgroup: self.cgroup.as_mut().map_or(CgroupMark::Absent, CgroupReader::begin),
+            cgroup: self.cgroup.as_mut().map_or(CgroupMarks::ABSENT, CgroupReader::begin),
             mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
         };
         self.phase = Some(Phase::new(name, beginning));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::activity::Counters;
-use super::cgroup::CgroupMark;
+use super::cgroup::CgroupMarks;
 use super::gpu::{GpuPass, GpuUse};
 use super::metric::Metric;
-use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
+use super::pass::{Baseline, CLIENTS, DEVICES, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
 use super::process::ProcessId;
 use super::pss::{Proportional, PssBound};
@@ -44,7 +44,7 @@ pub(crate) struct Beginning {
     /// How many had ended before, from the kernel's process-event connector.
     pub(crate) ended_exactly: Option<u64>,
     /// The mark of the control group.
-    pub(crate) cgroup: CgroupMark,
+    pub(crate) cgroup: CgroupMarks,
     /// What mappings held before, if that is known.
     pub(crate) mappings: Option<Arc<MappingTable>>,
 }
@@ -70,8 +70,8 @@ pub(crate) struct Phase {
     pub(super) at_end: Option<MemorySplit>,
     /// How often memory on GPUs was read.
     pub(super) gpu_passes: u64,
-    /// Whether memory on GPUs is what all programs hold.
-    pub(super) of_all_programs: bool,
+    /// What memory on GPUs was read from, if not from NVML by process.
+    pub(super) gpu_counter: Option<&'static str>,
     /// The largest resident set at which the mappings were read, and what they held.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
@@ -102,7 +102,7 @@ impl Phase {
             at_peak: None,
             at_end: None,
             gpu_passes: 0,
-            of_all_programs: false,
+            gpu_counter: None,
             mappings_at_peak: None,
             timeline: Timeline::new(sample_interval),
             largest: Vec::new(),
@@ -211,7 +211,11 @@ impl Phase {
             self.record_mappings(pass.totals, mappings.as_ref());
         }
         self.gpu_passes += u64::from(matches!(pass.gpu, GpuPass::Taken(_)));
-        self.of_all_programs |= matches!(pass.gpu, GpuPass::Taken(GpuUse::Devices { .. }));
+        match pass.gpu {
+            GpuPass::Taken(GpuUse::Devices { .. }) => self.gpu_counter = Some(DEVICES),
+            GpuPass::Taken(GpuUse::Clients { .. }) => self.gpu_counter = Some(CLIENTS),
+            _ => {}
+        }
         if let Ok(system) = &pass.system {
             self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
         }

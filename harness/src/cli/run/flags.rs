@@ -49,7 +49,7 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_PSS")]
     pub pss: bool,
 
-    /// Read memory on NVIDIA GPUs
+    /// Read memory on GPUs
     #[arg(long, env = "PLIMSOLL_GPU")]
     pub gpu: bool,
 

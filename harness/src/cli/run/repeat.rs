@@ -125,6 +125,7 @@ fn start(
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
         .bounded_by_cgroup(true)
+        .makes_room(guardian::guarded().is_some())
         .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);

@@ -64,7 +64,7 @@ pub(super) fn create(own: &Group, name: &str) -> Result<(Group, Created), MeterE
 }
 
 /// The nearest group, from `own` upwards, that gives its children the memory controller.
-fn parent(own: &Group) -> Result<PathBuf, MeterError> {
+pub(super) fn parent(own: &Group) -> Result<PathBuf, MeterError> {
     for path in own.path.ancestors().take_while(|path| path.starts_with(&own.mount)) {
         if words_of(fs::read(path.join("cgroup.subtree_control")).ok(), b"memory") {
             // A process may move to where its user may write to the group above both places.
@@ -88,7 +88,7 @@ fn parent(own: &Group) -> Result<PathBuf, MeterError> {
 }
 
 /// `plimsoll-PID-START-COUNT-NAME`: PID and START tell whether the process that made it is still there.
-fn file_name(name: &str) -> Result<String, MeterError> {
+pub(super) fn file_name(name: &str) -> Result<String, MeterError> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let ProcessId { pid, start_ticks } = ProcessId::of(std::process::id())?;
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };

@@ -11,6 +11,8 @@ use super::counters::{CgroupEvents, CgroupStat, names};
 use super::create::{Created, create};
 use super::hierarchy::{CgroupVersion, Group};
 use super::limits::CgroupLimits;
+use super::reader::CgroupMark;
+use super::room;
 use crate::bytes::ByteSize;
 use crate::meter::error::MeterError;
 use crate::meter::pressure::MemoryPressure;
@@ -47,16 +49,17 @@ impl Cgroup {
     /// [`MeterError::Read`] if there is no such process, [`MeterError::NoCgroup`] if it is in no group that counts
     /// memory.
     pub fn of(pid: u32) -> Result<Self, MeterError> {
+        Ok(Self::new(Self::group_of(pid)?, None))
+    }
+
+    fn group_of(pid: u32) -> Result<Group, MeterError> {
         let read = |path: String| std::fs::read(&path).map_err(|source| MeterError::read(path, source));
         let groups = read(format!("/proc/{pid}/cgroup"))?;
         let mounts = read(format!("/proc/{pid}/mountinfo"))?;
-        let group = Group::all(&groups, &mounts)
+        Group::all(&groups, &mounts)
             .into_iter()
             .find(|group| group.has_memory(&|path| std::fs::read(path).ok()))
-            .ok_or_else(|| MeterError::NoCgroup {
-                reason: "no hierarchy with a memory controller is mounted".into(),
-            })?;
-        Ok(Self::new(group, None))
+            .ok_or_else(|| MeterError::NoCgroup { reason: "no hierarchy with a memory controller is mounted".into() })
     }
 
     /// Creates a group below or beside the one that this process is in, named after this process and `name`, of which
@@ -70,6 +73,16 @@ impl Cgroup {
         let own = Self::of(std::process::id())?;
         let (group, created) = create(&own.0.group, name)?;
         Ok(Self::new(group, Some(created)))
+    }
+
+    /// Sees to it that [`Cgroup::create`] can make groups, by moving this process to another group if it must: to a leaf of
+    /// its own group if nobody else is in it, or to a scope that the user's systemd makes. Processes `companions` of the same
+    /// program may share the group. For a program that may move itself for good, as a command may and a library may not.
+    ///
+    /// # Errors
+    /// [`MeterError::NoCgroup`] with what was tried, if there is no such place.
+    pub fn make_room(companions: &[u32]) -> Result<(), MeterError> {
+        room::make_room(|| Self::group_of(std::process::id()), companions)
     }
 
     pub(super) fn new(group: Group, created: Option<Created>) -> Self {
@@ -96,9 +109,10 @@ impl Cgroup {
         self.0.created.is_some()
     }
 
-    /// A handle with marks of its own: a reset of one does not reach the other in version 2.
-    pub(super) fn with_own_peak(&self) -> OwnPeak {
-        OwnPeak { group: self.clone(), peak: open_peak(&self.file(names(self.version()).peak)) }
+    /// A handle of a mark (`memory.peak`) that no reset by another handle reaches in version 2.
+    pub(super) fn own_peak(&self, name: &'static str) -> OwnPeak {
+        let path = self.file(name);
+        OwnPeak { name, peak: open_peak(&path), path }
     }
 
     /// Limits the memory of its processes together, page cache included: beyond it the kernel reclaims, then kills.
@@ -134,6 +148,14 @@ impl Cgroup {
             }),
             CgroupVersion::V2 => self.write("memory.oom.group", "1"),
         }
+    }
+
+    /// Kills all of its processes at once, those of groups below it included, however fast they fork (`cgroup.kill`).
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] if the system refuses it, as in version 1 and before Linux 5.14.
+    pub fn kill(&self) -> Result<(), MeterError> {
+        self.write("cgroup.kill", "1")
     }
 
     /// Moves a process into the group; what it held before stays counted where it was.
@@ -262,24 +284,36 @@ fn bytes(text: &[u8], path: &Path) -> Result<ByteSize, MeterError> {
     number(text.trim_ascii()).map(ByteSize::new).ok_or_else(malformed)
 }
 
-/// A handle whose mark no other handle resets in version 2.
+/// A mark of the kernel's, which in version 2 no other handle resets.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
-    pub(super) group: Cgroup,
+    pub(super) name: &'static str,
+    path: PathBuf,
     peak: Option<OwnedFd>,
 }
 
 impl OwnPeak {
-    fn path(&self) -> PathBuf {
-        self.group.file(names(self.group.version()).peak)
-    }
-
     pub(super) fn read(&self) -> Option<ByteSize> {
-        read_peak(self.peak.as_ref(), &self.path()).ok()
+        read_peak(self.peak.as_ref(), &self.path).ok()
     }
 
-    pub(super) fn reset(&self) -> bool {
-        reset_peak(self.peak.as_ref(), self.path()).is_ok()
+    /// The mark at the start of a phase. It is reset if `may_reset` and the kernel can.
+    pub(super) fn begin(&self, may_reset: bool) -> CgroupMark {
+        if may_reset && reset_peak(self.peak.as_ref(), self.path.clone()).is_ok() {
+            return CgroupMark::Reset;
+        }
+        self.read().map_or(CgroupMark::Absent, CgroupMark::Stood)
+    }
+
+    /// What the mark says of a phase that began with `mark`: the peak, and whether it was reset. `None` if it may be of
+    /// before the phase.
+    pub(super) fn of_phase(&self, mark: CgroupMark) -> Option<(ByteSize, bool)> {
+        let peak = self.read()?;
+        match mark {
+            CgroupMark::Reset => Some((peak, true)),
+            CgroupMark::Stood(before) => (peak > before).then_some((peak, false)),
+            CgroupMark::Absent => None,
+        }
     }
 }
 
@@ -340,6 +374,7 @@ mod tests {
         group.limit_swap(ByteSize::ZERO).unwrap();
         group.kill_whole_group().unwrap();
         group.add(77).unwrap();
+        assert!(group.kill().unwrap_err().to_string().contains("cgroup.kill"), "an older kernel has none");
         let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
         // These are files, which keep what they held behind what was written.
         assert!(text("memory.max").starts_with("67108864") && text("memory.swap.max").starts_with('0'));

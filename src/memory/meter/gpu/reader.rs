@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::devices::{Device, Devices};
+use super::drm::DrmClients;
 use crate::bytes::ByteSize;
 use crate::meter::text::{key_values, numbers, read_path};
 use crate::meter::throttle::Throttle;
@@ -35,14 +36,23 @@ pub(crate) enum GpuUse {
     /// What everyone holds more than when the reader was made, if processes cannot be told apart: what was in use
     /// before is not the tree's.
     Devices { bytes: ByteSize },
+    /// The memory of the devices that the tree's processes have opened, by the kernel's graphics drivers.
+    Clients { bytes: ByteSize },
     /// The devices have no memory of their own, and do not say what processes use of the system's.
     Unified,
+}
+
+/// Who is asked.
+#[derive(Debug)]
+enum Asked {
+    Driver(Box<dyn Devices>),
+    Kernel(DrmClients),
 }
 
 /// Reads it.
 #[derive(Debug)]
 pub(crate) struct GpuReader {
-    devices: Box<dyn Devices>,
+    asked: Asked,
     /// Whether `/proc` shows processes by the ids that they have on the host.
     host_ids: bool,
     /// The memory that was in use when it was made.
@@ -54,7 +64,12 @@ pub(crate) struct GpuReader {
 impl GpuReader {
     /// The reason, if there is no driver or no device.
     pub(crate) fn new() -> Result<Self, Arc<str>> {
-        Self::with(super::devices()?, shows_host_ids())
+        let refused = match super::devices() {
+            Ok(devices) => return Self::with(devices, shows_host_ids()),
+            Err(reason) => reason,
+        };
+        let clients = DrmClients::find().ok_or_else(|| format!("{refused}; and no device of amdgpu, i915 or xe"))?;
+        Ok(Self::of(Asked::Kernel(clients), true, ByteSize::ZERO))
     }
 
     fn with(devices: Box<dyn Devices>, host_ids: bool) -> Result<Self, Arc<str>> {
@@ -62,8 +77,11 @@ impl GpuReader {
         if found.is_empty() {
             return Err(Arc::from("the NVIDIA driver knows no device"));
         }
-        let throttle = Throttle::new(PARTS, Duration::ZERO);
-        Ok(Self { devices, host_ids, before: by_anyone(&found), throttle, cost: Duration::ZERO })
+        Ok(Self::of(Asked::Driver(devices), host_ids, by_anyone(&found)))
+    }
+
+    fn of(asked: Asked, host_ids: bool, before: ByteSize) -> Self {
+        Self { asked, host_ids, before, throttle: Throttle::new(PARTS, Duration::ZERO), cost: Duration::ZERO }
     }
 
     /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
@@ -72,14 +90,18 @@ impl GpuReader {
             return GpuPass::NotTaken;
         }
         let began = Instant::now();
-        let read = self.devices.read();
+        let in_tree = |pid| nodes.iter().any(|node| node.id.pid == pid);
+        let read = match &mut self.asked {
+            Asked::Driver(devices) => {
+                devices.read().map(|devices| in_use(&devices, self.before, self.host_ids.then_some(&in_tree)))
+            }
+            Asked::Kernel(clients) => {
+                Ok(GpuUse::Clients { bytes: clients.memory_of(nodes.iter().map(|node| node.id.pid)) })
+            }
+        };
         self.cost = began.elapsed();
         self.throttle.spent(now, self.cost);
-        let in_tree = |pid| nodes.iter().any(|node| node.id.pid == pid);
-        match read {
-            Ok(devices) => GpuPass::Taken(in_use(&devices, self.before, self.host_ids.then_some(&in_tree))),
-            Err(reason) => GpuPass::Failed(Arc::from(reason)),
-        }
+        read.map_or_else(|reason| GpuPass::Failed(Arc::from(reason)), GpuPass::Taken)
     }
 }
 

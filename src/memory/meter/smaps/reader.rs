@@ -205,8 +205,15 @@ mod tests {
         };
         let _thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).unwrap();
         wait.recv().unwrap();
-        let grown = growth(&before, &read());
-        let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).unwrap();
+        // A thread that has not come to wait yet tells nothing of its stack.
+        let (grown, stacks) = loop {
+            let grown = growth(&before, &read());
+            let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).cloned();
+            match stacks {
+                Some(stacks) => break (grown, stacks),
+                None => std::thread::yield_now(),
+            }
+        };
         assert!(stacks.after.saturating_sub(stacks.before) >= ByteSize::mib(3), "{grown:?}");
     }
 }
