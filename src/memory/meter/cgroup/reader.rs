@@ -118,7 +118,7 @@ impl CgroupReader {
         })
     }
 
-    /// The peak of swap in the same way; `None` if the kernel does not tell it.
+    /// The peak of swap in the same way; `None` if the kernel does not report it.
     pub(crate) fn swap_peak(&self, mark: CgroupMark, sampled: ByteSize) -> Option<Reading> {
         self.exact(self.swap_peak.as_ref()?, mark, sampled)
     }

@@ -205,7 +205,7 @@ mod tests {
         };
         let _thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).unwrap();
         wait.recv().unwrap();
-        // A thread that has not come to wait yet tells nothing of its stack.
+        // A thread that has not come to wait yet says nothing of its stack.
         let (grown, stacks) = loop {
             let grown = growth(&before, &read());
             let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).cloned();
