@@ -40,7 +40,7 @@ pub use differences::differences;
 pub(crate) use differences::value_words;
 pub use entries::EntryTable;
 pub use estimate::estimate;
-pub(crate) use findings::{EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
+pub(crate) use findings::{ADVICE, EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
 pub use findings::{findings, findings_with_all_advice};
 pub use gate::gate;
 #[cfg(feature = "history")]
