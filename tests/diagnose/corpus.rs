@@ -26,7 +26,7 @@ pub fn cases(folder: &str) -> Vec<Case> {
     let mut cases = Vec::new();
     for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
         let file = fs::read_to_string(path).unwrap();
-        for case in file.split("=== ").filter(|case| case.contains("\n---\n")) {
+        for case in split(&file) {
             let (head, text) = case.split_once("\n---\n").unwrap();
             let (name, truth) = head.split_once('\n').unwrap();
             let truth = truth.lines().filter_map(|line| line.split_once(':')).map(|(what, truth)| {
@@ -37,6 +37,18 @@ pub fn cases(folder: &str) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// The cases of a file, without their `=== `. A text may hold lines of that kind, too: behind those of a case stands its truth.
+fn split(file: &str) -> Vec<&str> {
+    let begins = |at: &usize| {
+        let (start, rest) = (*at == 0 || file[..*at].ends_with('\n'), &file[*at + 4..]);
+        start
+            && rest.split_once('\n').is_some_and(|(_, next)| next.starts_with("verdict:") || next.starts_with("side:"))
+    };
+    let starts: Vec<usize> = file.match_indices("=== ").map(|(at, _)| at).filter(begins).collect();
+    let ends = starts.iter().skip(1).copied().chain([file.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &file[start + 4..end]).collect()
 }
 
 fn side(kind: Kind) -> &'static str {
@@ -95,7 +107,13 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
     let (verdict, side_of) = (found.verdict.to_string(), side(found.kind).to_owned());
     let is = |what: &str, own: &String| expected(what).is_empty() || expected(what).contains(own);
     if !events(expected("verdict")) || !events(expected("side")) {
-        return if found.failed() { "false claim" } else if is("verdict", &verdict) { "right" } else { "partly" };
+        return if found.failed() {
+            "false claim"
+        } else if is("verdict", &verdict) {
+            "right"
+        } else {
+            "partly"
+        };
     }
     match (is("verdict", &verdict), is("side", &side_of)) {
         _ if !found.failed() && !is("verdict", &verdict) => "missed",
@@ -107,7 +125,9 @@ fn fares(case: &Case, found: &Findings) -> &'static str {
 
 /// Whether a case is of the half that nobody looks at before it is counted, by a hash of its name (FNV-1a).
 fn held_back(name: &str) -> bool {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     (hash >> 32) & 1 == 1
 }
 
@@ -153,6 +173,12 @@ fn texts_that_were_written_without_sight_of_the_patterns_are_right() {
 #[test]
 fn what_programs_printed_that_ran_out_of_memory_is_right() {
     let wrong = judged("made", 20);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_people_and_programs_say_about_memory_is_no_event() {
+    let wrong = judged("talk", 90);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
