@@ -95,6 +95,13 @@ fn diagnosis(out: &mut String, record: &Record) {
         for (at, line) in told.advice.iter().enumerate() {
             let _ = writeln!(out, "{}. {}", at + 1, text(line));
         }
+        if !told.more.is_empty() {
+            let _ = writeln!(out, "\n<details><summary>{} more</summary>\n", told.more.len());
+            for (at, line) in told.more.iter().enumerate() {
+                let _ = writeln!(out, "{}. {}", told.advice.len() + at + 1, text(line));
+            }
+            let _ = writeln!(out, "\n</details>");
+        }
         for line in &told.evidence {
             let _ = writeln!(out, "\n{}", code(line));
         }
