@@ -25,6 +25,7 @@ mod ledger;
 mod manual;
 mod mark;
 mod matrix;
+mod merge;
 mod model;
 mod output;
 mod pack;
@@ -34,6 +35,7 @@ mod report;
 mod run;
 mod schema;
 mod settings;
+mod shard;
 mod snapshot;
 mod store;
 mod turn;
@@ -75,6 +77,8 @@ pub fn main() -> ExitCode {
             Some(operator) => generate_op::run(&generate, operator),
             None => generate::run(&generate),
         },
+        Command::Shard(shard) => shard::run(&shard),
+        Command::Merge(merge) => merge::run(&merge),
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),

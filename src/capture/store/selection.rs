@@ -37,11 +37,19 @@ impl Store {
     /// # Errors
     /// As [`Store::select`]; also if a recipe cannot be read.
     pub fn file_bytes(&self, names: &[OsString]) -> Result<ByteSize, StoreError> {
-        let mut bytes = ByteSize::ZERO;
-        for name in self.select(names)? {
-            bytes += self.read_recipe(&name)?.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes);
-        }
-        Ok(bytes)
+        Ok(self.sizes(names)?.into_iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    /// The entries that `names` name, with the bytes of their files.
+    ///
+    /// # Errors
+    /// As [`Store::file_bytes`].
+    pub fn sizes(&self, names: &[OsString]) -> Result<Vec<(EntryName, ByteSize)>, StoreError> {
+        let size = |name: EntryName| {
+            let bytes = self.read_recipe(&name)?.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes);
+            Ok((name, bytes))
+        };
+        self.select(names)?.into_iter().map(size).collect()
     }
 
     /// The recipe of an entry; `None` if there is no such entry.

@@ -19,6 +19,7 @@ mod layers;
 mod lines;
 mod memory;
 mod overview;
+mod parts;
 mod path;
 mod record;
 mod scale;
