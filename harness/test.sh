@@ -3,7 +3,7 @@
 #
 #   quick   format, clippy and library tests of the packages with files that differ from HEAD, or of those that are named
 #           (`memory` is `plimsoll-memory`). Packages that use them are not checked: `rust` does that.
-#   rust    everything that needs Rust alone: format, clippy, docs, tests, doctests.
+#   rust    everything that needs Rust alone: format, spelling, clippy, docs, tests, doctests.
 #   torch   what needs torch 2.11.0, which is set up in target/torch-venv: the Python tests, the Rust tests that start it,
 #           the worker that is linked to libtorch.
 #   all     rust, then torch; torch is set up in the background once format and clippy have passed.
@@ -131,6 +131,11 @@ quick() {
 
 lint() {
     format
+    if command -v typos > /dev/null; then
+        run typos
+    else
+        echo "typos is not installed (cargo install --locked typos-cli): spelling is not checked"
+    fi
     run cargo clippy "${everything[@]}" --all-targets -- -D warnings
 }
 
@@ -146,6 +151,17 @@ rust_tests() {
         # Tests that need torch say that they were not run, which in CI is a failure.
         tests rust env -u CI cargo test "${everything[@]}" --no-fail-fast
     fi
+}
+
+# The meter on a kernel with control groups of version 2: one virtual machine, for at most two minutes. Where none can be had
+# this is said, and fails only if PLIMSOLL_TESTS_MAY_LACK is set without `vm`, as tests do with what a machine may lack.
+virtual_machine() {
+    local code=0 lacks=",${PLIMSOLL_TESTS_MAY_LACK-vm},"
+    run harness/vm/run.sh --quick 6.12 > "$scratch/vm" 2>&1 || code=$?
+    cat "$scratch/vm"
+    { grep -E '^ *[0-9]+ passed, [0-9]+ failed' "$scratch/vm" || echo "not run"; } |
+        sed "s/^ */    /; 1s/^/  virtual machine:\n/" >> "$scratch/executed"
+    [ $code -eq 0 ] || { [ $code -eq 4 ] && [ "${lacks#*,vm,}" != "$lacks" ]; } || failed+=("virtual machine")
 }
 
 # Sets up torch, unless it is there.
@@ -197,6 +213,7 @@ case "$part" in
     rust)
         lint
         rust_tests
+        virtual_machine
         judge
         ;;
     torch)
@@ -209,6 +226,7 @@ case "$part" in
         set_up_torch > "$scratch/torch" 2>&1 &
         setting_up=$!
         rust_tests "torch follows"
+        virtual_machine
         wait "$setting_up" || { cat "$scratch/torch"; echo "error: torch could not be set up" >&2; exit 1; }
         setting_up=
         cat "$scratch/torch"

@@ -1,4 +1,4 @@
-//! Progress on a terminal's standard error; nothing where it is no terminal.
+//! Progress on a terminal's standard error; nothing if it is not a terminal.
 
 use std::time::{Duration, Instant};
 

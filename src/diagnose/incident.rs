@@ -52,13 +52,13 @@ pub(super) struct Incident {
 }
 
 impl Incident {
-    /// The same event, told once more.
+    /// Counts one more line about this event.
     pub(super) fn repeat(&mut self, sighting: Sighting) {
         self.occurrences += 1;
         self.absorb(sighting, true);
     }
 
-    /// Takes what `other` adds; its numbers where it is about the same process.
+    /// Takes what `other` adds; its numbers if it is about the same process.
     pub(super) fn absorb(&mut self, other: Sighting, numbers: bool) {
         let mine = &mut self.sighting;
         self.last = other.evidence[0].line.max(self.last);

@@ -9,8 +9,8 @@
 //! [`snapshot`] reads memory snapshots of PyTorch's allocator.
 //!
 //! Invariants:
-//! * A cause is named only where a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
-//! * A number is absent where the text does not tell it, and never a guess.
+//! * A cause is named only if a line proves it: a bare `Killed` or exit code 137 is `sigkill-unattributed`.
+//! * A number is absent if the text does not tell it, and never a guess.
 //! * What looks like an event and is none (code, documentation, talk, denials, a launcher's clean-up) is dismissed with
 //!   the reason.
 //! * Any bytes are text. Nothing in them is executed; nothing in them makes the memory grow.

@@ -55,7 +55,7 @@ impl Watched {
         self.last.push_back((position, kept));
     }
 
-    /// What the lines tell so far; `whole` where no more will come.
+    /// What the lines tell so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
         let trends = trends.filter(|trends| !trends.extent.is_empty())?;
@@ -93,7 +93,7 @@ impl Watched {
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
     pub(super) report: TelemetryReport,
-    /// The same as an event, for where there is no failure.
+    /// The verdict as an event, used if there is no failure.
     event: Event,
 }
 
@@ -151,7 +151,7 @@ fn decisive(trends: &Trends) -> Option<&Finding> {
     trends.findings.iter().max_by_key(rank)
 }
 
-/// The event that `trends` are where nothing failed.
+/// The event that `trends` are if nothing failed.
 fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let decisive = decisive(trends);
     let worker = decisive.map(|finding| finding.worker).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(super) enum Cause {
     KernelUsage,
     /// The kernel's own summary line; whether a control group's limit was the cause.
     KernelChose { group: bool },
-    /// The kernel killed; whether a control group's limit was the cause, where the line tells it.
+    /// The kernel killed; whether a control group's limit was the cause, if the line says so.
     KernelKilled { group: Option<bool> },
     /// A manager tells that a control group's or job's limit was the cause.
     Limit,
@@ -35,7 +35,7 @@ pub(super) enum Cause {
     Killed,
     /// Something other than memory ended the processes: a time limit, a cancellation, an interrupt.
     OtherEnd(&'static str),
-    /// It looks like an event and is none.
+    /// The line looks like an event and is not one, for this reason.
     Dismissed(&'static str),
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Sighting {
     pub(super) weak: bool,
     /// Whether a request was told that is larger than any memory.
     pub(super) huge: bool,
-    /// How far the run had come, where a progress bar or a counter shows it.
+    /// How far the run had come, if a progress bar or a counter shows it.
     pub(super) step: Option<u64>,
     pub(super) evidence: Vec<Evidence>,
 }

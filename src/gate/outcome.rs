@@ -11,11 +11,11 @@ use crate::record::VerdictStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did not get worse by more than its allowance.
+    /// The figure did not get worse by more than its allowance.
     Pass,
-    /// It got better by more than its allowance.
+    /// The figure got better by more than its allowance.
     Improved,
-    /// It got worse by more than its allowance.
+    /// The figure got worse by more than its allowance.
     Fail,
     /// The figures are too few or too scattered to tell.
     Inconclusive,
@@ -24,7 +24,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The exit code of a command that comes to this: 0 where nothing got worse, 1 where something did, 3 where that
+    /// The exit code of a command that comes to this: 0 if nothing got worse, 1 if something did, 3 if that
     /// cannot be told.
     pub const fn exit_code(self) -> u8 {
         match self {

@@ -64,16 +64,37 @@ impl Merge {
     /// # Errors
     /// [`MergeError`] if it is not a record of a shard or rank, or not of the same run as those before it.
     pub fn add(&mut self, name: &str, record: Record) -> Result<(), MergeError> {
+        // A merged record has no entries without a result, but for those that its parts ended without.
+        let ended = record.state == RunState::Complete || !record.parts.is_empty();
+        self.add_if(name, record, |semantics, result| ended || is_done(semantics, result))
+    }
+
+    /// Adds the entries of `record` that `wanted` is true of; the others count as missing.
+    ///
+    /// # Errors
+    /// As those of [`Merge::add`].
+    pub fn add_if(
+        &mut self,
+        name: &str,
+        record: Record,
+        wanted: impl Fn(&CaptureSemantics, &EntryResult) -> bool,
+    ) -> Result<(), MergeError> {
         let number = self.names.len() as u32;
         self.names.push(name.to_owned());
         match &record.semantics {
-            Semantics::Capture(_) => self.add_shard(name, record, number),
+            Semantics::Capture(_) => self.add_shard(name, record, number, &wanted),
             Semantics::Command(_) => self.add_rank(name, record, number),
             Semantics::Test(_) => Err(MergeError::NoPart { name: name.to_owned(), what: "a test" }),
         }
     }
 
-    fn add_shard(&mut self, name: &str, mut record: Record, number: u32) -> Result<(), MergeError> {
+    fn add_shard(
+        &mut self,
+        name: &str,
+        mut record: Record,
+        number: u32,
+        wanted: &dyn Fn(&CaptureSemantics, &EntryResult) -> bool,
+    ) -> Result<(), MergeError> {
         let Some(capture) = record.shards().next().map(|shard| shard.capture.clone()) else {
             return Err(MergeError::NoPart { name: name.to_owned(), what: "a whole capture" });
         };
@@ -114,26 +135,30 @@ impl Merge {
                 .map_err(|Differs(what, before, after)| different(self, what, before, after))?;
             }
         }
-        self.take_entries(name, &mut record, number)?;
+        self.take_entries(name, &mut record, number, wanted)?;
         self.add_parts(name, number, record)
     }
 
-    /// Takes the entries out of `record`, and those that have no result out of the places of its parts.
-    fn take_entries(&mut self, name: &str, record: &mut Record, number: u32) -> Result<(), MergeError> {
+    /// Takes the entries out of `record`, and those that are not `wanted` out of the places of its parts.
+    fn take_entries(
+        &mut self,
+        name: &str,
+        record: &mut Record,
+        number: u32,
+        wanted: &dyn Fn(&CaptureSemantics, &EntryResult) -> bool,
+    ) -> Result<(), MergeError> {
         let mut order: Vec<usize> = Vec::new();
         let shards = record.shard.iter().chain(record.parts.iter().filter_map(|part| part.shard.as_ref()));
-        let ended = record.state == RunState::Complete;
         order.extend(shards.flat_map(|shard| shard.places.iter().copied()));
         // Entries stand in the order of the capture.
         order.sort_unstable();
         let Semantics::Capture(semantics) = &mut record.semantics else { unreachable!("it was looked at") };
-        let (validates, times) = (semantics.comparison.is_some(), semantics.timing.is_some());
         let versus = record.results.versus.take();
         let entries = std::mem::take(&mut semantics.entries);
         let results = std::mem::take(&mut record.results.entries);
         let mut without: Vec<usize> = Vec::new();
         for (at, (place, (entry, result))) in order.into_iter().zip(entries.into_iter().zip(results)).enumerate() {
-            if !ended && !is_done(&result, validates, times) {
+            if !wanted(semantics, &result) {
                 self.known.not_run(&entry.name);
                 without.push(place);
                 continue;
@@ -225,7 +250,8 @@ impl Merge {
 }
 
 /// Whether an entry has its result: it was validated and timed as far as it was to be.
-fn is_done(result: &EntryResult, validates: bool, times: bool) -> bool {
+fn is_done(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
+    let (validates, times) = (semantics.comparison.is_some(), semantics.timing.is_some());
     let cancelled = |error: &Option<Box<crate::record::Failure>>| {
         error.as_ref().is_some_and(|failure| failure.kind == FailureKind::Cancelled)
     };

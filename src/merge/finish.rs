@@ -122,9 +122,7 @@ impl Merge {
             judged.extend(least.map(|least| verdicts::speedup(speedup.as_ref(), least, &beside.kernel.name)));
             Versus { entries: Vec::new(), timing: Statistics::of(&other.times_ns), pairs: Vec::new(), speedup }
         });
-        if !fold.releases.is_empty() {
-            judged.push(verdicts::release(&fold.releases));
-        }
+        judged.extend(fold.ended_workers.verdict());
         let results = Results { entries: Vec::new(), timing: Statistics::of(&own.times_ns), versus };
         Ok((Semantics::Capture(semantics), digest.finish(), results, judged))
     }

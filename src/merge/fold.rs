@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::record::{Environment, Part, Policy, Release, Verdict, VerdictStatus};
+use crate::record::{Environment, Part, Policy, Verdict, VerdictStatus};
+use crate::run::verdicts::Ended;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::{Metric, PhaseReadings, worst_reading};
@@ -21,7 +22,8 @@ pub(super) struct Fold {
     /// The end of the first process that failed, else of the largest, and the exit code of the former.
     pub end: Option<ProcessEnd>,
     pub failed: Option<u8>,
-    pub releases: Vec<Release>,
+    /// The workers of all.
+    pub ended_workers: Ended,
     /// The worst verdict on each subject, with the part that it is of.
     worst: Vec<(Verdict, String)>,
 }
@@ -51,8 +53,7 @@ impl Fold {
                 self.end = part.end;
             }
         }
-        // Of what a gate or a report asks of releases, their number, state and reason are enough.
-        self.releases.extend(part.releases);
+        part.releases.iter().for_each(|release| self.ended_workers.add(release));
         if self.first.is_none() {
             let mut policy = part.policy;
             if let Policy::Capture(policy) = &mut policy

@@ -208,6 +208,21 @@ fn what_is_missing_is_named_with_the_command_that_runs_it() {
 }
 
 #[test]
+fn entries_that_a_shard_left_out_by_itself_are_not_missing_however_merged() {
+    let mut shards = sample::shards(3);
+    shards[0].results.entries[0].validation = Some(Validation::not_run("an entry before it failed (--fail-fast)"));
+    let all = merged(&shards);
+    assert_eq!((all.results.entries.len(), all.exit_code), (4, 3));
+    let partly = merged(&shards[..2]);
+    assert_eq!(partly.state, RunState::Interrupted);
+    assert_eq!(merged(&[partly, shards[2].clone()]), all);
+    // A share that is whole is not a part of one.
+    let (_folder, mut merge) = merging();
+    merge.add("1.json", shards[1].clone()).unwrap();
+    assert_eq!(merge.finish_share().unwrap().head().state, RunState::Complete);
+}
+
+#[test]
 fn the_worst_shard_is_judged() {
     let mut shards = sample::shards(2);
     shards[1].verdicts.iter_mut().for_each(|verdict| {

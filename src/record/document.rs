@@ -35,7 +35,7 @@ pub struct Record {
     /// When the run began: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// The wall time of the run, in nanoseconds; of all runs and their warm-up where there are several.
+    /// The wall time of the run, in nanoseconds; of all runs and their warm-up if there are several.
     pub wall_ns: u64,
     /// What the figures mean.
     pub semantics: Semantics,
@@ -55,10 +55,10 @@ pub struct Record {
     /// was largest.
     pub phases: Vec<PhaseReadings>,
     /// How the process ended, and who or what ended it; only a test or a command has it. Of several runs that of the
-    /// first that failed or, where none did, of the largest.
+    /// first that failed or, if none did, of the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
-    /// Every run of a command that was run several times, in order; absent where it was run once.
+    /// Every run of a command that was run several times, in order; absent if it was run once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
     /// The runs that the record was put together from, in the order of their shards or ranks; absent of a record of one run.
@@ -87,7 +87,7 @@ impl Record {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// The processor time of the process tree, in all phases; absent where one has none.
+    /// The processor time of the process tree, in all phases; absent if one has none.
     pub fn cpu_time(&self) -> Option<Duration> {
         cpu_time(&self.phases)
     }

@@ -1,4 +1,4 @@
-//! [`Environment`]: where a run took place.
+//! [`Environment`]: if a run took place.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,7 +48,7 @@ pub fn hostname() -> Option<String> {
     Some(name.trim_end().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Those of `variables` that choose an allocator or tune it: of the dynamic linker, glibc, jemalloc,
+/// The `variables` that choose an allocator or tune it: of the dynamic linker, glibc, jemalloc,
 /// mimalloc, tcmalloc and scudo, Python and PyTorch.
 fn allocator_variables(variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
     const NAMES: [&str; 9] = [
@@ -74,7 +74,7 @@ fn allocator_variables(variables: impl Iterator<Item = (OsString, OsString)>) ->
 pub struct Gpu {
     /// Its model.
     pub name: String,
-    /// Its memory; absent where it shares the host's.
+    /// Its memory; absent if it shares the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<ByteSize>,
     /// The version of its driver, or the newest CUDA that it runs.

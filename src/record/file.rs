@@ -43,7 +43,7 @@ impl RecordFile {
     /// Makes a temporary file beside `path` and reserves 1 MiB for it.
     ///
     /// # Errors
-    /// [`RecordError`] where no record could be written to `path`: a missing or read-only folder, a read-only record, a
+    /// [`RecordError`] if no record could be written to `path`: a missing or read-only folder, a read-only record, a
     /// folder or device in its place, a full disk.
     pub fn prepare(path: &Path) -> Result<Self, RecordError> {
         let target = replaceable(path)?;
@@ -63,10 +63,10 @@ impl RecordFile {
         Ok(file)
     }
 
-    /// Reserves `bytes` for the record, where that is more than was reserved before.
+    /// Reserves `bytes` for the record, if that is more than was reserved before.
     ///
     /// # Errors
-    /// [`RecordError::DiskFull`] where the disk cannot hold them.
+    /// [`RecordError::DiskFull`] if the disk cannot hold them.
     pub fn reserve(&mut self, bytes: ByteSize) -> Result<(), RecordError> {
         let file = self.temporary.as_file_mut();
         match rustix::fs::fallocate(&*file, FallocateFlags::empty(), 0, bytes.bytes()) {
@@ -83,7 +83,7 @@ impl RecordFile {
     /// Writes `record` and puts it in the place of an older one, in one step.
     ///
     /// # Errors
-    /// [`RecordError`] where the disk is full or the folder went away; an older record is whole then, and so is `record`
+    /// [`RecordError`] if the disk is full or the folder went away; an older record is whole then, and so is `record`
     /// in memory, for another path.
     pub fn commit(mut self, record: &Record) -> Result<(), RecordError> {
         let length = json::length(record);
@@ -119,7 +119,7 @@ impl RecordFile {
 /// Writes `record` to `path`: whole, or not at all.
 ///
 /// # Errors
-/// Those of [`RecordFile::prepare`] and [`RecordFile::commit`].
+/// As for [`RecordFile::prepare`] and [`RecordFile::commit`].
 pub fn write_record(path: &Path, record: &Record) -> Result<(), RecordError> {
     RecordFile::prepare(path)?.commit(record)
 }
@@ -128,7 +128,7 @@ impl Record {
     /// Reads a record and checks its schema, its digest and that every entry has its result.
     ///
     /// # Errors
-    /// [`RecordError`] where the file cannot be read, is no record of this version, or contradicts itself.
+    /// [`RecordError`] if the file cannot be read, is not a record of this version, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let io_error = |source: io::Error| match source.downcast::<LongText>() {
             Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },

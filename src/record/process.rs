@@ -35,7 +35,7 @@ pub struct ProcessRun {
     pub end: Option<ProcessEnd>,
     /// The memory of each phase; of several runs, that of the largest.
     pub phases: Vec<PhaseReadings>,
-    /// Every run, where there were several.
+    /// Every run, if there were several.
     pub runs: Vec<RepeatedRun>,
     /// What was judged.
     pub verdicts: Vec<Verdict>,

@@ -83,10 +83,10 @@ impl<'de> Deserialize<'de> for Semantics {
 /// A test in a process of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestSemantics {
-    /// The package that the test belongs to; absent where it is not known.
+    /// The package that the test belongs to; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
-    /// The test binary or module that holds the test; absent where it is not known.
+    /// The test binary or module that holds the test; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// The name of the test as its runner prints it: `reader::tests::opens_in_constant_memory`.
@@ -112,7 +112,7 @@ pub struct CaptureSemantics {
     pub entries: Vec<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
-    /// Where it was launched; absent where that is the CPU.
+    /// Where it was launched; absent if that is the CPU.
     #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
     pub device: PlaceKind,
     /// Whether timed launches were replays of a CUDA graph of one.
@@ -121,7 +121,7 @@ pub struct CaptureSemantics {
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// The kernel whose outputs were expected; absent where those were that had been captured.
+    /// The kernel whose outputs were expected; absent if those were that had been captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<KernelIdentity>,
     /// The arguments that the kernel is meant to change in place; those of any other had to stay as they were.
@@ -219,7 +219,7 @@ impl<'de> Deserialize<'de> for Tensors {
 pub(crate) struct SharedTensors(HashSet<Tensors>);
 
 impl SharedTensors {
-    /// The same tensors as those of an entry before it, or these.
+    /// The equal tensors of an earlier entry, or these if there are none.
     pub(crate) fn share(&mut self, tensors: Tensors) -> Tensors {
         match self.0.get(&tensors) {
             Some(known) => known.clone(),
@@ -298,7 +298,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// The aggregation of entries that were timed by `protocol`: means where it keeps only a mean, else medians.
+    /// The aggregation of entries that were timed by `protocol`: means if it keeps only a mean, else medians.
     pub const fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::KernelForge { .. } => Self::EntryMeans,
@@ -344,7 +344,7 @@ impl SemanticsDigest {
 const NO_ENTRIES: &str = "\"entries\":[]";
 
 fn canonical(value: &impl Serialize) -> String {
-    // Only a key that is no text or a number that is not finite could fail: tolerances are finite.
+    // Only a key that is not text or a number that is not finite could fail: tolerances are finite.
     serde_json_canonicalizer::to_string(value).expect("semantics have a canonical form")
 }
 
@@ -364,7 +364,7 @@ impl Semantics {
         }
     }
 
-    /// Those of a run on a capture.
+    /// The semantics of a run on a capture, if it was one.
     pub fn capture(&self) -> Option<&CaptureSemantics> {
         match self {
             Self::Capture(semantics) => Some(semantics),
@@ -383,7 +383,7 @@ impl Semantics {
 }
 
 impl CaptureSemantics {
-    /// The same without entries, which are not copied.
+    /// A copy without the entries.
     pub(crate) fn without_entries(&self) -> Self {
         Self {
             entries: Vec::new(),

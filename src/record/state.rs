@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It did, whatever its verdicts.
+    /// The run went to its end, whatever its verdicts.
     Complete,
-    /// It was interrupted, as by Ctrl-C; the results of entries that were not reached say so.
+    /// The run was interrupted, as by Ctrl-C; the results of entries that were not reached say so.
     Interrupted,
-    /// It could not go on; the verdicts say why.
+    /// The run could not go on; the verdicts say why.
     Failed,
 }

@@ -1,4 +1,4 @@
-//! [`Told`]: what was found in the run of a command, in words, for the documents that are no terminal.
+//! [`Told`]: what was found in the run of a command, in words, for the documents that are not a terminal.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub(super) struct Told {
     pub(super) what: String,
     pub(super) explanation: String,
     pub(super) advice: Vec<String>,
-    /// The numbers in a line; empty where there are none.
+    /// The numbers in a line; empty if there are none.
     pub(super) numbers: String,
     /// Lines with their places.
     pub(super) evidence: Vec<String>,

@@ -12,7 +12,7 @@ pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> Strin
         words.push_str(&format!(", in turns with {}", kernel(&versus.kernel, name)));
     }
     if let Some(reference) = &semantics.reference {
-        words.push_str(&format!("; what {} gives is expected, not what was captured", kernel(reference, name)));
+        words.push_str(&format!("; the output of {} is expected, not the captured one", kernel(reference, name)));
     }
     words
 }

@@ -17,7 +17,7 @@ use super::error::RunError;
 use super::launcher::Launcher;
 use super::node::Node;
 use super::session::{Run, Timing};
-use super::verdicts;
+use super::verdicts::Ended;
 
 impl Run<'_> {
     /// The record of the run, which is over.
@@ -33,9 +33,7 @@ impl Run<'_> {
         mut verdicts: Vec<Verdict>,
     ) -> Result<Record, RunError> {
         let proofs = self.proofs();
-        if !proofs.is_empty() {
-            verdicts.push(verdicts::release(&proofs));
-        }
+        verdicts.extend(Ended::of(&proofs).verdict());
         verdicts.extend(judge_watches(&phases, self.meter.watches()).into_iter().map(Verdict::from));
         let blank = self.blank(semantics)?;
         Ok(Record {

@@ -144,10 +144,10 @@ fn judge_leaf(
 }
 
 /// What wrong outputs would have passed for the whole entry: only what passes for every tensor of it counts, and a leaf
-/// that is no tensor tells them all.
+/// that is not a tensor tells them all.
 ///
 /// # Errors
-/// A failure of kind `input` where a file shrank while it was read.
+/// A failure of kind `input` if a file shrank while it was read.
 pub fn blind_spots(
     expected: Expected<'_>,
     previous: Option<(&Entry, &MappedEntry)>,

@@ -25,8 +25,8 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Joins the shards of the node, once none times alone.
-    pub fn join(share: &Share) -> Result<Self, RunError> {
+    /// Joins the shards of the node, once none times alone or the run is `cancelled`.
+    pub fn join(share: &Share, cancelled: &dyn Fn() -> bool) -> Result<Self, RunError> {
         let path = share.lock.clone();
         let mut options = OpenOptions::new();
         // No link is followed: the folder may be one that everybody writes to.
@@ -34,7 +34,7 @@ impl Node {
             options.read(true).append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let opened = options.open(&path).map_err(|source| RunError::Node { path: path.clone(), source })?;
         let node = Self { file: opened, path, in_turns: share.in_turns, timing: None };
-        node.lock(FlockOperation::LockShared)?;
+        node.wait(FlockOperation::NonBlockingLockShared, cancelled)?;
         Ok(node)
     }
 
@@ -45,14 +45,9 @@ impl Node {
             self.look();
             return Ok(());
         }
-        self.lock(FlockOperation::Unlock)?;
-        while !cancelled() {
-            match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(TURN),
-                Err(error) => return Err(self.error(error)),
-            }
-        }
+        // Two that hold it together would wait for each other.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        self.wait(FlockOperation::NonBlockingLockExclusive, cancelled)?;
         self.timing = Some(TimedBeside::InTurns);
         Ok(())
     }
@@ -81,16 +76,16 @@ impl Node {
         self.timing
     }
 
-    fn lock(&self, operation: FlockOperation) -> Result<(), RunError> {
-        loop {
+    fn wait(&self, operation: FlockOperation, cancelled: &dyn Fn() -> bool) -> Result<(), RunError> {
+        while !cancelled() {
             match rustix::fs::flock(&self.file, operation) {
-                Err(Errno::INTR) => {}
-                done => return done.map_err(|error| self.error(error)),
+                Ok(()) => return Ok(()),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(TURN),
+                Err(error) => {
+                    return Err(RunError::Node { path: self.path.clone(), source: io::Error::from(error) });
+                }
             }
         }
-    }
-
-    fn error(&self, error: Errno) -> RunError {
-        RunError::Node { path: self.path.clone(), source: io::Error::from(error) }
+        Ok(())
     }
 }

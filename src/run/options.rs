@@ -29,7 +29,7 @@ pub struct Options {
     pub protocol: Protocol,
     /// How often two kernels are measured side by side on each entry ([`versus()`](super::versus())).
     pub pairs: NonZeroU32,
-    /// How many times as fast as the other the kernel has to be, where that is judged.
+    /// How many times as fast as the other the kernel has to be, if that is judged.
     pub min_speedup: Option<f64>,
     /// The most bytes that may be resident together while profiling.
     pub batch_bytes: ByteSize,
@@ -97,6 +97,6 @@ pub struct AuditOptions {
     pub constant: Vec<String>,
     /// Whether the kernel runs without the rights of its user.
     pub untrusted: bool,
-    /// Entries whose comparison cannot tell a wrong kernel, and may pass all the same.
+    /// Entries whose comparison cannot detect a wrong kernel, and may pass all the same.
     pub allow_blind: Vec<String>,
 }

@@ -182,7 +182,8 @@ impl<'a> Run<'a> {
         let planned = manifest(self.capture, self.options.digest);
         let mut plan = self.plan(&planned)?;
         let mut semantics = self.semantics(&planned);
-        self.node = self.options.share.as_ref().map(Node::join).transpose()?;
+        let share = self.options.share.as_ref();
+        self.node = share.map(|share| Node::join(share, &|| self.observer.cancelled())).transpose()?;
         if self.observer.keeps().is_some() {
             self.so_far = SoFar::of(self.blank(semantics.clone())?);
         }

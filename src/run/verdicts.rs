@@ -61,7 +61,7 @@ impl Tally {
                 (self.mismatched, "did not match"),
                 (self.no_output, "gave no output to compare"),
                 (self.not_validated, "were not run"),
-                (self.blind, "cannot tell a wrong kernel"),
+                (self.blind, "cannot detect a wrong kernel"),
             ],
         );
         verdict(subject, self.mismatched + self.no_output, self.not_validated, message)
@@ -93,17 +93,36 @@ fn counts<const N: usize>(mut message: String, others: [(usize, &str); N]) -> St
     message
 }
 
-/// Whether every worker is gone. That MemAvailable came back is recorded with each release, but other programs move it
-/// too: it decides nothing.
-pub(crate) fn release<'a>(proofs: impl IntoIterator<Item = &'a Release>) -> Verdict {
-    let (mut workers, mut gone, mut recovered) = (0, 0, 0);
-    for Release { proof, .. } in proofs {
-        workers += 1;
-        gone += usize::from(proof.gone);
-        recovered += usize::from(proof.recovered == Some(true));
+/// Workers that ended, counted one by one.
+#[derive(Default)]
+pub(crate) struct Ended {
+    workers: usize,
+    gone: usize,
+    recovered: usize,
+}
+
+impl Ended {
+    /// Those of all `proofs`.
+    pub fn of(proofs: &[Release]) -> Self {
+        let mut ended = Self::default();
+        proofs.iter().for_each(|release| ended.add(release));
+        ended
     }
-    let message = format!("{gone} of {workers} workers gone, MemAvailable back after {recovered}");
-    verdict("release", workers - gone, 0, message)
+
+    /// Counts a worker.
+    pub fn add(&mut self, Release { proof, .. }: &Release) {
+        self.workers += 1;
+        self.gone += usize::from(proof.gone);
+        self.recovered += usize::from(proof.recovered == Some(true));
+    }
+
+    /// Whether every worker is gone; `None` if there was none. That MemAvailable came back is recorded with each release, but
+    /// other programs move it too: it decides nothing.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let Self { workers, gone, recovered } = self;
+        let message = format!("{gone} of {workers} workers gone, MemAvailable back after {recovered}");
+        (*workers > 0).then(|| verdict("release", workers - gone, 0, message))
+    }
 }
 
 /// Whether a kernel is at least `least` times as fast as the other: only an interval that lies on one side of it can tell.

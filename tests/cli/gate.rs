@@ -135,7 +135,7 @@ fn other_conditions_are_not_compared_until_they_are_allowed() {
     assert!(out.contains("--allow page") && out.contains("NOT COMPARABLE"), "{out}");
     assert_eq!(against(&["--limit", "peak_rss=5%", "--allow", "page,kernel"]).0, 0);
     let (code, _, err) = against(&["--allow", "pages"]);
-    assert!(code == 2 && err.contains("`pages` is no condition of a comparison"), "{err}");
+    assert!(code == 2 && err.contains("`pages` is not a condition of a comparison"), "{err}");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn what_cannot_be_used_is_2() {
     let dir = scene(200);
     for (arguments, says) in [
         (&["missing.json"][..], "missing.json"),
-        (&["after.json", "--limit", "peak_rss=five"], "`five` is no part of an allowance"),
+        (&["after.json", "--limit", "peak_rss=five"], "`five` is not part of an allowance"),
         (&["after.json", "--confidence", "99"], "a confidence is a number from 0.5 to below 1"),
-        (&["after.json", "--baseline", "git:"], "is no revision of git"),
+        (&["after.json", "--baseline", "git:"], "is not a revision of git"),
     ] {
         let (code, _, err) = gate(dir.path(), arguments);
         assert!(code == 2 && err.contains(says), "{err}");

@@ -1,6 +1,6 @@
 //! The attribute `#[plimsoll::test(..)]`.
 //!
-//! It is thin: it checks its arguments and calls `plimsoll::assert::isolated`, where the work is done.
+//! This crate is thin: it checks its arguments and calls `plimsoll::assert::isolated`, where the work is done.
 
 mod arguments;
 mod expand;

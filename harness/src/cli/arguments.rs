@@ -14,6 +14,7 @@ use super::compare::Compare;
 use super::config::ConfigCommand;
 use super::devices::DevicesArguments;
 use super::diagnose::Diagnose;
+use super::doctor::DoctorArguments;
 use super::estimate::Estimate;
 use super::gate::Gate;
 use super::generate::Generate;
@@ -82,6 +83,8 @@ pub enum Command {
     Kernel(KernelCommand),
     /// List the NVIDIA GPUs that kernels can run on
     Devices(DevicesArguments),
+    /// Show which figures are exact on this machine, and how to improve the others
+    Doctor(DoctorArguments),
     /// Keep the entries of a folder in a store, each storage once
     Pack(Pack),
     /// Restore entries of a store as files, byte for byte
@@ -218,7 +221,7 @@ struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// `None` where it uses none.
+    /// `None` if it uses none.
     fn of(command: &'a Command) -> Option<Self> {
         let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);

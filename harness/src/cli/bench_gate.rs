@@ -55,7 +55,7 @@ pub struct BenchGate {
 /// What resident memory may grow by if nothing else is said.
 const RESIDENT: &str = "5% | 1 MiB";
 
-/// Judges every benchmark; 1 where one regressed, 3 where that cannot be told.
+/// Judges every benchmark; 1 if one regressed, 3 if that cannot be told.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(settings, None)?;
     let folder = arguments.folder.unwrap_or_else(criterion_folder);

@@ -53,7 +53,7 @@ enum Answer {
     Refused { errors: Vec<String> },
 }
 
-/// Runs the test and writes the judgement; 1 where it fails.
+/// Runs the test and writes the judgement; 1 if it fails.
 pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     // Whoever waits for the judgement may be killed: then the test is given up with all its processes.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;

@@ -59,7 +59,7 @@ pub enum PlaceName {
     Device,
 }
 
-/// Accounts; 1 where there is an excess or the log's trend is none to have.
+/// Accounts; 1 if there is an excess, or if the log's trend is a bad one.
 pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
     let (model, setup) = arguments.model.read()?;
     let place = match arguments.place {

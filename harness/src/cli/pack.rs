@@ -21,7 +21,7 @@ pub struct Pack {
     /// The folder of `entry_*.pt`
     pub dir: PathBuf,
 
-    /// The store; it is made where there is none
+    /// The store; it is made if there is none
     #[arg(long, value_name = "STORE", env = "PLIMSOLL_STORE")]
     pub out: PathBuf,
 
@@ -55,7 +55,7 @@ pub struct Pack {
     pub json: bool,
 }
 
-/// Packs; 2 where an entry was left out, the signal's code where it was interrupted.
+/// Packs; 2 if an entry was left out, the signal's code if it was interrupted.
 pub fn run(pack: &Pack) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let started = Instant::now();

@@ -82,7 +82,7 @@ impl ReportFlags {
             }
             match fs::metadata(folder) {
                 Ok(folder) if folder.is_dir() => {}
-                Ok(_) => return refused(&format!("{} is no folder", folder.display())),
+                Ok(_) => return refused(&format!("{} is not a folder", folder.display())),
                 Err(error) => return refused(&format!("{}: {error}", folder.display())),
             }
         }

@@ -41,7 +41,7 @@ pub struct Verify {
 /// Something is damaged, missing or different.
 const DAMAGED: u8 = 1;
 
-/// Verifies; 1 where something is wrong, the signal's code where it was interrupted.
+/// Verifies; 1 if something is wrong, the signal's code if it was interrupted.
 pub fn run(verify: &Verify) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let store = Store::open(&verify.store)?;

@@ -168,11 +168,12 @@ impl Store {
 /// If the folder cannot be listed, or has no entries.
 pub fn packable(folder: &Path) -> Result<Vec<(OsString, ByteSize)>, StoreError> {
     let size = |file: OsString| {
-        let path = folder.join(&file);
-        // A reference of another store stands for a file of another size.
-        Ok((file, ByteSize::new(SourceFile::open(&path)?.size())))
+        // A reference of another store stands for a file of another size. One that cannot be opened has no bytes: packing it
+        // says why.
+        let bytes = SourceFile::open(&folder.join(&file)).map_or(0, |source| source.size());
+        (file, ByteSize::new(bytes))
     };
-    list(folder)?.0.into_iter().map(size).collect()
+    Ok(list(folder)?.0.into_iter().map(size).collect())
 }
 
 /// Whether a folder of this name can be made.

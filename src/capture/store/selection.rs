@@ -37,19 +37,23 @@ impl Store {
     /// # Errors
     /// As [`Store::select`]; also if a recipe cannot be read.
     pub fn file_bytes(&self, names: &[OsString]) -> Result<ByteSize, StoreError> {
-        Ok(self.sizes(names)?.into_iter().map(|(_, bytes)| bytes).sum())
+        let mut bytes = ByteSize::ZERO;
+        for name in self.select(names)? {
+            bytes += self.read_recipe(&name)?.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes);
+        }
+        Ok(bytes)
     }
 
-    /// The entries that `names` name, with the bytes of their files.
+    /// The entries that `names` name, with the bytes of their files; none of one whose recipe cannot be read.
     ///
     /// # Errors
-    /// As [`Store::file_bytes`].
+    /// As those of [`Store::select`].
     pub fn sizes(&self, names: &[OsString]) -> Result<Vec<(EntryName, ByteSize)>, StoreError> {
         let size = |name: EntryName| {
-            let bytes = self.read_recipe(&name)?.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes);
-            Ok((name, bytes))
+            let recipe = self.read_recipe(&name).ok().flatten();
+            (name, recipe.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes))
         };
-        self.select(names)?.into_iter().map(size).collect()
+        Ok(self.select(names)?.into_iter().map(size).collect())
     }
 
     /// The recipe of an entry; `None` if there is no such entry.

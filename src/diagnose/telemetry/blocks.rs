@@ -23,7 +23,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Takes `line` where it belongs to a report of several lines; `label` is what the line before it said.
+    /// Takes `line` if it belongs to a report of several lines; `label` is what the line before it said.
     pub(super) fn take(&mut self, line: &Line<'_>, label: Option<&str>, samples: &mut Vec<Sample>) -> bool {
         self.expire(line.position.line, samples);
         if let Some(figures) = deepspeed::device(&line.text) {

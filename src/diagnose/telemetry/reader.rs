@@ -32,7 +32,7 @@ const LONGEST_LABEL: usize = 200;
 pub struct Reader {
     /// Reports of several lines, by process.
     blocks: HashMap<Origin, Blocks>,
-    /// What each process said last that is no figure: the label of DeepSpeed's reports.
+    /// What each process said last that is not a figure: the label of DeepSpeed's reports.
     said: HashMap<Origin, String>,
     /// The step that the last line with one told, whichever process wrote it.
     step: Option<u64>,
@@ -108,7 +108,7 @@ impl Reader {
         self.settle(from, samples);
     }
 
-    /// Gives the samples behind `from` the step of the log where they have none of their own.
+    /// Gives the samples behind `from` the step of the log if they have none of their own.
     fn settle(&mut self, from: usize, samples: &mut [Sample]) {
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);

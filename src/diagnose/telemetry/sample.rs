@@ -142,7 +142,7 @@ impl Metric {
 pub struct Sample {
     /// Who wrote it.
     pub format: Format,
-    /// The line with the figures; the first, where they stand on several.
+    /// The line with the figures; the first, if they stand on several.
     pub position: Position,
     /// The phase or label that the report names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ impl Sample {
         !self.figures.is_empty() || self.seconds.is_some()
     }
 
-    /// Adds a figure where there is one.
+    /// Adds a figure if there is one.
     pub(super) fn with(&mut self, metric: Metric, figure: Option<Figure>) {
         if let Some(figure) = figure {
             self.figures.insert(metric, figure);

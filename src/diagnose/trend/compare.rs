@@ -16,12 +16,12 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::{self, Unit};
 use std::collections::BTreeMap;
 
-/// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
+/// What a run shows at one label, of the worst rank: its last reading if they grow, else the median of its last fifth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Readings {
     /// The label.
     pub label: String,
-    /// The median time of a step in seconds; absent where the log tells none.
+    /// The median time of a step in seconds; absent if the log tells none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// What tensors hold.
@@ -41,7 +41,7 @@ pub struct Readings {
     pub reserved_spread: Option<Spread>,
 }
 
-/// What counts as near a baseline, by figure. One is beyond where it exceeds every part of its allowance.
+/// What counts as near a baseline, by figure. One is beyond if it exceeds every part of its allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allowance {
     /// What allocated memory may grow by.
@@ -82,7 +82,7 @@ pub enum ConfigurationVerdict {
 pub struct Comparison {
     /// What it is.
     pub verdict: ConfigurationVerdict,
-    /// The change of the time of a step, as a part of the baseline's; absent where a time is unknown.
+    /// The change of the time of a step, as a part of the baseline's; absent if a time is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
     /// Whether reserved or allocated memory depends on the rank.
@@ -107,7 +107,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Judges `candidate` by `baseline`. It is solved only where allocated and reserved are both near the baseline at no more
+/// Judges `candidate` by `baseline`. It is solved only if allocated and reserved are both near the baseline at no more
 /// time.
 pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
     let near = |base: Option<ByteSize>, found: Option<ByteSize>, allowance: &ceiling::Allowance| {
@@ -134,7 +134,7 @@ pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance)
     Comparison { verdict, time, rank_dependent: spreads.into_iter().flatten().any(|spread| spread.rank_dependent) }
 }
 
-/// Whether `found` is at most what `allowance` lets `base` grow to; where no part of it applies, at most `base`.
+/// Whether `found` is at most what `allowance` lets `base` grow to; if no part of it applies, at most `base`.
 fn within(base: f64, found: f64, allowance: &ceiling::Allowance, unit: Unit) -> bool {
     found <= base + allowance.margin(base, unit).unwrap_or(0.0)
 }
@@ -184,7 +184,7 @@ fn is_steady(label: &str) -> bool {
     !["before", "init", "load", "start", "begin", "creating", "building"].iter().any(|word| label.contains(word))
 }
 
-/// Where a series stands: its last reading where it grows, else the median of its last fifth.
+/// Where a series stands: its last reading if it grows, else the median of its last fifth.
 fn level(series: &Series) -> Option<f64> {
     let readings = series.readings();
     if pattern(&readings)?.0 == Pattern::Growing {

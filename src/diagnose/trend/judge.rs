@@ -144,11 +144,11 @@ fn cached(all: &AllSeries, key: &Key, worker: Worker, run: &[Point], words: &str
     let enough = gap > CACHE && gap > held.figure.value() / 2.0;
     (fell && telling && enough).then(|| {
         let (held, used) = (held.figure.bytes, used.figure.bytes);
-        format!("{words}: {held} stay reserved on {worker} while {used} are allocated: the allocator's cache, no leak; it is fragmented where a later request does not fit")
+        format!("{words}: {held} stay reserved on {worker} while {used} are allocated: the allocator's cache, not a leak; it is fragmented if a later request does not fit")
     })
 }
 
-/// The last reading of the run before and of the last, at the same step where steps are known, where it is half as much
+/// The last reading of the run before and of the last, at the same step if steps are known, if it is half as much
 /// again and a gibibyte more.
 fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
     let last_run = readings.last()?.run;

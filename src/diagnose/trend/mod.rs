@@ -12,7 +12,7 @@
 //!
 //! Only readings of the same label are compared: a model that is being loaded rises from label to label and leaks
 //! nothing. The worst rank decides, and the spread over ranks is told. Allocated memory that rises at constant work is a
-//! leak; reserved memory that stays while allocated falls back is the allocator's cache, in pieces where it does not
+//! leak; reserved memory that stays while allocated falls back is the allocator's cache, in pieces if it does not
 //! come back.
 
 mod collector;

@@ -28,7 +28,7 @@ struct Slot {
     further: Entry,
 }
 
-/// What one thread does. `id` is 0 where none has it.
+/// What one thread does. `id` is 0 if none has it.
 #[repr(align(64))]
 struct Entry {
     id: AtomicU32,
@@ -85,7 +85,7 @@ impl Slot {
         self.entry(id).add(change);
     }
 
-    /// The entry of a thread, taken for it where it has none.
+    /// The entry of a thread, taken for it if it has none.
     fn entry(&self, id: u32) -> &Entry {
         let start = id as usize % THREADS;
         for entry in self.threads[start..].iter().chain(&self.threads[..start]) {
@@ -167,7 +167,7 @@ impl Entry {
     }
 }
 
-/// The name of this thread, found without allocating; zeros where the kernel tells none.
+/// The name of this thread, found without allocating; zeros if the kernel tells none.
 fn own_name() -> [u8; NAME] {
     let mut name = [0u8; NAME];
     // SAFETY: PR_GET_NAME writes at most 16 bytes to its second argument, which points to so many.

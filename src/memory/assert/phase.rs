@@ -24,7 +24,7 @@ thread_local! {
 }
 
 /// Begins a phase of every measurement under way: of the blocks that this thread is in, and of the isolated test that
-/// this process runs. Where nothing is measured it does nothing, so that code may name its phases for good.
+/// this process runs. If nothing is measured it does nothing, so that code may name its phases for good.
 ///
 /// A block hears only the thread that began it: another test that runs meanwhile names phases of its own.
 ///

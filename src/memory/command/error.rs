@@ -60,7 +60,7 @@ fn hint(program: &str, source: &io::Error) -> &'static str {
     match source.kind() {
         // The same error is that of a script whose interpreter, or of a program whose loader is missing.
         ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
-            "; it is there, but what it is to be run by is not: see its first line (`head -n 1`) or `file`"
+            "; the file exists, but the interpreter it names does not: see its first line (`head -n 1`) or `file`"
         }
         ErrorKind::NotFound => "; is it installed, and is its directory in PATH?",
         ErrorKind::PermissionDenied => "; is it a program that may be executed (chmod +x)?",

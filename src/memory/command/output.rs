@@ -59,7 +59,7 @@ impl OutputTap {
     /// Takes the output of `command`, which is not started yet; `watch` sees what passes.
     ///
     /// # Errors
-    /// The system's, where it gives no pipe, terminal or thread.
+    /// The system's, if it gives no pipe, terminal or thread.
     pub fn attach(command: &mut Command, expressions: &[Regex], watch: Option<OutputWatch>) -> io::Result<Self> {
         let (out, err) = (io::stdout(), io::stderr());
         let (wake, told) = UnixStream::pair()?;

@@ -9,7 +9,7 @@ use crate::bytes::ByteSize;
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
 /// The size of the last-level cache: the largest data cache of the highest level that a processor has, of the processor that
-/// has the largest, as a thread may run on any. `None` where the kernel does not tell, as in some containers and virtual
+/// has the largest, as a thread may run on any. `None` if the kernel does not tell, as in some containers and virtual
 /// machines.
 pub fn last_level_cache() -> Option<ByteSize> {
     largest_below(Path::new(PROCESSORS))

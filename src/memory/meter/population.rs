@@ -59,7 +59,7 @@ impl Population {
         keep_largest(&mut self.forgotten);
     }
 
-    /// Whether only one process was ever seen, and `root` where that is known.
+    /// Whether only one process was ever seen, and `root` if that is known.
     pub(crate) fn is_one(&self, root: Option<ProcessId>) -> bool {
         let alone = match (self.processes.len(), root) {
             (0, root) => root.is_some(),

@@ -31,7 +31,7 @@ pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
     text
 }
 
-/// The lines below an entry's name, where its validation or its profile failed.
+/// The lines below an entry's name, if its validation or its profile failed.
 fn cause(result: &EntryResult, screen: &Screen) -> Option<String> {
     let mut lines = String::new();
     if let Some(validation) = &result.validation {

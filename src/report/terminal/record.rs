@@ -16,7 +16,7 @@ use crate::report::parts::Parts;
 use plimsoll_memory::text::Screen;
 use plimsoll_memory::text::{LABEL, clean, counted, cut, duration, labelled, short, styled, width};
 
-/// The document of `record`, which was written to `path` where there is one.
+/// The document of `record`, which was written to `path` if there is one.
 ///
 /// What was run, what a run on a capture has of its own (a row an entry, the failures once more with their causes),
 /// memory by phase, the proofs that memory came back, the batches, the verdicts, what was found in the output of a command, and a closing line that says what the
@@ -122,7 +122,7 @@ fn shard_words(shard: &Shard) -> String {
     format!("{} of {}: {entries} of {of}, {} of {}{beside}", shard.index, shard.count, shard.bytes, capture.bytes)
 }
 
-/// A command line, with quotes where a word would not stand for itself.
+/// A command line, with quotes if a word would not stand for itself.
 pub(crate) fn words(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });

@@ -25,7 +25,7 @@ pub fn default(key: &str) -> String {
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if !time.is_zero() => Ok(time),
-        Ok(_) => Err("it has to be longer than nothing".to_owned()),
+        Ok(_) => Err("must be greater than zero".to_owned()),
         Err(e) => Err(format!("{e}: write a number and a unit, such as 10ms, 60s or 5min")),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
@@ -155,16 +156,16 @@ pub enum Exclusive {
 /// Whose outputs are expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// Those that were captured.
+    /// The captured outputs.
     Captured,
-    /// Those of PyTorch's operator for the captured function.
+    /// The outputs of PyTorch's operator for the captured function.
     Torch,
-    /// Those of another kernel.
+    /// The outputs of another kernel.
     Kernel(KernelSpec),
 }
 
 impl Reference {
-    /// The kernel that recomputes the outputs of calls of `function`; `None` where the captured ones are expected.
+    /// The kernel that recomputes the outputs of calls of `function`; `None` if the captured ones are expected.
     pub fn kernel(&self, function: &str) -> Option<KernelSpec> {
         match self {
             Self::Captured => None,
@@ -217,9 +218,13 @@ pub struct ComparisonFlags {
 pub struct AuditFlags {
     /// Time on values the kernel cannot know, and judge timed launches
     ///
-    /// Its times are also checked against the supervisor's clock.
-    #[arg(long, env = "PLIMSOLL_AUDIT")]
-    pub audit: bool,
+    /// Its times are also checked against the supervisor's clock. A `kernelforge:` kernel is audited wherever that is
+    /// possible, which is on the CPU, with `--protocol kernelforge` or `samples`; `--audit=off` times it without.
+    #[arg(
+        long, env = "PLIMSOLL_AUDIT", value_name = "on|off", num_args = 0..=1, require_equals = true,
+        default_missing_value = "on", value_parser = BoolishValueParser::new(),
+    )]
+    pub audit: Option<bool>,
 
     /// Run the kernel without the rights of its user; audits it as well
     #[arg(long, env = "PLIMSOLL_UNTRUSTED")]
@@ -271,7 +276,7 @@ pub struct VersusFlags {
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_VS")]
     pub vs: Option<KernelSpec>,
 
-    /// How often the two are measured side by side on each entry; an interval takes 8
+    /// Pairs of measurements for each entry; an interval needs 8
     #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = defaults::PAIRS)]
     pub pairs: NonZeroU32,
 
@@ -298,7 +303,7 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = default("check.batch_bytes"))]
     pub batch_bytes: ByteSize,
 
-    /// What becomes of an entry that exceeds --batch-bytes by itself
+    /// What to do with an entry that exceeds --batch-bytes by itself
     #[arg(long, value_name = "RULE", env = "PLIMSOLL_OVER_CAP", default_value = "alone")]
     pub over_cap: OverCapRule,
 
@@ -310,7 +315,7 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_RSS")]
     pub recycle_rss: Option<ByteSize>,
 
-    /// The time between two samples of memory
+    /// Time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("check.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
@@ -321,7 +326,7 @@ pub struct MemoryFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Where the record goes [default: plimsoll-record.json, none with --json]
+    /// File for the record [default: plimsoll-record.json, none with --json]
     ///
     /// In its name %r stands for the rank (shard M of N has rank M - 1), %n for the number of the node, %h for the host. The
     /// default of a shard is plimsoll-record-M-of-N.json.
@@ -349,7 +354,7 @@ pub enum DigestMode {
 pub enum VerifyMode {
     /// Before every use
     Always,
-    /// Once, and again where its file is another; the store remembers it across runs
+    /// Once, and again if its file is another; the store remembers it across runs
     Once,
     /// Not at all
     Never,
@@ -369,7 +374,7 @@ pub enum ProtocolName {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum OverCapRule {
-    /// It is a batch of its own
+    /// The entry is a batch of its own
     Alone,
     /// The run is refused
     Refuse,

@@ -87,7 +87,18 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let mut progress = RunProgress::new(&cancel, Keeper::new(path.as_deref()));
     let report = job.run_observed(&mut progress);
     let keeper = progress.finish();
-    let record = shared.joined(report?.into_record())?;
+    let record = report?.into_record();
+    let alone = shared.is_resumed().then(|| record.clone());
+    let record = match shared.joined(record) {
+        Ok(record) => record,
+        Err(error) => {
+            // Hours of work are kept, though they belong to nothing that was.
+            let kept = file.zip(alone).map(|(file, alone)| file.commit(&alone)).transpose()?.and(path);
+            let kept =
+                kept.map_or(String::new(), |path| format!("; the record of this run alone is in {}", path.display()));
+            return Err(format!("{error}{kept}").into());
+        }
+    };
 
     // Nothing is said before it is true: a verdict whose record or report does not fit on the disk does not hold.
     file.map(|file| file.commit(&record)).transpose()?;
@@ -103,7 +114,14 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
 /// How timed launches are audited, if they are.
 fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptions>, Failed> {
     let flags = &check.audit;
-    if !flags.audit && !flags.untrusted {
+    if flags.untrusted && flags.audit == Some(false) {
+        return Err("--untrusted audits the kernel: leave out --audit=off".into());
+    }
+    let possible = device == Place::Cpu && !matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until);
+    let mut kernels = [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten();
+    // A language model has written it.
+    let suspect = kernels.any(|kernel| matches!(kernel, KernelSpec::KernelForge(_)));
+    if !flags.untrusted && !flags.audit.unwrap_or(suspect && possible) {
         if !flags.constant.is_empty() || !flags.allow_blind.is_empty() {
             return Err("--constant and --allow-blind are for an audit: add --audit".into());
         }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use plimsoll::capture::Capture;
 use plimsoll::gpu::Place;
 use plimsoll::merge::Merge;
-use plimsoll::record::{EntryResult, Profile, ProfileStatus, Record, RunState, Shard, SharedCapture, Validation};
+use plimsoll::record::{
+    CaptureSemantics, EntryResult, Profile, ProfileStatus, Record, Shard, SharedCapture, Validation,
+};
 use plimsoll::run::Share;
 
 use super::super::Failed;
@@ -75,11 +77,19 @@ pub fn share(parts: Parts, check: &Check, whole: &Capture, device: Place) -> Res
 }
 
 impl Shared {
+    /// Whether the record of an earlier run has a part of what is asked for.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
     /// `record`, joined with that of the entries that were not run again.
+    ///
+    /// # Errors
+    /// The two are not of the same run, as if the kernel was changed.
     pub fn joined(self, record: Record) -> Result<Record, Failed> {
         let Some((path, earlier)) = self.resumed else { return Ok(record) };
         let mut merge = Merge::new(&std::env::temp_dir())?;
-        merge.add(&path.display().to_string(), earlier)?;
+        merge.add_if(&path.display().to_string(), earlier, is_good)?;
         if !self.capture.is_empty() {
             merge.add("this run", record)?;
         }
@@ -115,6 +125,7 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
     if semantics.versus.is_some() {
         return Err(other("two kernels were timed in turns").into());
     }
+    let mut whole_shard = None;
     let mut places: Vec<usize> = record.shards().flat_map(|shard| shard.places.iter().copied()).collect();
     places.sort_unstable();
     if record.shards().next().is_none() {
@@ -131,27 +142,21 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
         }
         places = (0..whole.len()).collect();
         let (entries, bytes, places) = (whole.len(), capture.bytes, places.clone());
-        record.shard = Some(Shard { index: 1, count: 1, capture, entries, places, bytes, timing: None });
+        whole_shard = Some(Shard { index: 1, count: 1, capture, entries, places, bytes, timing: None });
     } else if record.shards().any(|shard| shard.capture != capture) {
         return Err(other("its capture had other entries").into());
     }
-    let good: Vec<bool> = record.results.entries.iter().map(|result| is_good(parts, result)).collect();
-    for (result, good) in record.results.entries.iter_mut().zip(&good) {
-        if !good {
-            // It counts as one that was not run.
-            result.validation = Some(Validation::not_run("it is run again"));
-            result.profile = Some(Profile::not_run("it is run again"));
-        }
-    }
-    record.state = RunState::Interrupted;
-    Ok((record, places.into_iter().zip(good).filter(|(_, good)| *good).map(|(place, _)| place).collect()))
+    let good = places.into_iter().zip(&record.results.entries).filter(|(_, result)| is_good(semantics, result));
+    let good = good.map(|(place, _)| place).collect();
+    record.shard = whole_shard.or(record.shard);
+    Ok((record, good))
 }
 
-/// Whether an entry passed all that is asked of it.
-fn is_good(parts: Parts, result: &EntryResult) -> bool {
-    let validated = result.validation.as_ref().map_or(parts == Parts::Profile, Validation::passed);
+/// Whether an entry passed all that was asked of it.
+fn is_good(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
     let timed = |profile: &Profile| profile.status == ProfileStatus::Timed;
-    validated && result.profile.as_ref().map_or(parts == Parts::Validate, timed)
+    let validated = result.validation.as_ref().map_or(semantics.comparison.is_none(), Validation::passed);
+    validated && result.profile.as_ref().map_or(semantics.timing.is_none(), timed)
 }
 
 /// The file that shards of this user lock that share a device.

@@ -79,7 +79,7 @@ fn named_record(arguments: &Run) -> Result<Option<PathBuf>, Failed> {
     Ok(Some(named))
 }
 
-/// What is left to do where the process that was started is gone: nobody waits for this one, and the record is no whole
+/// What is left to do if the process that was started is gone: nobody waits for this one, and the record is not a whole
 /// one.
 fn orphan(mut keeper: Keeper, record: Record) -> u8 {
     let code = record.exit_code;
