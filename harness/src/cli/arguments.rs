@@ -27,12 +27,14 @@ use super::ledger::Ledger;
 use super::manual::Man;
 use super::mark::Mark;
 use super::matrix::Matrix;
+use super::merge::Merge;
 use super::pack::Pack;
 use super::ratchet::Ratchet;
 use super::report::Report;
 use super::run::Run;
 use super::schema::Schema;
 use super::settings::Settings;
+use super::shard::Shard;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
@@ -68,6 +70,10 @@ pub enum Command {
     Mark(Mark),
     /// Write a synthetic capture
     Generate(Generate),
+    /// Show which share of a capture this process takes, and what each holds
+    Shard(Shard),
+    /// Put the records of shards or ranks together
+    Merge(Merge),
     /// Show what changed between two records
     Compare(Compare),
     /// Show what is inside .pt files, from their headers alone
