@@ -86,7 +86,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// That of a path, which is the path itself, or of the capture, store or file at an address: its bytes are fetched as
+    /// Opens a path, which is the path itself, or the capture, store or file at an address: its bytes are fetched as
     /// readers need them.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Local {
         Err(not_built(path, keep))
     }
 
-    /// That of a path, or of the document, or folder of documents, at an address: all of it is here.
+    /// Opens a path, or the document, or folder of documents, at an address, all of which is here then.
     ///
     /// # Errors
     /// [`ElsewhereError`] if nothing can be read there.

@@ -36,7 +36,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// That of a file whose bytes are fetched, which has times of its own.
+    /// The stamp of a file whose bytes are fetched: its local file changes as it is filled.
     fn of_version(version: u64, size: u64) -> Self {
         Self { size, modified: (0, 0), changed: (0, 0), inode: (u64::MAX, version) }
     }

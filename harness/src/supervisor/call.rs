@@ -28,7 +28,7 @@ impl CallBuilder {
     /// The call of `job`. A kernel that only `looks_up` rows of a table reads no other rows of it.
     ///
     /// # Errors
-    /// A failure of kind `input` where a storage cannot be read, or not be unpacked.
+    /// A failure of kind `input` if a storage cannot be read, or not be unpacked.
     pub fn new(job: Job<'_>, copies: Option<&mut Copies>, looks_up: bool) -> Result<Self, Failure> {
         let fetched = job.entry.fetch(job.bound, looks_up)?;
         if let Some(copies) = copies {
@@ -95,7 +95,7 @@ impl CallBuilder {
         self.message.clone()
     }
 
-    /// `failure`, with its cause where that is an input that shrank under the worker.
+    /// `failure`, with its cause if that is an input that shrank under the worker.
     pub fn explain(&self, failure: Failure) -> Failure {
         if failure.signal != Some(SIGBUS) {
             return failure;

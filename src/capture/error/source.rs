@@ -3,6 +3,8 @@
 use std::io;
 
 /// A file that cannot be read, or that changed since it was opened.
+///
+/// What to do: check the path, its permissions and the disk, and run again when nothing writes to the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -53,7 +55,7 @@ pub enum SourceError {
     /// Bytes that are elsewhere cannot be fetched.
     #[error("{0}")]
     Fetch(crate::origin::FetchError),
-    /// More files are mapped at once than can be guarded.
+    /// Too many files are mapped at once: no more can be guarded.
     #[error("more than {0} files are mapped at once")]
     TooManyMaps(usize),
 }

@@ -8,10 +8,10 @@ use crate::elsewhere::Local;
 use crate::record::{Record, RecordError};
 use plimsoll_capture::origin;
 
-/// More files are no baseline.
+/// More files are not a baseline.
 pub(super) const MOST_FILES: usize = 10_000;
 
-/// The records at `path`, in the order of their names; none where nothing is there.
+/// The records at `path`, in the order of their names; none if nothing is there.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
     let local = match Local::documents(path) {
         Err(error) if error.is_nothing_there() => return Ok(Vec::new()),
