@@ -20,6 +20,11 @@ pub const PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 pub const PYTHON: &str = "python3";
 /// The file of a check's record.
 pub const RECORD: &str = "plimsoll-record.json";
+/// The file of the record of shard `index` of `count`.
+pub fn record_of_shard(index: u32, count: u32) -> String {
+    format!("{}-{index}-of-{count}.json", RECORD.trim_end_matches(".json"))
+}
+
 /// The SQLite file of records by commit.
 pub const HISTORY: &str = ".plimsoll/history.sqlite";
 

@@ -25,7 +25,7 @@ pub struct Environment {
     /// The variables that choose an allocator or tune it, such as `LD_PRELOAD` and `MALLOC_ARENA_MAX`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocator: BTreeMap<String, String>,
-    /// The name of the machine, if it was asked for.
+    /// The name of the machine; only a record of a shard or a rank has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
 }
@@ -40,6 +40,12 @@ impl Environment {
     pub fn here() -> Self {
         Self { system: SystemInfo::read().ok(), allocator: allocator_variables(std::env::vars_os()), ..Self::default() }
     }
+}
+
+/// The name of this machine.
+pub fn hostname() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim_end().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// The `variables` that choose an allocator or tune it: of the dynamic linker, glibc, jemalloc,

@@ -1,7 +1,7 @@
 //! Record files: written beside, flushed, renamed; read whole, within bounds, with their digest checked.
 
 use std::fs::{self, File, FileType};
-use std::io::{self, BufReader, BufWriter, Read, Seek};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write as _};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -88,11 +88,24 @@ impl RecordFile {
     pub fn commit(mut self, record: &Record) -> Result<(), RecordError> {
         let length = json::length(record);
         self.reserve(length)?;
+        self.commit_with(length, |writer| json::write(writer, record))
+    }
+
+    /// As [`RecordFile::commit`], for a record that `write` writes, of about so many bytes.
+    pub(crate) fn commit_with(
+        self,
+        length: ByteSize,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), RecordError> {
         let Self { path, target, mut temporary } = self;
         let file = temporary.as_file_mut();
         let written = file.rewind().and_then(|()| {
-            json::write(BufWriter::with_capacity(1 << 16, &mut *file), record)?;
-            file.set_len(length.bytes())?;
+            let mut writer = BufWriter::with_capacity(1 << 16, &mut *file);
+            write(&mut writer)?;
+            writer.flush()?;
+            drop(writer);
+            let end = file.stream_position()?;
+            file.set_len(end)?;
             file.sync_all()
         });
         written.map_err(|source| write_error(&path, length, source))?;

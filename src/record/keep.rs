@@ -75,6 +75,7 @@ impl From<TestRun> for ProcessRun {
             end: Some(run.end),
             phases: run.phases,
             runs: Vec::new(),
+            rank: None,
             exit_code: exit_code(&verdicts),
             verdicts,
         }

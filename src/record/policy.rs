@@ -11,7 +11,7 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Ceilings;
 
 /// How memory was managed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Policy {
     /// Of a run on a capture.
@@ -63,7 +63,7 @@ pub struct Repetition {
 }
 
 /// How memory was managed during a run on a capture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturePolicy {
     /// Where the entries were read from.
     pub source: CaptureSource,
@@ -87,6 +87,9 @@ pub struct CapturePolicy {
     /// Which rights kernels did not have; absent of kernels with those of their user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
+    /// How many times as fast as another the kernel had to be; absent if that was not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_speedup: Option<f64>,
 }
 
 /// Where the entries were read from.

@@ -307,6 +307,39 @@ impl Aggregation {
     }
 }
 
+/// The digest of the semantics of a run on a capture, of which the entries come one by one: the canonical form of all at once
+/// would be held in memory.
+pub(crate) struct SemanticsDigest {
+    hasher: blake3::Hasher,
+    /// What follows the entries in the canonical form.
+    rest: String,
+    is_first: bool,
+}
+
+impl SemanticsDigest {
+    /// That of semantics without entries.
+    pub fn of(others: CaptureSemantics) -> Self {
+        let others = canonical(&Semantics::Capture(others));
+        let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&others.as_bytes()[..at]);
+        Self { hasher, rest: others[at..].to_owned(), is_first: true }
+    }
+
+    /// Takes in the next entry.
+    pub fn add(&mut self, entry: &EntrySemantics) {
+        self.hasher.update(if self.is_first { b"" } else { b"," });
+        self.hasher.update(canonical(entry).as_bytes());
+        self.is_first = false;
+    }
+
+    /// The digest of all.
+    pub fn finish(mut self) -> String {
+        self.hasher.update(self.rest.as_bytes());
+        format!("blake3:{}", self.hasher.finalize().to_hex())
+    }
+}
+
 /// No entries in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
 const NO_ENTRIES: &str = "\"entries\":[]";
 
@@ -321,23 +354,14 @@ impl Semantics {
     /// RFC 8785 writes every number as an IEEE double: sizes beyond 2^53 are rounded in the digest. The digests of the
     /// entries, which are texts, tell such sizes apart.
     pub fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
         match self {
             Self::Capture(capture) => {
-                // The canonical form of all entries at once would be held in memory: each is put into its place by itself.
-                let others = Self::Capture(capture.without_entries());
-                let others = canonical(&others);
-                let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;
-                hasher.update(&others.as_bytes()[..at]);
-                for (index, entry) in capture.entries.iter().enumerate() {
-                    hasher.update(if index > 0 { b"," } else { b"" });
-                    hasher.update(canonical(entry).as_bytes());
-                }
-                hasher.update(&others.as_bytes()[at..]);
+                let mut digest = SemanticsDigest::of(capture.without_entries());
+                capture.entries.iter().for_each(|entry| digest.add(entry));
+                digest.finish()
             }
-            others => drop(hasher.update(canonical(others).as_bytes())),
+            others => format!("blake3:{}", blake3::hash(canonical(others).as_bytes()).to_hex()),
         }
-        format!("blake3:{}", hasher.finalize().to_hex())
     }
 
     /// The semantics of a run on a capture, if it was one.
@@ -360,7 +384,7 @@ impl Semantics {
 
 impl CaptureSemantics {
     /// A copy without the entries.
-    pub(super) fn without_entries(&self) -> Self {
+    pub(crate) fn without_entries(&self) -> Self {
         Self {
             entries: Vec::new(),
             operator: self.operator.clone(),

@@ -22,6 +22,7 @@ pub mod matrix;
 mod openmetrics;
 mod outcome;
 mod page;
+mod parts;
 mod runs;
 pub mod snapshot;
 mod speedup;

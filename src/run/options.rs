@@ -1,8 +1,10 @@
 //! [`Options`]: what a run does and how it manages memory.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use crate::defaults;
+use crate::record::{Rank, Shard};
 use plimsoll_capture::Digest;
 use plimsoll_capture::batch::OverCap;
 use plimsoll_capture::compare::Comparison;
@@ -45,6 +47,8 @@ pub struct Options {
     pub verify: VerifyObjects,
     /// Has timed launches audited.
     pub audit: Option<AuditOptions>,
+    /// The share of a capture that is run: the capture has the entries of the share alone.
+    pub share: Option<Share>,
     /// The command line, for the record.
     pub command: Vec<String>,
 }
@@ -67,9 +71,23 @@ impl Default for Options {
             digest: Digest::Skeleton,
             verify: VerifyObjects::default(),
             audit: None,
+            share: None,
             command: Vec::new(),
         }
     }
+}
+
+/// The share of a capture that a run takes.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// The share.
+    pub shard: Shard,
+    /// Which of several processes of a launcher the run is.
+    pub rank: Option<Rank>,
+    /// A file that all shards of this node lock, by which they see one another.
+    pub lock: PathBuf,
+    /// Whether shards take turns: while one times its entries, no other runs.
+    pub in_turns: bool,
 }
 
 /// How timed launches are audited.

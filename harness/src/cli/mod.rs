@@ -26,6 +26,7 @@ mod ledger;
 mod manual;
 mod mark;
 mod matrix;
+mod merge;
 mod model;
 mod output;
 mod pack;
@@ -35,6 +36,7 @@ mod report;
 mod run;
 mod schema;
 mod settings;
+mod shard;
 mod snapshot;
 mod store;
 mod turn;
@@ -76,6 +78,8 @@ pub fn main() -> ExitCode {
             Some(operator) => generate_op::run(&generate, operator),
             None => generate::run(&generate),
         },
+        Command::Shard(shard) => shard::run(&shard),
+        Command::Merge(merge) => merge::run(&merge),
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),

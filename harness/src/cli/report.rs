@@ -38,7 +38,7 @@ pub fn run(arguments: &Report) -> Result<u8, Failed> {
     let documents = &arguments.documents;
     documents.check()?;
     let records = arguments.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
-    if documents.asked_for().next().is_none() {
+    if !documents.are_asked_for() {
         // What the command that made it has printed.
         for record in &records {
             output::text(&report::terminal::record(record, None, &super::screen()))?;
@@ -65,6 +65,11 @@ impl ReportFlags {
             (&self.openmetrics, of(report::openmetrics, gate::openmetrics)),
         ];
         all.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+
+    /// Whether any document is asked for.
+    pub fn are_asked_for(&self) -> bool {
+        self.asked_for().next().is_some()
     }
 
     /// Looks whether the documents can be written, as far as that shows: before hours of work, not after.

@@ -18,8 +18,16 @@ use plimsoll_memory::bytes::ByteSize;
 pub enum Verdict {
     /// Telemetry, and nothing wrong.
     ReportOnly,
+    /// Ranks hold unlike amounts.
+    VariesByRank,
     /// Reserved memory stays while allocated memory falls back.
     CacheNotLeak,
+    /// Nothing wrong on the ranks that were seen, and others were not.
+    Inconclusive,
+    /// The allocator had to give its cache back and try again: the device is full.
+    NearCapacity,
+    /// Reserved memory lies in pieces.
+    Fragmentation,
     /// More than the baseline.
     Regression,
     /// Host memory grows, or stays when device memory came back.
@@ -37,7 +45,11 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReportOnly => "report-only",
+            Self::VariesByRank => "varies-by-rank",
             Self::CacheNotLeak => "cache-not-leak",
+            Self::Inconclusive => "inconclusive",
+            Self::NearCapacity => "near-capacity",
+            Self::Fragmentation => "fragmentation",
             Self::Regression => "regression",
             Self::HostGrowth => "host-growth",
             Self::Leak => "leak",

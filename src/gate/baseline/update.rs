@@ -15,6 +15,7 @@ pub fn distilled(record: &Record) -> Record {
         *phase = phase.without_details();
     }
     record.diagnosis = None;
+    record.parts.clear();
     for ceiling in record.verdicts.iter_mut().filter_map(|verdict| verdict.ceiling.as_mut()) {
         ceiling.process = None;
     }

@@ -20,6 +20,7 @@ mod lines;
 mod meaning;
 mod memory;
 mod overview;
+mod parts;
 mod path;
 mod record;
 mod scale;

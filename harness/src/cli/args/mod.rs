@@ -4,6 +4,7 @@ mod ceilings;
 mod config;
 mod history;
 mod report;
+mod shard;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ pub use ceilings::{CeilingFlags, flag};
 pub use config::ConfigFlags;
 pub use history::HistoryFlags;
 pub use report::ReportFlags;
+pub use shard::{Chosen, ShardFlags, chosen, launcher, named};
 
 pub use plimsoll::ceiling::DEFAULT_HEADROOM as HEADROOM;
 

@@ -14,7 +14,7 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
-use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, duration};
+use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, ShardFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
@@ -35,9 +35,12 @@ pub struct Check {
     #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
     pub kernel_source: Vec<PathBuf>,
 
-    /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N`
+    /// Where the kernel is launched: `cpu`, `cuda`, `cuda:N`, or `auto`
+    ///
+    /// `auto` takes the GPU with the number of the process on its node, as the launcher says (LOCAL_RANK and its kin); without a
+    /// launcher the first, and without a GPU the CPU.
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
-    pub device: Place,
+    pub device: Device,
 
     /// Time replays of a CUDA graph of one launch
     ///
@@ -85,6 +88,8 @@ pub struct Check {
     pub verify: VerifyMode,
 
     #[command(flatten)]
+    pub share: ShareFlags,
+    #[command(flatten)]
     pub comparison: ComparisonFlags,
     #[command(flatten)]
     pub timing: TimingFlags,
@@ -99,6 +104,53 @@ pub struct Check {
 
     #[command(flatten)]
     pub documents: ReportFlags,
+}
+
+/// Where kernels are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// On the GPU that this process is to have among those of its node.
+    Auto,
+    /// On a place that was named.
+    Place(Place),
+}
+
+impl FromStr for Device {
+    type Err = <Place as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Place) }
+    }
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Shards")]
+pub struct ShareFlags {
+    #[command(flatten)]
+    pub shard: ShardFlags,
+
+    /// Run only what has no good result in this record, and join both
+    ///
+    /// Entries that passed and were timed are not run again. The record may be the FILE.partial of a run that was killed.
+    #[arg(long, value_name = "RECORD", env = "PLIMSOLL_RESUME")]
+    pub resume: Option<PathBuf>,
+
+    /// Let no other shard of the node run while this one times its entries
+    ///
+    /// `auto`: if the launcher starts several processes a node and they have one device.
+    #[arg(long, value_name = "WHEN", env = "PLIMSOLL_PROFILE_EXCLUSIVE", default_value = "auto", num_args = 0..=1,
+        require_equals = true, default_missing_value = "always")]
+    pub profile_exclusive: Exclusive,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Exclusive {
+    /// If several processes of a launcher share a device of the node
+    Auto,
+    /// Take turns, by a lock on a file in TMPDIR
+    Always,
+    /// Time beside other shards; the record says so if any ran
+    Never,
 }
 
 /// Whose outputs are expected.
@@ -275,6 +327,9 @@ pub struct MemoryFlags {
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
     /// File for the record [default: plimsoll-record.json, none with --json]
+    ///
+    /// In its name %r stands for the rank (shard M of N has rank M - 1), %n for the number of the node, %h for the host. The
+    /// default of a shard is plimsoll-record-M-of-N.json.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 

@@ -84,6 +84,9 @@ pub struct Run {
     pub label: Option<String>,
 
     /// Write the record to this file
+    ///
+    /// In its name %r stands for the rank that a launcher (srun, mpirun, torchrun ..) gave this process, %n for the number of the
+    /// node, %h for the host.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 

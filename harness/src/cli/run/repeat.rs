@@ -14,10 +14,10 @@ use plimsoll::record::Record;
 use super::super::output;
 use super::document;
 use super::flags::Run;
-use super::keep::Keeper;
 use super::made::Made;
 use super::phases::Phases;
 use crate::guardian;
+use crate::keep::Keeper;
 use crate::live::Live;
 
 /// One part in so many of a processor's time goes into samples, however large the tree is.

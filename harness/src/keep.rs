@@ -31,9 +31,16 @@ impl Keeper {
 
     /// Writes what `record` gives.
     pub fn keep(&mut self, record: impl FnOnce() -> Record) {
+        if self.partial.is_some() {
+            self.write(&record());
+        }
+    }
+
+    /// Writes `record`.
+    pub fn write(&mut self, record: &Record) {
         let Some(partial) = &mut self.partial else { return };
         let began = Instant::now();
-        self.problem = partial.write(&record()).err().map(|error| format!("{}: {error}", partial.path().display()));
+        self.problem = partial.write(record).err().map(|error| format!("{}: {error}", partial.path().display()));
         self.next = began + began.elapsed().saturating_mul(PARTS).max(EVERY);
     }
 
