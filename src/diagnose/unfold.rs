@@ -86,7 +86,7 @@ fn member(text: &str) -> Option<Vec<String>> {
     let (_, [key, value]) = regex!(r#"^"([@\w.-]+)"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?$"#).captures(text)?.extract();
     let value: String = serde_json::from_str(value).ok()?;
     let key = key.to_ascii_lowercase();
-    // One word is no message.
+    // One word is not a message.
     if !value.trim().contains(' ') {
         return None;
     }

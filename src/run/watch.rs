@@ -18,7 +18,7 @@ pub(super) struct SoFar {
 }
 
 impl SoFar {
-    /// That of a run which `record` is of, and which begins now.
+    /// The state of the run of `record`, which begins now.
     pub fn of(mut record: Record) -> Self {
         let message = "the run had not ended when this was written";
         record.verdicts = vec![Verdict::new("run", VerdictStatus::Inconclusive, message)];
