@@ -129,7 +129,7 @@ fn deeper(top: usize, bytes: usize) -> u8 {
 }
 
 fn advise(bytes: &mut [u8], advice: rustix::mm::Advice) {
-    // SAFETY: the slice is a whole mapping of `map`; none of the advices used here changes what it holds.
+    // SAFETY: the slice is a whole mapping of `map`; none of the pieces of advice used here changes what it holds.
     unsafe { rustix::mm::madvise(bytes.as_mut_ptr().cast(), bytes.len(), advice).unwrap() }
 }
 

@@ -27,12 +27,14 @@ use super::ledger::Ledger;
 use super::manual::Man;
 use super::mark::Mark;
 use super::matrix::Matrix;
+use super::merge::Merge;
 use super::pack::Pack;
 use super::ratchet::Ratchet;
 use super::report::Report;
 use super::run::Run;
 use super::schema::Schema;
 use super::settings::Settings;
+use super::shard::Shard;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
@@ -68,6 +70,10 @@ pub enum Command {
     Mark(Mark),
     /// Write a synthetic capture
     Generate(Generate),
+    /// Show which share of a capture this process takes, and what each holds
+    Shard(Shard),
+    /// Put the records of shards or ranks together
+    Merge(Merge),
     /// Show what changed between two records
     Compare(Compare),
     /// Show what is inside .pt files, from their headers alone
@@ -215,7 +221,7 @@ struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// `None` where it uses none.
+    /// `None` if it uses none.
     fn of(command: &'a Command) -> Option<Self> {
         let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);
@@ -257,6 +263,10 @@ impl<'a> Use<'a> {
 fn with_defaults(mut command: clap::Command, set: &Resolved, sections: &[&str]) -> clap::Command {
     for setting in settings().filter(|setting| sections.contains(&setting.section)) {
         let Some(set) = set.get(&setting.key()) else { continue };
+        // Comparing figures reads no output: what runs are diagnosed for is not asked of `ab`.
+        if command.get_name() == "ab" && matches!(setting.name, "diagnose" | "fail_on") {
+            continue;
+        }
         let value = set.value.text();
         let flag = command.get_arguments().find(|argument| argument.get_id() == setting.name);
         let Some(flag) = flag else {

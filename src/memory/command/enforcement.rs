@@ -79,7 +79,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// A control group where a ceiling can be enforced by one and the system allows it, the watchdog alone where not.
+    /// A control group if a ceiling can be enforced by one and the system allows it, otherwise the watchdog alone.
     pub(super) fn new(ceilings: &Ceilings, interval: Duration, room: Room) -> Self {
         let interval_ns = nanoseconds(interval);
         let Some((ceiling, limit)) = group_limit(ceilings) else {
@@ -107,10 +107,10 @@ impl Guard {
 /// Whether this process may move to another control group, so that one can be made for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Room {
-    /// It stays where it is.
+    /// The process stays in its control group.
     #[default]
     AsItIs,
-    /// It may move, and its parent with it, which is of the same program.
+    /// The process may move, and its parent with it, which is of the same program.
     Made,
 }
 

@@ -27,11 +27,11 @@ pub(crate) struct Ending<'a> {
     pub(crate) reaped_faults: Option<u64>,
     /// How many processes there ever were.
     pub(crate) adopted: u64,
-    /// The same by the kernel's own word.
+    /// How many processes were ever created, from the kernel's process-event connector.
     pub(crate) born: Option<u64>,
     /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
     pub(crate) reset_since: bool,
-    /// The control group, where there is one to read.
+    /// The control group, if there is one to read.
     pub(crate) cgroup: Option<&'a CgroupReader>,
 }
 
@@ -159,7 +159,7 @@ impl Phase {
         })
     }
 
-    /// The tree's peak, which is no less than the largest that the kernel tells of a process once it has ended.
+    /// The tree's peak, which is no less than the largest that the kernel reports for a process once it has ended.
     fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
         let reading = peak_rss(sampled_sum, processes, alone, sampled);
         match self.ended {
@@ -195,7 +195,7 @@ fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> Pro
     }
 }
 
-/// The tree's peak: the kernel's own mark where the tree was one process, else the largest sum that was sampled, which
+/// The tree's peak: the kernel's own mark if the tree was one process, else the largest sum that was sampled, which
 /// cannot be less than the largest mark of any one process.
 fn peak_rss(sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
     match processes.iter().max_by_key(|process| process.peak_rss.bytes) {
@@ -229,12 +229,13 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(10);
 
-    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so far.
+    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so
+    /// far.
     fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
         ended_phase(swap, passes, swap_used, faults, None)
     }
 
-    /// The same; the process 1 is the root and has ended, with a mark of so many MiB, else with at most 90.
+    /// A phase whose root, process 1, has ended: with a mark of so many MiB, else with at most 90.
     fn ended_phase(
         swap: u64,
         passes: &[&[(u32, u64)]],

@@ -41,11 +41,11 @@ pub(crate) struct Beginning {
     pub(crate) reaped_faults: Option<u64>,
     /// How many processes had ended before.
     pub(crate) ended_before: u64,
-    /// The same by the kernel's own word.
+    /// How many had ended before, from the kernel's process-event connector.
     pub(crate) ended_exactly: Option<u64>,
     /// The mark of the control group.
     pub(crate) cgroup: CgroupMarks,
-    /// What mappings held before, where that is known.
+    /// What mappings held before, if that is known.
     pub(crate) mappings: Option<Arc<MappingTable>>,
 }
 
@@ -77,9 +77,9 @@ pub(crate) struct Phase {
     pub(super) timeline: Timeline,
     /// The largest processes of the pass under way.
     largest: Vec<ProcessRss>,
-    /// The root, where it has ended, its name, and the largest resident set of its line.
+    /// The root, if it has ended, its name, and the largest resident set of its line.
     pub(super) ended: Option<(ProcessId, String, ByteSize)>,
-    /// What no process of the root's line has had more than, where that is known.
+    /// What no process of the root's line has had more than, if that is known.
     pub(super) bound: Option<ByteSize>,
 }
 
@@ -123,7 +123,7 @@ impl Phase {
         nanoseconds(at.saturating_duration_since(self.beginning.at))
     }
 
-    /// Notes what growth is counted from, where `pass` is the first.
+    /// Notes what growth is counted from, if `pass` is the first.
     pub(crate) fn start(&mut self, pass: &Pass) {
         if self.passes == 0 {
             let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };
@@ -238,7 +238,7 @@ impl Phase {
         self.taken(self.passes)
     }
 
-    /// The interval at which so many samples were really taken, on average, where that is longer than was asked for.
+    /// The interval at which so many samples were really taken, on average, if that is longer than was asked for.
     pub(super) fn taken(&self, passes: u64) -> Source {
         let Beginning { at, sample_interval, .. } = self.beginning;
         let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);

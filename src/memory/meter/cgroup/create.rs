@@ -96,7 +96,7 @@ pub(super) fn file_name(name: &str) -> Result<String, MeterError> {
     Ok(format!("{PREFIX}{pid}-{start_ticks}-{}-{name}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// The process that made a group of this name; `None` where it is no name of ours.
+/// The process that made a group of this name; `None` if it is not a name of ours.
 fn maker(name: &str) -> Option<ProcessId> {
     let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
     let (pid, start_ticks) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(parent(&own).unwrap(), dir.path().join("user"));
         fs::write(dir.path().join("user/cgroup.subtree_control"), "cpu\n").unwrap();
         assert_eq!(parent(&own).unwrap(), dir.path());
-        // The directory of this test is no control group, so that what is created in it has no controller.
+        // The directory of this test is not a control group, so that what is created in it has no controller.
         let error = create(&own, "a/b c").unwrap_err();
         assert!(error.to_string().contains("has no memory controller"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "what could not be used is removed");

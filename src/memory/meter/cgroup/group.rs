@@ -46,7 +46,7 @@ impl Cgroup {
     /// The group for memory that the process `pid` is in.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such process, [`MeterError::NoCgroup`] where it is in no group that counts
+    /// [`MeterError::Read`] if there is no such process, [`MeterError::NoCgroup`] if it is in no group that counts
     /// memory.
     pub fn of(pid: u32) -> Result<Self, MeterError> {
         Ok(Self::new(Self::group_of(pid)?, None))
@@ -63,12 +63,12 @@ impl Cgroup {
     }
 
     /// Creates a group below or beside the one that this process is in, named after this process and `name`, of which
-    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle; processes
-    /// that are still in it go back to the group of this process.
+    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle;
+    /// processes that are still in it go back to the group of this process.
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] where this process is in no group for memory, or in no place that a group may be made from;
-    /// [`MeterError::Cgroup`] where the system refuses it, as it does without the right.
+    /// [`MeterError::NoCgroup`] if this process is in no group for memory, or in no place that a group may be made
+    /// from; [`MeterError::Cgroup`] if the system refuses it, as it does without the right.
     pub fn create(name: &str) -> Result<Self, MeterError> {
         let own = Self::of(std::process::id())?;
         let (group, created) = create(&own.0.group, name)?;
@@ -118,7 +118,7 @@ impl Cgroup {
     /// Limits the memory of its processes together, page cache included: beyond it the kernel reclaims, then kills.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses it.
     pub fn limit_memory(&self, limit: ByteSize) -> Result<(), MeterError> {
         self.write(names(self.version()).limit, &limit.bytes().to_string())
     }
@@ -127,7 +127,7 @@ impl Cgroup {
     /// memory is to be limited first.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it, or the kernel was booted without accounting of swap.
+    /// [`MeterError::Cgroup`] if the system refuses it, or the kernel was booted without accounting of swap.
     pub fn limit_swap(&self, limit: ByteSize) -> Result<(), MeterError> {
         let limit = match self.version() {
             CgroupVersion::V1 => self.number(names(self.version()).limit)? + limit,
@@ -136,11 +136,11 @@ impl Cgroup {
         self.write(names(self.version()).swap_limit, &limit.bytes().to_string())
     }
 
-    /// Has the kernel kill all of its processes where it kills one for memory (`memory.oom.group`).
+    /// Has the kernel kill all of its processes when it kills one for memory (`memory.oom.group`).
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] in version 1, where the kernel kills one process and lets the others run;
-    /// [`MeterError::Cgroup`] where the system refuses it, as before Linux 4.19.
+    /// [`MeterError::NoCgroup`] in version 1, if the kernel kills one process and lets the others run;
+    /// [`MeterError::Cgroup`] if the system refuses it, as before Linux 4.19.
     pub fn kill_whole_group(&self) -> Result<(), MeterError> {
         match self.version() {
             CgroupVersion::V1 => Err(MeterError::NoCgroup {
@@ -161,7 +161,7 @@ impl Cgroup {
     /// Moves a process into the group; what it held before stays counted where it was.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses it.
     pub fn add(&self, pid: u32) -> Result<(), MeterError> {
         self.write("cgroup.procs", &pid.to_string())
     }
@@ -169,14 +169,14 @@ impl Cgroup {
     /// A descriptor for a child that joins the group by itself between fork and exec: it writes `0` to it.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses it.
     pub fn join_fd(&self) -> Result<OwnedFd, MeterError> {
         let path = self.file("cgroup.procs");
         rustix::fs::open(&path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|source| MeterError::cgroup("join", path, source))
     }
 
-    /// What it allows, with the groups above it; absent where that cannot be read.
+    /// What it allows, with the groups above it; absent if that cannot be read.
     pub fn limits(&self) -> Option<CgroupLimits> {
         CgroupLimits::of(&self.0.group, &|path| std::fs::read(path).ok())
     }
@@ -184,7 +184,7 @@ impl Cgroup {
     /// The memory of its processes now, page cache included.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such counter, as in the root group of version 2.
+    /// [`MeterError::Read`] if there is no such counter, as in the root group of version 2.
     pub fn current(&self) -> Result<ByteSize, MeterError> {
         self.number(names(self.version()).current)
     }
@@ -192,7 +192,7 @@ impl Cgroup {
     /// The kernel's mark of the most memory since the group was created or the mark was reset.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such counter, as before Linux 5.19 in version 2.
+    /// [`MeterError::Read`] if there is no such counter, as before Linux 5.19 in version 2.
     pub fn peak(&self) -> Result<ByteSize, MeterError> {
         let path = self.file(names(self.version()).peak);
         let peak = self.0.peak.get_or_init(|| open_peak(&path));
@@ -202,7 +202,7 @@ impl Cgroup {
     /// Resets that mark to the memory of now: in version 2 for this handle and its clones, in version 1 for everyone.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it, as before Linux 6.12 in version 2.
+    /// [`MeterError::Cgroup`] if the system refuses it, as before Linux 6.12 in version 2.
     pub fn reset_peak(&self) -> Result<(), MeterError> {
         let path = self.file(names(self.version()).peak);
         let peak = self.0.peak.get_or_init(|| open_peak(&path));
@@ -212,7 +212,7 @@ impl Cgroup {
     /// What lies in swap of its processes.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where the kernel does not count it.
+    /// [`MeterError::Read`] if the kernel does not count it.
     pub fn swap(&self) -> Result<ByteSize, MeterError> {
         match self.version() {
             CgroupVersion::V1 => self.stat()?.swap.ok_or_else(|| MeterError::Malformed {
@@ -226,7 +226,7 @@ impl Cgroup {
     /// What its memory is.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where that cannot be read.
+    /// [`MeterError::Read`] if that cannot be read.
     pub fn stat(&self) -> Result<CgroupStat, MeterError> {
         Ok(CgroupStat::parse(self.version(), &self.read("memory.stat")?))
     }
@@ -234,7 +234,7 @@ impl Cgroup {
     /// How often it was short of memory.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where that cannot be read, as in the root group of version 2.
+    /// [`MeterError::Read`] if that cannot be read, as in the root group of version 2.
     pub fn events(&self) -> Result<CgroupEvents, MeterError> {
         Ok(match self.version() {
             CgroupVersion::V1 => CgroupEvents::version_1(&self.read("memory.oom_control")?),
@@ -242,15 +242,15 @@ impl Cgroup {
         })
     }
 
-    /// How many of its processes the kernel's out-of-memory killer took; absent where it does not count them.
+    /// How many of its processes the kernel's out-of-memory killer took; absent if it does not count them.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where that cannot be read.
+    /// [`MeterError::Read`] if that cannot be read.
     pub fn oom_kills(&self) -> Result<Option<u64>, MeterError> {
         Ok(self.events()?.oom_kills)
     }
 
-    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not tell.
+    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not report.
     pub fn pressure(&self) -> Option<MemoryPressure> {
         match self.version() {
             CgroupVersion::V1 => None,
@@ -317,7 +317,7 @@ impl OwnPeak {
     }
 }
 
-/// Opened for writing where that is allowed, as a reset needs it.
+/// Opened for writing if that is allowed, as a reset needs it.
 fn open_peak(path: &Path) -> Option<OwnedFd> {
     let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
     open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY)).ok()

@@ -7,7 +7,7 @@
 //! - A group that is created here is named after the process that made it and is removed with its handle; what a crash
 //!   left behind is removed by the next that creates one.
 //! - In version 2 a group with processes gives its children no controllers: a new group is made below the nearest one above
-//!   that does, beside our own, and only where no limit is escaped that way. Where there is none, room for one can be made.
+//!   that does, beside our own, and only if no limit is escaped that way. If there is none, room for one can be made.
 
 mod counters;
 mod create;

@@ -20,9 +20,9 @@ const SELDOM: Duration = Duration::from_millis(100);
 /// The kernel's mark when a phase began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CgroupMark {
-    /// It was reset, so that it is of this phase.
+    /// The mark was reset, so that it belongs to this phase.
     Reset,
-    /// It could not be reset, and stood at this: only a higher one is of this phase.
+    /// The mark could not be reset, and stood at this: only a higher one belongs to this phase.
     Stood(ByteSize),
     /// There is none.
     Absent,
@@ -58,7 +58,7 @@ pub(crate) struct CgroupReader {
 }
 
 impl CgroupReader {
-    /// The reason where there is nothing to read.
+    /// The reason, if there is nothing to read.
     pub(crate) fn new(given: Option<&Cgroup>, root: u32) -> Result<Self, Arc<str>> {
         let found = given.map_or_else(|| Cgroup::of(root), |group| Ok(group.clone()));
         let group = found.map_err(|error| Arc::from(error.to_string()))?;
@@ -78,8 +78,8 @@ impl CgroupReader {
         })
     }
 
-    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
-    /// begins or ends here.
+    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` says that a
+    /// phase begins or ends here.
     pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
         if let Some((bytes, at)) = self.latest
             && !(self.given || edge)
@@ -89,7 +89,7 @@ impl CgroupReader {
         }
         let text = self.current.read_single(&mut self.text).map_err(|error| Arc::from(error.to_string()))?;
         let bytes = number(text.trim_ascii()).map(ByteSize::new);
-        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is no number"))?;
+        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is not a number"))?;
         self.latest = Some((bytes, now));
         if self.group.is_own()
             && let Ok(stat) = self.group.stat()
@@ -118,7 +118,7 @@ impl CgroupReader {
         })
     }
 
-    /// The peak of swap in the same way; `None` if the kernel does not tell it.
+    /// The peak of swap in the same way; `None` if the kernel does not report it.
     pub(crate) fn swap_peak(&self, mark: CgroupMark, sampled: ByteSize) -> Option<Reading> {
         self.exact(self.swap_peak.as_ref()?, mark, sampled)
     }
@@ -130,9 +130,9 @@ impl CgroupReader {
         Some(Reading { bytes: bytes.max(sampled), source: Source::Exact, counter })
     }
 
-    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the mark of
-    /// a group of the tree's own is above the largest sample, less what page cache may have grown by between two. `None` if
-    /// it cannot be told.
+    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the
+    /// mark of a group of the tree's own is above the largest sample, less what page cache may have grown by between
+    /// two. `None` if it cannot be decided.
     pub(crate) fn unseen(&self, mark: CgroupMark) -> Option<ByteSize> {
         let (peak, _) = self.group.is_own().then(|| self.peak.of_phase(mark)).flatten()?;
         Some(self.seen.at_most(peak))
@@ -146,7 +146,7 @@ impl CgroupReader {
         }
     }
 
-    /// How long tasks waited for memory, and whose they are: of the group where it was given and tells.
+    /// How long tasks waited for memory, and whose they are: of the group if it was given and tells.
     pub(crate) fn pressure(&self) -> (Option<MemoryPressure>, ActivityScope) {
         match Some(&self.group).filter(|_| self.given).and_then(Cgroup::pressure) {
             Some(pressure) => (Some(pressure), ActivityScope::Cgroup),

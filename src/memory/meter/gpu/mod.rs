@@ -20,7 +20,7 @@ pub(crate) use reader::{GpuPass, GpuReader, GpuUse};
 /// The devices of this machine.
 ///
 /// # Errors
-/// The reason, in words, where there is no driver.
+/// The reason, in words, if there is no driver.
 #[cfg(feature = "gpu")]
 fn devices() -> Result<Box<dyn devices::Devices>, String> {
     Ok(Box::new(nvml::NvmlDevices::load()?))
