@@ -43,7 +43,7 @@ impl Value {
                 integer(found).map(|count| Self::of(count.to_string())).ok_or_else(|| shown(found))
             }
             (Kind::Time, DeValue::String(text)) => match humantime::parse_duration(text) {
-                Ok(Duration::ZERO) => Err(wrong(&"it has to be longer than nothing")),
+                Ok(Duration::ZERO) => Err(wrong(&"must be greater than zero")),
                 Ok(_) => Ok(Self::of(text.trim())),
                 Err(error) => Err(wrong(&error)),
             },
@@ -100,7 +100,7 @@ fn integer(found: &DeValue<'_>) -> Option<u64> {
     u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
 }
 
-/// A value as a message names it, cut where it is long.
+/// A value as a message names it, cut if it is long.
 fn shown(found: &DeValue<'_>) -> String {
     const LONGEST_TEXT: usize = 40;
     let cut = |text: &str| {

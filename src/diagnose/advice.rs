@@ -1,6 +1,6 @@
 //! [`advice`]: what to do about an event, cheapest first, and only what its verdict supports.
 //!
-//! The ladder of the estimate is climbed where the work does not fit a device, up to the first rung that an estimate
+//! The ladder of the estimate is climbed if the work does not fit a device, up to the first rung that an estimate
 //! says is enough. Host memory has remedies of its own, and none of them is a smaller model. `empty_cache` is never
 //! among them: it gives a process nothing that it could not use already.
 
@@ -165,7 +165,7 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
     }
 }
 
-/// A rung as advice; `None` where what is known of the batch rules it out.
+/// A rung as advice; `None` if what is known of the batch rules it out.
 fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advice> {
     let mut advice = Advice {
         rung: Some(rung.number()),

@@ -141,7 +141,7 @@ impl Analysis {
         self.noted.push(event);
     }
 
-    /// Adds the end of the command whose output was read. An end of which the text gives the reason is no event beside it.
+    /// Adds the end of the command whose output was read. An end of which the text gives the reason is not an event beside it.
     pub fn ended(&mut self, event: Event) {
         self.ended.push(event);
     }
@@ -306,7 +306,7 @@ fn weight(event: &Event) -> u8 {
     }
 }
 
-/// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` where they are of
+/// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` if they are of
 /// several kinds; of reports alone the gravest trend.
 fn whole(events: &[Event]) -> (Kind, Verdict) {
     let Some(heaviest) = events.iter().map(weight).max() else { return (Kind::None, Verdict::NotOom) };

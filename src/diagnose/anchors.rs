@@ -1,4 +1,4 @@
-//! The pieces of text without which a line tells no event: what the scan looks for at the speed of memory.
+//! The pieces of text without which a line gives no event: what the scan looks for at the speed of memory.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -98,7 +98,7 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
         } else if let Some(free) = free {
             decision(Verdict::Capacity, format!("{} more did not fit: {} were free.", show(tried), show(free)))
         } else {
-            decision(Verdict::Capacity, format!("{} more did not fit; the message does not tell of what.", show(tried)))
+            decision(Verdict::Capacity, format!("{} more did not fit; the message does not say of what.", show(tried)))
         };
     };
     if tried > total {

@@ -9,7 +9,7 @@ use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
 
-/// A host request of so much is larger than the machine, where the text does not tell the machine.
+/// A host request of so much is larger than the machine, if the text does not give the size of the machine.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
 /// The event that `incident` is.
@@ -110,7 +110,7 @@ fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, Strin
             (Kind::HostAllocFail, Verdict::HostAllocFail, text)
         }
         None => {
-            let text = "An allocation on the host was refused; its size is not told. No device is involved.";
+            let text = "An allocation on the host was refused; its size is not given. No device is involved.";
             (Kind::HostAllocFail, Verdict::HostAllocFail, text.to_owned())
         }
     }

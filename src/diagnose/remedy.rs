@@ -5,7 +5,7 @@ use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Mark;
 
-/// Something to do that is no rung of the ladder.
+/// Something to do that is not a rung of the ladder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remedy {
     pub(super) what: &'static str,
@@ -70,7 +70,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
         .concat(),
         Verdict::RayMemoryMonitor => vec![
             keeps("run fewer tasks at once on a node: more num_cpus or memory a task, fewer workers"),
-            keeps("give the node more memory, or move the threshold: RAY_memory_usage_threshold (the kernel kills where Ray does not)"),
+            keeps("give the node more memory, or move the threshold: RAY_memory_usage_threshold (the kernel kills if Ray does not)"),
             HOST[1],
         ],
         Verdict::SigkillUnattributed | Verdict::DataloaderWorkerKill => vec![
@@ -120,7 +120,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             keeps("PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8 gives unused blocks back before the device is full"),
         ],
         Verdict::CacheNotLeak => vec![
-            keeps("nothing, as long as nothing else needs the device: what is reserved is used again. Only where a later request fails beside it is it fragmentation"),
+            keeps("nothing, as long as nothing else needs the device: what is reserved is used again. Only if a later request fails beside it, it is fragmentation"),
         ],
         _ => Vec::new(),
     };

@@ -57,7 +57,7 @@ impl Watched {
         self.watch.line(position, text)
     }
 
-    /// What the lines tell so far; `whole` where no more will come.
+    /// What the lines say so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
         let trends = trends.filter(|trends| !trends.extent.is_empty())?;
@@ -91,11 +91,11 @@ impl Watched {
     }
 }
 
-/// What an input tells of memory over time.
+/// What an input says of memory over time.
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
     pub(super) report: TelemetryReport,
-    /// The same as an event, for where there is no failure.
+    /// The verdict as an event, used if there is no failure.
     event: Event,
 }
 
@@ -161,7 +161,7 @@ fn decisive(trends: &Trends) -> Option<&Finding> {
     trends.findings.iter().max_by_key(rank)
 }
 
-/// The event that `trends` are where nothing failed.
+/// The event that `trends` are if nothing failed.
 fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let decisive = decisive(trends);
     let worker = decisive.map(|finding| finding.worker).unwrap_or_default();

@@ -93,9 +93,9 @@ pub(super) struct Shapes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Read,
-    /// It tells nothing.
+    /// The line is about no event.
     Silent,
-    /// It tells what lines of its shape have told: of this incident, if they all told of one.
+    /// The line says what earlier lines of its shape said; the incident, if all of them were about one.
     Counted(Option<u64>),
 }
 

@@ -168,7 +168,7 @@ fn unfolded(line: Line, answers: bool) -> Vec<Line> {
 pub(super) fn clean(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let text: Cow<'_, str> = if text.contains('\x1b') { escapes_removed(&text).into() } else { text };
-    // What is left of a colour where the escape itself was lost on the way into a ticket.
+    // What is left of a colour if the escape itself was lost on the way into a ticket.
     let text: Cow<'_, str> =
         if text.contains("[0m") || text.contains("m(") || text.contains("[3") || text.contains("[1") {
             colours_removed(&text).into()

@@ -61,7 +61,7 @@ impl CommandWatch {
     }
 }
 
-/// Whether the kernel has counted a kill, so that its log tells of this one: others are no business of the command.
+/// Whether the kernel has counted a kill, so that its log tells of this one: other kills are not the command's.
 fn killed_by_kernel(end: &ProcessEnd) -> bool {
     matches!(
         end.cause,

@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The median, the least and the most of `figure`; `None` where no run has it.
+/// The median, the least and the most of `figure`; `None` if no run has it.
 fn summary(runs: &[&Run], figure: Figure) -> Option<Change> {
     let mut values: Vec<u64> = runs.iter().filter_map(|run| run.figure(figure)).collect();
     values.sort_unstable();
@@ -177,7 +177,7 @@ fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figu
     }
 }
 
-/// The time that is compared: of a step where it can be, else of the whole run.
+/// The time that is compared: of a step if it can be, else of the whole run.
 fn time(figures: &BTreeMap<Figure, Change>) -> Option<&Change> {
     let of = |figure| figures.get(&figure).filter(|change: &&Change| change.near.is_some());
     of(Figure::StepTime).or_else(|| of(Figure::WallTime))
@@ -193,7 +193,7 @@ fn words(verdict: Verdict, figures: &BTreeMap<Figure, Change>) -> String {
     }
 }
 
-/// Whether a configuration is within the gate; `None` where that cannot be told or is not asked.
+/// Whether a configuration is within the gate; `None` if that cannot be decided or is not asked.
 fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Figure, Change>) -> Option<bool> {
     if plan.gate.is_empty() || side.configuration.name == plan.baseline().name {
         return None;

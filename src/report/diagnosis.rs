@@ -1,4 +1,4 @@
-//! [`Told`]: what was found in the run of a command, in words, for the documents that are no terminal.
+//! [`Told`]: what was found in the run of a command, in words, for the documents that are not a terminal.
 
 use std::fmt::Write;
 

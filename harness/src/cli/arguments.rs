@@ -14,6 +14,7 @@ use super::compare::Compare;
 use super::config::ConfigCommand;
 use super::devices::DevicesArguments;
 use super::diagnose::Diagnose;
+use super::doctor::DoctorArguments;
 use super::estimate::Estimate;
 use super::gate::Gate;
 use super::generate::Generate;
@@ -26,12 +27,14 @@ use super::ledger::Ledger;
 use super::manual::Man;
 use super::mark::Mark;
 use super::matrix::Matrix;
+use super::merge::Merge;
 use super::pack::Pack;
 use super::ratchet::Ratchet;
 use super::report::Report;
 use super::run::Run;
 use super::schema::Schema;
 use super::settings::Settings;
+use super::shard::Shard;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
@@ -67,6 +70,10 @@ pub enum Command {
     Mark(Mark),
     /// Write a synthetic capture
     Generate(Generate),
+    /// Show which share of a capture this process takes, and what each holds
+    Shard(Shard),
+    /// Put the records of shards or ranks together
+    Merge(Merge),
     /// Show what changed between two records
     Compare(Compare),
     /// Show what is inside .pt files, from their headers alone
@@ -76,6 +83,8 @@ pub enum Command {
     Kernel(KernelCommand),
     /// List the NVIDIA GPUs that kernels can run on
     Devices(DevicesArguments),
+    /// Show which figures are exact on this machine, and how to improve the others
+    Doctor(DoctorArguments),
     /// Keep the entries of a folder in a store, each storage once
     Pack(Pack),
     /// Restore entries of a store as files, byte for byte
@@ -212,7 +221,7 @@ struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// `None` where it uses none.
+    /// `None` if it uses none.
     fn of(command: &'a Command) -> Option<Self> {
         let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Mark {
     /// Training computes the same, up to rounding.
     KeepsTheMath,
-    /// The same state lies elsewhere; slower.
+    /// State moves elsewhere, such as to the host; slower.
     MovesState,
     /// Training sees something else.
     ChangesTheScience,

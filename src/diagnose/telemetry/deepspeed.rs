@@ -28,7 +28,7 @@ pub(super) fn host(text: &str) -> Option<Figure> {
     Figure::rounded(super::scan::after(rest, "used =")?.value, GB, 0.01)
 }
 
-/// What follows `name` where it is a word of its own: `MA` is not the end of `Max_MA`.
+/// What follows `name` if it is a word of its own: `MA` is not the end of `Max_MA`.
 fn word<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let at =
         text.match_indices(name).find(|&(at, _)| !text[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric()))?;

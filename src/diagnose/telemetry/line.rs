@@ -54,7 +54,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Where a bracket that opens `text` closes; `None` where none opens it, or it is the whole.
+/// Where a bracket that opens `text` closes; `None` if none opens it, or it is the whole.
 fn closing(text: &str) -> Option<usize> {
     let close = match text.as_bytes().first()? {
         b'[' => ']',

@@ -1,7 +1,7 @@
 //! Lines that people print themselves: `Allocated: 4.5 GB, Reserved: 8.5 GB`, `mem=12.3GiB`, loops of nvidia-smi.
 //!
-//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes (or a
-//! whole number of bytes). Words and numbers go together in one order throughout a line.
+//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes
+//! (or a whole number of bytes). Words and numbers go together in one order throughout a line.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,8 @@ use super::marks::Words;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, behind, number, unit, whole};
 
-/// Texts of lines that tell of memory and are no telemetry: errors, warnings, requirements, kernel logs, code, downloads.
+/// Texts of lines that tell of memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
+/// downloads.
 const OTHER: [&str; 24] = [
     "out of memory",
     "OutOfMemory",
@@ -137,11 +138,11 @@ pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
     Some(sample)
 }
 
-/// The numbers of `text`, each with its unit where it has one.
+/// The numbers of `text`, each with its unit if it has one.
 fn quantities(text: &str) -> Vec<Quantity<'_>> {
     let (mut found, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(next) = text[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
-        // Digits of a name (`fp16`, `cuda:0`, `A100`) are no number; those of a longer number are skipped with it.
+        // Digits of a name (`fp16`, `cuda:0`, `A100`) are not a number; those of a longer number are skipped with it.
         let named = text[..next].ends_with(|c: char| c.is_alphabetic() || c == '_');
         let Some(number) = number(&text[next..]) else { break };
         let end = text.len() - number.rest.len();
@@ -184,7 +185,7 @@ fn table(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) -> bool {
     true
 }
 
-/// Gives each quantity the word before it, or behind it where the first has none before.
+/// Gives each quantity the word before it, or behind it if the first has none before.
 fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
     let sized = |quantity: &Quantity<'_>| quantity.unit.or_else(|| unit_of_key(quantity.before));
     let behind = |index: usize| {
@@ -476,7 +477,7 @@ mod tests {
         let sample = read("step 7 after forward: cuda:1 allocated 4.5 GB").unwrap();
         assert_eq!((sample.step, sample.device, sample.rank), (Some(7), Some(1), Some(1)));
         assert_eq!(sample.label.as_deref(), Some("after forward"));
-        // A loss is no part of a label: the series stays one.
+        // A loss is not a part of a label: the series stays one.
         assert_eq!(read("Epoch 1 step 10 loss=2.31 mem=12.3GiB").unwrap().label, None);
     }
 

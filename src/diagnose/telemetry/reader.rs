@@ -142,7 +142,7 @@ impl Reader {
         self.processes.entry(origin.clone()).or_default()
     }
 
-    /// Gives the samples behind `from` the step of the log where they have none of their own.
+    /// Gives the samples behind `from` the step of the log if they have none of their own.
     fn settle(&mut self, from: usize, samples: &mut [Sample]) {
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);

@@ -18,12 +18,12 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::{self, Unit};
 use std::collections::BTreeMap;
 
-/// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
+/// What a run shows at one label, of the worst rank: its last reading if they grow, else the median of its last fifth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Readings {
     /// The label.
     pub label: String,
-    /// The median time of a step in seconds; absent where the log tells none.
+    /// The median time of a step in seconds; absent if the log gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// What tensors hold.
@@ -46,7 +46,7 @@ pub struct Readings {
     pub reserved_spread: Option<Spread>,
 }
 
-/// What counts as near a baseline, by figure. One is beyond where it exceeds every part of its allowance.
+/// What counts as near a baseline, by figure. One is beyond if it exceeds every part of its allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allowance {
     /// What allocated memory may grow by.
@@ -87,7 +87,7 @@ pub enum ConfigurationVerdict {
 pub struct Comparison {
     /// What it is.
     pub verdict: ConfigurationVerdict,
-    /// The change of the time of a step, as a part of the baseline's; absent where a time is unknown.
+    /// The change of the time of a step, as a part of the baseline's; absent if a time is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
     /// Whether reserved or allocated memory depends on the rank.
@@ -112,7 +112,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Judges `candidate` by `baseline`. It is solved only where allocated and reserved are both near the baseline at no more
+/// Judges `candidate` by `baseline`. It is solved only if allocated and reserved are both near the baseline at no more
 /// time.
 pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
     let time = baseline.seconds.zip(candidate.seconds).filter(|(base, _)| *base > 0.0);
@@ -148,8 +148,8 @@ fn limit(base: f64, allowance: &ceiling::Allowance, unit: Unit) -> f64 {
     base + allowance.margin(base, unit).unwrap_or(0.0)
 }
 
-/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated or
-/// reserved memory of the worst rank beyond the allowance.
+/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated
+/// or reserved memory of the worst rank beyond the allowance.
 pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<Verdict> {
     use ConfigurationVerdict::{Fragmentation, Leak};
     let found = compare(baseline, candidate, allowance).verdict;
@@ -157,8 +157,9 @@ pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowan
 }
 
 impl Collector {
-    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most readings:
-    /// what is read before something is released tells less than what stays after. `None` if nothing was read.
+    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most
+    /// readings: what is read before something is released tells less than what stays after. `None` if nothing was
+    /// read.
     pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
         let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
         let count =
@@ -193,7 +194,7 @@ fn is_steady(label: &str) -> bool {
     !["before", "init", "load", "start", "begin", "creating", "building"].iter().any(|word| label.contains(word))
 }
 
-/// Where a series stands: its last reading where it grows, else the median of its last fifth.
+/// Where a series stands: its last reading if it grows, else the median of its last fifth.
 fn level(series: &Series) -> Option<f64> {
     let readings = series.readings();
     if pattern(&readings)?.0 == Pattern::Growing {

@@ -198,7 +198,7 @@ fn cached(
     }
 }
 
-/// The last reading of the run before and of the last, at the same step where steps are known, where it is half as much
+/// The last reading of the run before and of the last, at the same step if steps are known, if it is half as much
 /// again and a gibibyte more.
 fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
     let last_run = readings.last()?.run;

@@ -31,12 +31,12 @@ impl Watch {
         tells
     }
 
-    /// What the figures say so far; `None` where there are none yet.
+    /// What the figures say so far; `None` if there are none yet.
     pub fn trends(&self) -> Option<Trends> {
         (!self.collector.is_empty()).then(|| self.collector.trends())
     }
 
-    /// What the log's figures say; `None` where it has no telemetry.
+    /// What the log's figures say; `None` if it has no telemetry.
     pub fn finish(mut self) -> Option<Trends> {
         self.reader.finish(&mut self.pending);
         self.collect();

@@ -42,7 +42,7 @@ fn list(text: &str) -> bool {
 fn behind_quotes(line: &Line) -> &str {
     let before = &line.text[..line.text.len() - line.message().len()];
     let before = before.trim_end_matches([' ', '\t', '|']);
-    // A number in a cell was taken for the name of a container; that of a time is no cell.
+    // A number in a cell was taken for the name of a container; that of a time is not a cell.
     let cell = before.trim_end_matches(|c: char| c.is_ascii_digit());
     let before = if cell.ends_with([' ', '|']) { cell } else { before };
     &line.text[before.len()..]

@@ -9,9 +9,9 @@ pub(super) enum Position {
     Message,
     /// Within other words.
     Prose,
-    /// In code, in an example, in a conversation: the reason why it is no event, whatever numbers it has.
+    /// In code, in an example, in a conversation: the reason why it is not an event, whatever numbers it has.
     Talk(&'static str),
-    /// In advice, or denied: the reason why it is no event, unless it has numbers.
+    /// In advice, or denied: the reason why it is not an event, unless it has numbers.
     Said(&'static str),
 }
 

@@ -24,7 +24,7 @@ pub(super) fn hexadecimal(text: &str) -> Option<ByteSize> {
 
 /// The bytes of `text`: a number and a unit, `1.50 GiB`, `256 bytes`, `711. MiB`, `16.0G`, `123,456kB`. Units are binary
 /// whatever their spelling: allocators, kernels and Ray all divide by 1024. `None` for sizes that
-/// no machine has, and for what is no amount.
+/// no machine has, and for what is not an amount.
 pub(super) fn bytes(text: &str) -> Option<ByteSize> {
     let text: String = text.chars().filter(|c| !matches!(c, ',' | ' ')).collect();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

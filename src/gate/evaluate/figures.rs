@@ -79,7 +79,7 @@ pub(super) fn judge_figure(
     judged
 }
 
-/// Whether a figure is judged and shown where nothing says which are: the memory of what was run, over all phases.
+/// Whether a figure is judged and shown if nothing says which are: the memory of what was run, over all phases.
 pub fn is_default(figure: &Figure) -> bool {
     Metric::ALL.iter().any(|metric| metric.facts().judged && metric.name() == figure.name)
 }

@@ -115,7 +115,7 @@ fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     if event.occurrences > 1 {
         let line = match event.kind {
             Kind::Report => format!("of {}", counted(event.occurrences as usize, "report", "reports")),
-            _ => format!("told {}", counted(event.occurrences as usize, "time", "times")),
+            _ => format!("reported {}", counted(event.occurrences as usize, "time", "times")),
         };
         text.push_str(&format!(" {:12}{}\n", "", styled(&line, palette.dim)));
     }
@@ -189,7 +189,7 @@ fn advice(event: &Event, most: usize, screen: &Screen) -> String {
         return text;
     }
     text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    // With an estimate the list ends where it is enough: all of it is the answer.
+    // With an estimate the list ends if it is enough: all of it is the answer.
     let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
     let shown = if estimated { event.advice.len() } else { most.min(event.advice.len()) };
     for (index, line) in advice_lines(event).take(shown).enumerate() {

@@ -51,7 +51,7 @@ pub(super) enum Means {
     Killed,
     /// Something other than memory ended the processes.
     Ended(&'static str),
-    /// It looks like an event and is none.
+    /// The wording looks like an event and is not one, for this reason.
     Nothing(&'static str),
 }
 
@@ -84,7 +84,7 @@ const fn row(
 }
 
 impl Wording {
-    /// The same row, counted only where a message begins.
+    /// Counts the row only at the beginning of a message.
     const fn begins(mut self) -> Self {
         self.begins = true;
         self
@@ -123,7 +123,7 @@ pub struct KnownWording {
     pub family: &'static str,
     /// Who prints it; empty if many do.
     pub software: &'static str,
-    /// What happened, or why it is no event.
+    /// What happened, or why it is not an event.
     pub meaning: &'static str,
     /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`, `nothing`.
     pub side: &'static str,
