@@ -30,9 +30,9 @@ pub enum MergeError {
         other: String,
         /// What differs.
         what: &'static str,
-        /// That of the one.
+        /// The value of the one.
         before: String,
-        /// That of the other.
+        /// The value of the other.
         after: String,
     },
     /// Two records have a result for the same entry, or are of the same rank.
