@@ -3,7 +3,7 @@
 #
 #   quick   format, clippy and library tests of the packages with files that differ from HEAD, or of those that are named
 #           (`memory` is `plimsoll-memory`). Packages that use them are not checked: `rust` does that.
-#   rust    everything that needs Rust alone: format, spelling, clippy, docs, tests, doctests.
+#   rust    everything that needs Rust alone: format, spelling, manual, clippy, docs, tests, doctests.
 #   torch   what needs torch 2.11.0, which is set up in target/torch-venv: the Python tests, the Rust tests that start it,
 #           the worker that is linked to libtorch.
 #   all     rust, then torch; torch is set up in the background once format and clippy have passed.
@@ -135,6 +135,11 @@ lint() {
         run typos
     else
         echo "typos is not installed (cargo install --locked typos-cli): spelling is not checked"
+    fi
+    if command -v mdbook > /dev/null; then
+        run harness/book.sh
+    else
+        echo "mdbook is not installed (cargo install --locked mdbook): the manual is not built"
     fi
     run cargo clippy "${everything[@]}" --all-targets -- -D warnings
 }

@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn documents_that_cannot_be_fed_say_the_same() {
-        let interval = format!("the time between two samples; {} ms if it is not given", SAMPLE_INTERVAL.as_millis());
+        let interval = format!("the time between two samples, {} ms by default", SAMPLE_INTERVAL.as_millis());
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         for file in ["docs/testing-python.md", "harness/attribute/src/lib.rs"] {
             let text = std::fs::read_to_string(root.join(file)).unwrap();

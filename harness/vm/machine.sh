@@ -66,7 +66,8 @@ tests() {
 what=$(tr -d '\0' < /dev/vdc)
 if [ "$what" = tests ] || [ "$what" = quick ]; then
     if [ -n "$systemd" ]; then
-        until [ -S /run/user/1000/bus ] || [ $SECONDS -gt 120 ]; do sleep 0.5; done
+        until [ -S /run/user/1000/bus ] || [ $SECONDS -gt 60 ]; do sleep 0.5; done
+        [ -S /run/user/1000/bus ] || systemctl status --no-pager user@1000.service dbus.service
         tests "root" scope - root ""
         tests "a user with a systemd" scope - user swap,cgroup
         within - user plimsoll run --no-config --json --cgroup -- true > /run/output 2>&1 < /dev/null

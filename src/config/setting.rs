@@ -30,6 +30,8 @@ pub enum Kind {
     Conditions,
     /// What a figure may get worse by, such as `"5% | 64 MiB"`.
     Allowance,
+    /// Verdicts of a diagnosis, in a list.
+    Verdicts,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
             Self::Baseline => "a file, a folder or \"git:REVISION\"",
             Self::Conditions => "a list of conditions, such as [\"kernel\", \"machine\"]",
             Self::Allowance => "an allowance such as \"5% | 64 MiB\"",
+            Self::Verdicts => "a list of verdicts, such as [\"leak\", \"fragmentation\"]",
         }
     }
 }
@@ -215,14 +218,16 @@ const OTHERS: &[Setting] = &[
         "Time between two samples",
         Some(Preset::Time(defaults::SAMPLE_INTERVAL)),
     ),
-    setting("run", "record", Kind::Text, "The file for the record", None),
     setting(
-        "check",
-        "timeout",
-        Kind::Time,
-        "The longest time that a launch may take",
-        Some(Preset::Time(defaults::LAUNCH_TIMEOUT)),
+        "run",
+        "diagnose",
+        Kind::Switch,
+        "Whether the output is watched, and what went wrong with memory said at the end",
+        Some(Preset::Switch(false)),
     ),
+    setting("run", "fail_on", Kind::Verdicts, "What a run fails on if it is found; implies `diagnose`", None),
+    setting("run", "record", Kind::Text, "Where the record goes", None),
+    setting("check", "timeout", Kind::Time, "How long a launch may take", Some(Preset::Time(defaults::LAUNCH_TIMEOUT))),
     setting(
         "check",
         "python",

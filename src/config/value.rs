@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use toml::de::DeValue;
+use toml::de::{DeArray, DeValue};
 
 use super::setting::Kind;
 use crate::gate::{Allowance, BaselineSource, Condition, Conditions, Limit};
+use plimsoll_diagnose::Verdict;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The value of a setting that was checked, as texts that a flag would take: one, but of lists.
@@ -62,9 +63,13 @@ impl Value {
                 .map_err(|error| wrong(&error)),
             (Kind::Conditions, DeValue::String(word)) => conditions([&**word]).map(Self).map_err(|error| wrong(&error)),
             (Kind::Conditions, DeValue::Array(list)) => {
-                let words: Option<Vec<&str>> = list.iter().map(|word| word.get_ref().as_str()).collect();
-                let words = words.ok_or_else(|| shown(found))?;
+                let words = texts(list).ok_or_else(|| shown(found))?;
                 conditions(words).map(Self).map_err(|error| wrong(&error))
+            }
+            (Kind::Verdicts, DeValue::String(word)) => verdicts([&**word]).map(Self).map_err(|error| wrong(&error)),
+            (Kind::Verdicts, DeValue::Array(list)) => {
+                let words = texts(list).ok_or_else(|| shown(found))?;
+                verdicts(words).map(Self).map_err(|error| wrong(&error))
             }
             _ => Err(shown(found)),
         }
@@ -78,6 +83,16 @@ fn conditions<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String
         found.extend(named.into_iter().map(|condition: Condition| condition.to_string()));
     }
     Ok(found)
+}
+
+/// The texts of a list; `None` if something else is among them.
+fn texts<'a>(list: &'a DeArray<'_>) -> Option<Vec<&'a str>> {
+    list.iter().map(|word| word.get_ref().as_str()).collect()
+}
+
+fn verdicts<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, String> {
+    let of = |word: &str| word.parse::<Verdict>().map(|verdict| verdict.to_string()).map_err(|error| error.to_string());
+    words.into_iter().flat_map(|words| words.split(',')).map(|word| of(word.trim())).collect()
 }
 
 fn integer(found: &DeValue<'_>) -> Option<u64> {

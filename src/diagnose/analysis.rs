@@ -65,6 +65,8 @@ struct Gatherer {
     told: Told,
     watched: Watched,
     shapes: Shapes,
+    /// The shapes of lines that may tell of memory.
+    measured: Shapes,
     /// What the beginning of the input says of the software that runs.
     head: Signs,
     file: String,
@@ -90,6 +92,7 @@ impl Analysis {
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
         self.gathered.shapes = Shapes::default();
+        self.gathered.measured = Shapes::default();
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
@@ -253,8 +256,13 @@ impl Sink for Gatherer {
         self.told.read(line);
     }
 
+    fn measures(&mut self, line: &[u8]) -> bool {
+        !self.measured.silent(shape::of(line))
+    }
+
     fn telemetry(&mut self, position: Position, line: &[u8]) {
-        self.watched.line(position, line);
+        let tells = self.watched.line(position, line);
+        self.measured.measured(shape::of(line), tells);
     }
 }
 

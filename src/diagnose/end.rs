@@ -1,10 +1,9 @@
 //! The end of a command: what it said before, if its end alone does not say that memory was the reason, and what its
 //! end says by itself.
 
-use super::advice::advice;
+use super::advice::{Known, advice};
 use super::analysis::Analysis;
 use super::findings::{Event, Evidence, Numbers};
-use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 
@@ -101,7 +100,7 @@ pub fn event_of_end(end: &ProcessEnd, file: &str, numbers: Numbers) -> Option<Ev
         advice: Vec::new(),
         explanation: format!("The command {end}.{held}"),
     };
-    event.advice = advice(&event, Work::Unknown, None, None);
+    event.advice = advice(&event, Known::default());
     Some(event)
 }
 

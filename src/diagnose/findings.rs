@@ -36,7 +36,7 @@ pub struct Findings {
     /// Texts that look like an event and are none, with the reason; the first ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dismissed: Vec<Dismissal>,
-    /// The factors of the effective batch, if the text tells them.
+    /// The factors of the effective batch, if the text gives them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<KnownBatch>,
     /// What the inputs tell of memory over time, where they do.
@@ -64,7 +64,7 @@ impl Findings {
     }
 }
 
-/// What an input tells of memory over time.
+/// What an input says of memory over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TelemetryReport {
     /// The input, by [`InputReport::name`].
@@ -114,7 +114,8 @@ pub struct Event {
     /// `python`, ... for the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// The framework, runtime or manager that the log comes from, as far as the text shows it: `vllm`, `jvm`, `slurm`, ...
+    /// The framework, runtime or manager that the log comes from, as far as the text shows it: `vllm`, `jvm`, `slurm`,
+    /// ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software: Option<String>,
     /// Why, as far as the text shows it.
@@ -125,7 +126,7 @@ pub struct Event {
     pub numbers: Numbers,
     /// The lines that show it, the most telling first.
     pub evidence: Vec<Evidence>,
-    /// How often the text tells the same event.
+    /// How often the text gives the same event.
     pub occurrences: u64,
     /// The rank of the process in its job.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! [`Incident`]: one event as its sightings tell it, and when two sightings tell the same one.
+//! [`Incident`]: one event as its sightings describe it, and when two sightings tell the same one.
 
 use super::findings::Numbers;
 use super::sighting::{Sighting, Work};
@@ -39,7 +39,7 @@ impl Class {
     }
 }
 
-/// One event as its sightings tell it.
+/// One event as its sightings describe it.
 #[derive(Clone, Debug)]
 pub(super) struct Incident {
     /// Its number: later ones have larger ones.

@@ -4,7 +4,7 @@ use super::findings::{Evidence, Numbers};
 use super::verdict::Verdict;
 use super::window::Line;
 
-/// What a sighting tells.
+/// What a sighting says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A device's allocator refused a request.
@@ -21,9 +21,9 @@ pub(super) enum Cause {
     KernelChose { group: bool },
     /// The kernel killed; whether a control group's limit was the cause, if the line says so.
     KernelKilled { group: Option<bool> },
-    /// A manager tells that a control group's or job's limit was the cause.
+    /// A manager says that a control group's or job's limit was the cause.
     Limit,
-    /// A service of the machine tells that the machine's memory was the cause.
+    /// A service of the machine says that the machine's memory was the cause.
     Machine,
     /// Ray's monitor killed a worker.
     Ray,
@@ -79,7 +79,7 @@ pub(super) struct Sighting {
     pub(super) asks: Option<String>,
     /// What the wording means, in a sentence.
     pub(super) meaning: Option<&'static str>,
-    /// Whether the words are ordinary ones: beside an event that says more they tell nothing of their own.
+    /// Whether the words are ordinary ones: beside an event that says more they say nothing of their own.
     pub(super) weak: bool,
     /// Whether a request was told that is larger than any memory.
     pub(super) huge: bool,
@@ -92,7 +92,7 @@ pub(super) struct Sighting {
 const QUOTED: usize = 600;
 
 impl Sighting {
-    /// What `line` tells.
+    /// What `line` says.
     pub(super) fn new(cause: Cause, line: &Line) -> Self {
         let origin = line.origin();
         Self {

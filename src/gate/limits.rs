@@ -142,7 +142,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         assert!("=5%".parse::<Limit>().unwrap_err().to_string().contains("no name before the `=`"));
         assert!("a=5 B".parse::<Limit>().is_ok() && "a=5".parse::<Limit>().is_err(), "five of what");
-        assert!("a=b".parse::<Limit>().unwrap_err().to_string().starts_with("`b` is no part"));
+        assert!("a=b".parse::<Limit>().unwrap_err().to_string().starts_with("`b` is not part"));
     }
 
     proptest! {

@@ -25,7 +25,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The exit code of a command that comes to this: 0 if nothing got worse, 1 if something did, 3 if that
-    /// cannot be told.
+    /// cannot be decided.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Pass | Self::Improved => 0,
@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// What several of them come to: a failure outweighs what cannot be told, and that a pass.
+    /// What several of them come to: a failure outweighs what cannot be decided, and that a pass.
     pub fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let weight = |outcome: &Self| match outcome {
             Self::Pass => 0,

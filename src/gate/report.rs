@@ -22,8 +22,8 @@ pub struct GateReport {
     /// `plimsoll.gate/1`.
     #[schemars(extend("const" = "plimsoll.gate/1"))]
     pub schema: String,
-    /// Where the baseline came from, such as `baselines`, `git:main:baselines` or `A` of an interleaved comparison; absent
-    /// if ceilings alone were judged.
+    /// Where the baseline came from, such as `baselines`, `git:main:baselines` or `A` of an interleaved comparison;
+    /// absent if ceilings alone were judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
     /// What was judged, in the order in which it was given.
@@ -48,7 +48,8 @@ pub struct SubjectVerdict {
     /// The conditions that the two do not share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionChange>,
-    /// Ceilings, each with the run that is nearest to breaking it or beyond, and what else was judged of the runs alone.
+    /// Ceilings, each with the run that is nearest to breaking it or beyond, and what else was judged of the runs
+    /// alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
     /// Figures held against those of the baseline.
@@ -59,7 +60,7 @@ pub struct SubjectVerdict {
     /// How a run failed by itself, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Why it cannot be told, if that is not to be seen in verdicts and figures.
+    /// Why it cannot be decided, if that is not to be seen in verdicts and figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -107,7 +108,7 @@ pub struct FigureVerdict {
 }
 
 impl GateReport {
-    /// The exit code of the command: 0 if everything holds, 1 if something does not, 3 if that cannot be told.
+    /// The exit code of the command: 0 if everything holds, 1 if something does not, 3 if that cannot be decided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }
@@ -121,7 +122,7 @@ impl GateReport {
 }
 
 impl SubjectVerdict {
-    /// Notes why it cannot be told, so that it does not pass.
+    /// Notes why it cannot be decided, so that it does not pass.
     pub(super) fn cannot_be_told(&mut self, why: String) {
         self.outcome = Outcome::of_all([self.outcome, Outcome::Inconclusive]);
         self.note = Some(why);

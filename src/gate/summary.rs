@@ -4,7 +4,7 @@ use plimsoll_statistics::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is told of a set of figures.
+/// What is shown of a set of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// How many there are.

@@ -135,7 +135,7 @@ impl fmt::Display for Verdict {
 
 impl Matrix {
     /// The exit code of the command: 0 if everything that is expected was found, 1 if something else was, 3 if
-    /// that cannot be told.
+    /// that cannot be decided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }

@@ -17,7 +17,7 @@ pub struct Gate {
     /// What the allocator holds, by the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Allowance>,
-    /// The time of a step, by the log; of the whole run if the log tells none.
+    /// The time of a step, by the log; of the whole run if the log gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Allowance>,
     /// Resident memory of the process tree, by the meter.

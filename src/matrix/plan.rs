@@ -90,6 +90,7 @@ impl Configuration {
             seconds: time.map(|time| time.as_secs_f64()),
             allocated,
             reserved,
+            rises: false,
             unseen_ranks: None,
             allocated_spread: None,
             reserved_spread: None,

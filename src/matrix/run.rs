@@ -30,7 +30,7 @@ pub struct Run {
     /// What the meter read: the most over all phases.
     #[serde(default)]
     pub metered: BTreeMap<Metric, ByteSize>,
-    /// What the log tells; absent if it has no telemetry.
+    /// What the log gives; absent if it has no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReadings>,
     /// Where the log is.

@@ -59,8 +59,8 @@ mod tests {
         semantics.reference = Some(KernelIdentity::new("torch:embedding", None));
         assert_eq!(
             kernels(&semantics, &name),
-            "`lib:rows.so` (`blake3:0123456789ab`) on a GPU, replays of a CUDA graph; what `torch:embedding` gives is \
-             expected, not what was captured"
+            "`lib:rows.so` (`blake3:0123456789ab`) on a GPU, replays of a CUDA graph; the output of `torch:embedding` \
+             is expected, not the captured one"
         );
     }
 }

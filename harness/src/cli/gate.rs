@@ -70,7 +70,7 @@ pub struct Gate {
     pub json: bool,
 }
 
-/// Judges the records; 1 if one fails, 3 if that cannot be told.
+/// Judges the records; 1 if one fails, 3 if that cannot be decided.
 pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {
     arguments.documents.check()?;
     let records = records::read(&arguments.records)?;
@@ -101,8 +101,8 @@ pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> 
     Ok(report.exit_code())
 }
 
-/// What is judged by: what flags say and, if they say nothing, what is set. A list of the command line takes the place of
-/// one that is set; ceilings count one by one.
+/// What is judged by: what flags say and, if they say nothing, what is set. A list of the command line takes the place
+/// of one that is set; ceilings count one by one.
 pub fn rules(
     set: &Resolved,
     flags: Ceilings,

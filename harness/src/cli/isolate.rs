@@ -59,7 +59,7 @@ pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     let cancel = Cancel::install()?;
     let mut test = plimsoll::assert::test(&arguments.package, &arguments.suite, &arguments.name);
-    // Every wrong argument is told in one go.
+    // All wrong arguments are reported at once.
     let errors: Vec<String> = arguments.argument.iter().filter_map(|argument| take(&mut test, argument)).collect();
     let (answer, code) = if errors.is_empty() {
         let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");

@@ -47,7 +47,7 @@ pub struct Matrix {
     pub json: bool,
 }
 
-/// Runs what is due and judges it; 1 if a configuration is not as expected, 3 if that cannot be told.
+/// Runs what is due and judges it; 1 if a configuration is not as expected, 3 if that cannot be decided.
 pub fn run(arguments: Matrix) -> Result<u8, Failed> {
     let plan = Plan::read(&arguments.file)?.only(&arguments.only)?;
     // Where the documents go is tried before hours of work, not after.

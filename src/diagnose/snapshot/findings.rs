@@ -319,7 +319,7 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// How many are told in words.
+    /// How many are listed in words.
     const TOLD: usize = 16;
 
     pub(super) fn add(&mut self, tell: impl FnOnce() -> String) {

@@ -22,7 +22,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// How a snapshot is read and what is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many culprits, leak suspects and series are told of each moment.
+    /// How many culprits, leak suspects and series are listed of each moment.
     pub top: usize,
     /// What reading may hold in memory. A snapshot that needs more is refused.
     pub budget: ByteSize,

@@ -8,9 +8,6 @@ const GB: u64 = 1 << 30;
 
 /// Figures of the line `MA 9.36 GB         Max_MA 21.36 GB         CA 24.05 GB         Max_CA 24 GB`.
 pub(super) fn device(text: &str) -> Option<[(Metric, Option<Figure>); 4]> {
-    if !text.contains("Max_MA ") {
-        return None;
-    }
     // Trailing zeros are dropped, so that `9.4` is as exact as `9.36`.
     let figure = |name: &str, step: f64| {
         let found = number(word(text, name)?)?;

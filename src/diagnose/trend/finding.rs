@@ -18,8 +18,16 @@ use plimsoll_memory::bytes::ByteSize;
 pub enum Verdict {
     /// Telemetry, and nothing wrong.
     ReportOnly,
+    /// Ranks hold unlike amounts.
+    VariesByRank,
     /// Reserved memory stays while allocated memory falls back.
     CacheNotLeak,
+    /// Nothing wrong on the ranks that were seen, and others were not.
+    Inconclusive,
+    /// The allocator had to give its cache back and try again: the device is full.
+    NearCapacity,
+    /// Reserved memory lies in pieces.
+    Fragmentation,
     /// More than the baseline.
     Regression,
     /// Host memory grows, or stays when device memory came back.
@@ -37,7 +45,11 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReportOnly => "report-only",
+            Self::VariesByRank => "varies-by-rank",
             Self::CacheNotLeak => "cache-not-leak",
+            Self::Inconclusive => "inconclusive",
+            Self::NearCapacity => "near-capacity",
+            Self::Fragmentation => "fragmentation",
             Self::Regression => "regression",
             Self::HostGrowth => "host-growth",
             Self::Leak => "leak",
@@ -120,10 +132,10 @@ pub struct Trends {
     /// Series beyond those that are kept; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_series: Option<u64>,
-    /// The median time of a step in seconds, if the log tells times.
+    /// The median time of a step in seconds, if the log gives times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_per_step: Option<f64>,
-    /// The memory of a device, if the log tells it; of several the least.
+    /// The memory of a device, if the log gives it; of several the least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_total: Option<ByteSize>,
     /// How often the allocator had to give its cache back and try again, the most of any process.

@@ -24,10 +24,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Reads a line; see [`Reader::line`] for which lines have to be given.
-    pub fn line(&mut self, position: Position, text: &str) {
-        self.reader.line(position, text, &mut self.pending);
+    /// Reads a line; see [`Reader::line`] for which lines have to be given. Whether it tells something.
+    pub fn line(&mut self, position: Position, text: &str) -> bool {
+        let tells = self.reader.line(position, text, &mut self.pending);
         self.collect();
+        tells
     }
 
     /// What the figures say so far; `None` if there are none yet.

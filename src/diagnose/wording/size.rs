@@ -31,10 +31,10 @@ pub(super) fn bytes(text: &str) -> Option<ByteSize> {
     let (number, unit) = text.split_at(split);
     let shift = match unit.to_ascii_lowercase().as_str() {
         "" | "b" | "byte" | "bytes" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" | "megabytes" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
+        "k" | "kb" | "ki" | "kib" => 10,
+        "m" | "mb" | "mi" | "mib" | "megabytes" => 20,
+        "g" | "gb" | "gi" | "gib" => 30,
+        "t" | "tb" | "ti" | "tib" => 40,
         "p" | "pb" | "pib" => 50,
         "e" | "eb" | "eib" => 60,
         _ => return None,
@@ -65,6 +65,7 @@ mod tests {
             ("711. MiB", Some(711 << 20)),
             ("5.93 GB", Some(6_367_289_016)),
             ("16.0G", Some(16 << 30)),
+            ("16Gi", Some(16 << 30)),
             ("26,184,840kB", Some(26_184_840 << 10)),
             ("17179869184.00 GiB", None),
             ("18446744073709551615 bytes", None),

@@ -105,7 +105,7 @@ mod tests {
         let file = dir.path().join("main.json");
         let error = write_baseline(&file, &[sample::command(), sample::test()]).unwrap_err().to_string();
         assert!(
-            error.contains("main.json is one file, and there are several records, of train and reader::tests"),
+            error.contains("main.json is one file, but there are several records, of train and reader::tests"),
             "{error}"
         );
         assert!(!file.exists());

@@ -86,7 +86,7 @@ impl BenchGate {
         Self { schema, folder, baseline, benchmarks, outcome, message }
     }
 
-    /// The exit code of the command: 0 if nothing regressed, 1 if something did, 3 if that cannot be told.
+    /// The exit code of the command: 0 if nothing regressed, 1 if something did, 3 if that cannot be decided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }

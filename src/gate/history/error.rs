@@ -109,6 +109,6 @@ mod tests {
             assert!(!told.contains("SQLite") && !told.contains("Error code") && told.contains("; "), "{code}: {told}");
         }
         let other = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISMATCH), None));
-        assert!(other.contains("take a copy of it from before"), "{other}");
+        assert!(other.contains("restore an earlier copy"), "{other}");
     }
 }

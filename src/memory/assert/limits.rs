@@ -89,7 +89,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Whether anything is limited that only the counting allocator tells.
+    /// Whether anything is limited that only the counting allocator reports.
     pub fn need_heap(&self) -> bool {
         !self.heap.is_empty() || self.ceilings.iter().any(|ceiling| ceiling.metric.is_of_heap())
     }
@@ -99,7 +99,7 @@ impl Limits {
         self.need_meter() || (self.heap_scope == HeapScope::Process && self.need_heap())
     }
 
-    /// Whether anything is limited that only the meter tells.
+    /// Whether anything is limited that only the meter reports.
     pub fn need_meter(&self) -> bool {
         self.ceilings.iter().any(|ceiling| !ceiling.metric.is_of_heap())
     }

@@ -380,8 +380,8 @@ mod tests {
         assert_eq!((unsure.status, &unsure.reading), (CeilingStatus::NotMeasurable, &None));
         assert_eq!(
             unsure.message,
-            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most; over \
-             before it could be read again"
+            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most; it \
+             ended before it could be read again"
         );
         let holds = one(&[short(1)], "peak_rss = 3 MiB");
         assert_eq!(holds.status, CeilingStatus::Holds);

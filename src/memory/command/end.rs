@@ -108,7 +108,7 @@ pub(super) struct OomEvidence {
     pub(super) step: Option<SlurmStep>,
 }
 
-/// The code by which a shell, and what is written in one, tells that a process of it was killed by SIGKILL.
+/// The code by which a shell, and what is written in one, says that a process of it was killed by SIGKILL.
 const KILLED_BELOW: i32 = 128 + libc::SIGKILL;
 
 impl OomEvidence {
@@ -165,7 +165,7 @@ impl ProcessEnd {
         self.exit_code == Some(0)
     }
 
-    /// The code by which a shell tells such an end: its own, or 128 and the signal.
+    /// The code by which a shell reports such an end: its own, or 128 and the signal.
     pub fn shell_exit_code(&self) -> u8 {
         let code = match (&self.signal, self.exit_code) {
             (Some(signal), _) => 128 + signal.number,

@@ -107,10 +107,10 @@ impl Guard {
 /// Whether this process may move to another control group, so that one can be made for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Room {
-    /// It stays where it is.
+    /// The process stays in its control group.
     #[default]
     AsItIs,
-    /// It may move, and its parent with it, which is of the same program.
+    /// The process may move, and its parent with it, which is of the same program.
     Made,
 }
 

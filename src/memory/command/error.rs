@@ -44,7 +44,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// The exit code by which a shell tells this: 127 if there is no such program, 126 if it cannot be executed,
+    /// The exit code by which a shell reports this: 127 if there is no such program, 126 if it cannot be executed,
     /// 128 and the number of the signal if one ended it before.
     pub fn shell_exit_code(&self) -> Option<u8> {
         match self {
@@ -76,7 +76,7 @@ mod tests {
     fn a_script_without_its_interpreter_is_not_said_to_be_missing() {
         let script = tempfile::NamedTempFile::new().unwrap();
         let told = |program: &str| hint(program, &io::Error::from(ErrorKind::NotFound));
-        assert!(told(script.path().to_str().unwrap()).starts_with("; it is there"));
+        assert!(told(script.path().to_str().unwrap()).starts_with("; the file exists"));
         assert!(
             told("/no/such/program").starts_with("; is it installed") && told("sh").starts_with("; is it installed")
         );

@@ -1,8 +1,9 @@
-//! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked at.
+//! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked
+//! at.
 //!
-//! By ptrace, from the start latch to that instruction and no longer: what it executes next may be a program with privileges. One
-//! that the kernel gives privileges of its own when it is executed would not get them while it is traced: such a one is not
-//! stopped, nor if the system does not allow it. Then the first look comes as soon as it can.
+//! By ptrace, from the start latch to that instruction and no longer: what it executes next may be a program with
+//! privileges. One that the kernel gives privileges of its own when it is executed would not get them while it is
+//! traced: such a one is not stopped, nor if the system does not allow it. Then the first look comes as soon as it can.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -74,7 +75,7 @@ pub(super) fn is_plain(command: &Command) -> bool {
     !set_id && !capabilities
 }
 
-/// The file that is going to be executed, as far as that can be told.
+/// The file that is going to be executed, as far as that can be known.
 fn resolve(command: &Command) -> Option<PathBuf> {
     let program = Path::new(command.get_program());
     if program.as_os_str().as_bytes().contains(&b'/') {

@@ -44,8 +44,8 @@ pub struct Metered {
 }
 
 impl Metered {
-    /// `command` in one phase `run`, sampled every [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL), without
-    /// a ceiling or a timeout.
+    /// `command` in one phase `run`, sampled every [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL),
+    /// without a ceiling or a timeout.
     pub fn new(command: Command) -> Self {
         let options = MeterOptions { before_exec: true, pss: false, ..MeterOptions::default() };
         Self {
@@ -99,7 +99,7 @@ impl Metered {
         self
     }
 
-    /// Whether what each mapping holds is read, so that the readings tell what grew.
+    /// Whether what each mapping holds is read, so that the readings show what grew.
     pub fn mappings(mut self, mappings: bool) -> Self {
         self.options.mappings = mappings;
         self
@@ -151,23 +151,23 @@ impl Metered {
         self
     }
 
-    /// The phase that begins with the program's first instruction, in place of `run`; with `None` no phase begins before
-    /// [`Running::phase`], and what is before it counts for nothing.
+    /// The phase that begins with the program's first instruction, in place of `run`; with `None` no phase begins
+    /// before [`Running::phase`], and what is before it counts for nothing.
     pub fn first_phase(mut self, phase: Option<&str>) -> Self {
         self.phase = phase.map(str::to_owned);
         self
     }
 
-    /// Whether the high-water mark of the process that is started is reset when a phase begins, so that its peak is exact
-    /// in each. For programs that do not read their own mark.
+    /// Whether the high-water mark of the process that is started is reset when a phase begins, so that its peak is
+    /// exact in each. For programs that do not read their own mark.
     pub fn resets_mark(mut self, resets: bool) -> Self {
         self.options.resets_root = resets;
         self
     }
 
     /// Whether this process may become a subreaper (prctl(2)) for good, so that daemons and orphans of the tree stay in
-    /// it and are ended with it. Only for a process that starts nothing else: every child of it counts as the tree's, and
-    /// is killed and reaped when the run is over.
+    /// it and are ended with it. Only for a process that starts nothing else: every child of it counts as the tree's,
+    /// and is killed and reaped when the run is over.
     pub fn subreaper(mut self, subreaper: bool) -> Self {
         self.options.adopts = subreaper;
         self

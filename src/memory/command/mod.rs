@@ -1,7 +1,7 @@
 //! A command's process tree under the meter: its ceilings judged and, if asked for, enforced; its timeout; its end,
 //! typed.
 //!
-//! [`Metered`] starts a command, [`Running`] is waited for, [`Ended`] tells what was read and how it ended. What holds:
+//! [`Metered`] starts a command, [`Running`] is waited for, [`Ended`] says what was read and how it ended. What holds:
 //! - The child waits at a latch between fork and exec until the meter is in place, and is looked at before the first
 //!   instruction of its program, so that nothing of it is unmetered, however short it is.
 //! - The peak of one process alone is exact to its very end: `ru_maxrss` of the ended process, which is kept until it is

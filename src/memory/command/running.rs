@@ -129,8 +129,8 @@ impl Running {
         self.kill(Killed::Cancelled);
     }
 
-    /// Waits until one of `others` can be read from (or is closed at its other side), or the process has ended, which may
-    /// be because it was killed here at its timeout or a ceiling.
+    /// Waits until one of `others` can be read from (or is closed at its other side), or the process has ended, which
+    /// may be because it was killed here at its timeout or a ceiling.
     ///
     /// # Errors
     /// [`CommandError::System`] if the system refuses to wait.
@@ -172,7 +172,7 @@ impl Running {
             }
             let own = fds.len();
             fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
-            // The kernel tells nobody of its kills: they are looked for.
+            // The kernel notifies nobody of its kills: they are looked for.
             let has_group = self.killed.is_none() && self.guard.as_ref().is_some_and(|guard| guard.group.is_some());
             let left = if has_group { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
             let to_end = end.map(|end| end.saturating_duration_since(Instant::now()));

@@ -1,4 +1,4 @@
-//! What the kernel tells of children that have ended.
+//! What the kernel reports about children that have ended.
 
 use std::io;
 use std::mem::MaybeUninit;

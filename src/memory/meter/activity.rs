@@ -33,8 +33,8 @@ pub enum CpuSource {
     /// `/proc/PID/stat` of every process, in ticks of 10 ms.
     #[default]
     Tick,
-    /// What the kernel told when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the microsecond, from
-    /// the fork of the root to the end of its last process.
+    /// What the kernel reported when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the
+    /// microsecond, from the fork of the root to the end of its last process.
     Reaped,
 }
 
@@ -156,7 +156,8 @@ fn ticks_per_second() -> u64 {
 #[derive(Debug)]
 pub(crate) struct TreeUsage {
     root: u32,
-    /// Of processes that were about to end and whose parents are outside the tree, which no count of the tree takes over.
+    /// Of processes that were about to end and whose parents are outside the tree, which no count of the tree takes
+    /// over.
     leaving: BTreeMap<ProcessId, Usage>,
 }
 

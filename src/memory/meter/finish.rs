@@ -159,7 +159,7 @@ impl Phase {
         })
     }
 
-    /// The tree's peak, which is no less than the largest that the kernel tells of a process once it has ended.
+    /// The tree's peak, which is no less than the largest that the kernel reports for a process once it has ended.
     fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
         let reading = peak_rss(sampled_sum, processes, alone, sampled);
         match self.ended {
@@ -229,7 +229,8 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(10);
 
-    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so far.
+    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so
+    /// far.
     fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
         ended_phase(swap, passes, swap_used, faults, None)
     }

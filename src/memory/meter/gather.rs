@@ -33,7 +33,7 @@ use crate::bytes::ByteSize;
 const PASS_PARTS: u32 = 20;
 /// One part in so many of the time may go into finding new processes, which costs much if there are many threads.
 const DISCOVERY_PARTS: u32 = 100;
-/// They are looked for this often even if the kernel tells of none.
+/// They are looked for this often even if the kernel reports none.
 const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
 
 /// What the sampler's thread and its owner share.
@@ -48,7 +48,7 @@ pub(crate) struct Gatherer {
     resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
-    /// Absent if nobody asked, or the kernel does not tell.
+    /// Absent if nobody asked, or the kernel does not report.
     births: Option<Births>,
     passes: Throttle,
     discovery: Throttle,
@@ -250,7 +250,7 @@ impl Gatherer {
     pub(crate) fn observe_end(&mut self, mark: Option<EndMark>) {
         self.usage.observe_exit(&self.tree, self.root);
         let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
-        // A mark that an earlier phase may have set, be it by a child that was reaped in it, tells nothing of this one.
+        // A mark that an earlier phase may have set, be it by a child that was reaped in it, says nothing of this one.
         let has_reaped = self.reaped_faults() != Some(0);
         let of_this_phase = |mark: &ByteSize| {
             if has_reaped && !self.finished.is_empty() {
@@ -283,12 +283,12 @@ impl Gatherer {
         self.passes.is_due(now)
     }
 
-    /// Empties the socket in which the kernel tells of processes, before it runs over.
+    /// Empties the socket in which the kernel reports processes, before it runs over.
     pub(crate) fn take_births(&mut self) {
         self.births.iter_mut().for_each(Births::take);
     }
 
-    /// Reads tree and system once. `edge` tells that a phase begins or ends here, where nothing is spared.
+    /// Reads tree and system once. `edge` says that a phase begins or ends here, where nothing is spared.
     pub(crate) fn pass(&mut self, edge: bool) {
         let (now, before) = (Instant::now(), crate::thread::processor_time());
         self.take_births();

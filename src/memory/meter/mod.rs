@@ -4,11 +4,11 @@
 //! anonymous, file-backed, shared, proportional and swapped memory of the tree, the system's available memory and swap,
 //! the memory of a control group ([`Cgroup`]) and of GPUs; what it was made of at the start, the peak and the end
 //! ([`MemorySplit`]), the mappings that grew most ([`MappingGrowth`]), and what it cost ([`Activity`]: faults, stalls,
-//! kills, processor time). Every [`Reading`] tells its [`Source`]: the kernel's own mark misses nothing, a sample misses
+//! kills, processor time). Every [`Reading`] has its [`Source`]: the kernel's own mark misses nothing, a sample misses
 //! what is shorter than the interval. What cannot be read is absent, with the reason.
 //!
-//! What each [`Metric`] counts from: a peak is absolute; a growth is that peak less what the tree held when the first phase
-//! began; what is retained is what it held at the end less the same, nothing if it fell. `swap_growth` and the
+//! What each [`Metric`] counts from: a peak is absolute; a growth is that peak less what the tree held when the first
+//! phase began; what is retained is what it held at the end less the same, nothing if it fell. `swap_growth` and the
 //! counts of [`Activity`] begin anew with each phase.
 //!
 //! A sample costs some 25 us a process, and no more than one part in 20 of the time if there are very many; the

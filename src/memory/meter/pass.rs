@@ -65,7 +65,7 @@ pub(crate) struct Baseline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure<'a> {
     Bytes(ByteSize),
-    /// This pass does not tell it, another may.
+    /// This pass does not report it, another may.
     NotTaken,
     /// The figure cannot be had, for this reason.
     Missing(&'a str),

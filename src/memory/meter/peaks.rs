@@ -26,7 +26,7 @@ pub(crate) struct ProcessPeaks {
 }
 
 impl ProcessPeaks {
-    /// `within` tells that its mark counts from within this phase.
+    /// `within` says that its mark counts from within this phase.
     pub(crate) fn new(name: &str, within: bool, memory: &ProcessMemory) -> Self {
         Self {
             name: name.to_owned(),
@@ -65,7 +65,7 @@ impl ProcessPeaks {
         self.latest_pass + 1 < passes
     }
 
-    /// Its peaks. `ended` tells that it was gone before the phase was over.
+    /// Its peaks. `ended` says that it was gone before the phase was over.
     pub(crate) fn process_peak(&self, pid: u32, sampled: Source, ended: bool) -> ProcessPeak {
         let peak_rss = match self.mark {
             // A mark that has risen in this phase was set in it.
@@ -81,7 +81,7 @@ impl ProcessPeaks {
     }
 }
 
-/// Whether the mark was set back. If the resident set of now is the largest, the kernel tells it exactly; later it
+/// Whether the mark was set back. If the resident set of now is the largest, the kernel reports it exactly; later it
 /// tells the mark that it had kept, for which each processor had held back some pages, so that a mark may shrink a
 /// little by itself.
 fn has_fallen(before: Option<ByteSize>, now: Option<ByteSize>) -> bool {

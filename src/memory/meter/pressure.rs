@@ -10,7 +10,7 @@ use super::text::number;
 pub struct MemoryPressure {
     /// Microseconds in which at least one task waited.
     pub some_us: u64,
-    /// Microseconds in which every task waited; absent if the kernel does not tell.
+    /// Microseconds in which every task waited; absent if the kernel does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_us: Option<u64>,
 }

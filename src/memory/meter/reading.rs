@@ -89,7 +89,7 @@ pub struct SharedPages {
 pub struct ProcessCount {
     /// How many processes there were.
     pub count: u64,
-    /// Exact if the kernel told of every one, else a lower bound: one that came and went between two samples was not
+    /// Exact if the kernel reported every one, else a lower bound: one that came and went between two samples was not
     /// seen.
     pub source: Source,
 }
@@ -102,13 +102,13 @@ pub struct TimelinePoint {
     pub at_ns: u64,
     /// Resident memory of the tree.
     pub rss: ByteSize,
-    /// Anonymous resident memory of the tree; absent if the kernel does not tell it.
+    /// Anonymous resident memory of the tree; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anon: Option<ByteSize>,
-    /// Resident shared memory of the tree; absent if the kernel does not tell it.
+    /// Resident shared memory of the tree; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shmem: Option<ByteSize>,
-    /// What lies in swap of the tree; absent if the kernel does not tell it.
+    /// What lies in swap of the tree; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<ByteSize>,
     /// Memory available on the system.
@@ -130,7 +130,7 @@ pub struct ProcessRss {
     pub rss: ByteSize,
 }
 
-/// Resident memory by kind and swap of the whole tree, at one instant. A part is absent if the kernel does not tell
+/// Resident memory by kind and swap of the whole tree, at one instant. A part is absent if the kernel does not report
 /// it of some process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -201,9 +201,9 @@ pub struct PhaseReadings {
     /// The mappings that grew most, what grew most first: at most 16, and only if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<MappingGrowth>,
-    /// What `peak_rss` was at most, if it is less than exact and this is known: of one process alone that was over before
-    /// it was read again, and that is smaller than what it was forked from; of several, by the mark of their control
-    /// group.
+    /// What `peak_rss` was at most, if it is less than exact and this is known: of one process alone that was over
+    /// before it was read again, and that is smaller than what it was forked from; of several, by the mark of their
+    /// control group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_at_most: Option<ByteSize>,
     /// What `peak_pss` may have been, if that is more than was read: it is read seldom, and resident memory between two

@@ -26,7 +26,7 @@ pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     tasks.filter_map(|task| one(task.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// For how long a thread of this process has run; `None` if it is gone, or the kernel does not tell.
+/// For how long a thread of this process has run; `None` if it is gone, or the kernel does not report.
 pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     let mut buffer = Vec::new();
     let text = read_path(&format!("/proc/self/task/{id}/schedstat"), &mut buffer).ok()?;

@@ -210,7 +210,7 @@ fn class(series: &Series, step: &Step) -> &'static str {
     if series.direction.is_worse(step.before, step.after) { "bad" } else { "good" }
 }
 
-/// What is told of the commit at `at`.
+/// What is shown of the commit at `at`.
 fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
     let point = &series.points[at];
     let (values, unit) = (&point.values, series.unit);

@@ -1,7 +1,7 @@
 //! Records in Markdown, for a step's summary and for comments: the ceilings in a table, the rest folded.
 //!
-//! Names that come from records stand in code, where Markdown leaves them as they are and GitHub calls nobody. The whole
-//! is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
+//! Names that come from records stand in code, where Markdown leaves them as they are and GitHub calls nobody. The
+//! whole is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
 
 mod escape;
 mod gate;
@@ -23,7 +23,7 @@ use super::terminal::{duration, machine, words};
 use crate::record::{Record, Semantics, compare_records};
 use plimsoll_memory::text::Tone;
 
-/// So many records are told one by one.
+/// So many records are listed one by one.
 const RECORDS: usize = 20;
 
 /// The records in Markdown.
@@ -96,6 +96,13 @@ fn diagnosis(out: &mut String, record: &Record) {
         let _ = writeln!(out, "**{}**: {}\n\n{}\n", text(&told.verdict), text(&told.what), text(&told.explanation));
         for (at, line) in told.advice.iter().enumerate() {
             let _ = writeln!(out, "{}. {}", at + 1, text(line));
+        }
+        if !told.more.is_empty() {
+            let _ = writeln!(out, "\n<details><summary>{} more</summary>\n", told.more.len());
+            for (at, line) in told.more.iter().enumerate() {
+                let _ = writeln!(out, "{}. {}", told.advice.len() + at + 1, text(line));
+            }
+            let _ = writeln!(out, "\n</details>");
         }
         for line in &told.evidence {
             let _ = writeln!(out, "\n{}", code(line));

@@ -1,4 +1,4 @@
-//! What is told of a run on a capture alone: what was checked, a row an entry, the proofs that memory came back, the
+//! What is shown of a run on a capture alone: what was checked, a row an entry, the proofs that memory came back, the
 //! batches.
 
 use std::fmt::Write;
@@ -157,7 +157,7 @@ fn stop_words(results: &Results) -> String {
 /// The proofs that memory came back, and the batches.
 pub(super) fn policy(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
-    // All that came back in the same way are told once.
+    // All that came back in the same way are listed once.
     let plain = |release: &&Release| release.reason == ReleaseReason::NextPair && release.proof.recovered == Some(true);
     for release in record.releases.iter().filter(|release| !plain(release)) {
         let (mark, style) = match (release.proof.gone, release.proof.recovered) {

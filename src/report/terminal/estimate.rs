@@ -412,7 +412,7 @@ mod tests {
         let fits = shown(&model(), Setup { checkpointing: true, ..working() }, vram(96), false, 120);
         assert!(fits.lines().nth(2).unwrap().starts_with(" ✓ fits      79.49 GiB on each GPU"), "{fits}");
         let unjudged = shown(&model(), working(), Limits::default(), false, 120);
-        assert!(unjudged.contains("--vram 80GiB tells whether it fits"), "{unjudged}");
+        assert!(unjudged.contains("add --vram 80GiB to see whether it fits"), "{unjudged}");
         let hopeless = shown(
             &model(),
             Setup { tuning: Tuning::Qlora { rank: 16 }, ..working() },

@@ -11,7 +11,7 @@ pub(crate) const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
 pub(crate) const EVIDENCE: usize = 3;
 /// So much advice on an event is shown, unless all is asked for.
-const ADVICE: usize = 3;
+pub(crate) const ADVICE: usize = 3;
 /// The trends of so many inputs are shown.
 const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
@@ -88,6 +88,7 @@ fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     let (palette, event) = (&screen.palette, group[0]);
     let (mark, style) = match (event.kind, event.verdict) {
         (Kind::Report, Verdict::ReportOnly | Verdict::CacheNotLeak) => ('✓', palette.good),
+        (Kind::Report, Verdict::VariesByRank | Verdict::Inconclusive) => ('!', palette.warn),
         _ => ('✗', palette.bad),
     };
     let title = format!("{mark} {}", event.verdict);

@@ -44,7 +44,7 @@ pub(crate) use differences::value_words;
 pub use doctor::doctor;
 pub use entries::EntryTable;
 pub use estimate::estimate;
-pub(crate) use findings::{EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
+pub(crate) use findings::{ADVICE, EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
 pub use findings::{findings, findings_with_all_advice};
 pub use gate::gate;
 #[cfg(feature = "history")]

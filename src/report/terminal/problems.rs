@@ -10,7 +10,7 @@ const SHOWN: usize = 10;
 /// So many lines of a traceback and of a worker's last words are shown.
 const LINES: usize = 6;
 
-/// What went wrong and what cannot be told, or nothing.
+/// What went wrong and what cannot be decided, or nothing.
 pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
     let failed: Vec<(&EntryResult, String)> =
         results.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();

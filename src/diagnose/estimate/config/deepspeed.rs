@@ -1,4 +1,4 @@
-//! The fields of a DeepSpeed configuration. `auto` tells nothing.
+//! The fields of a DeepSpeed configuration. `auto` says nothing.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Settings, EstimateError> {
     settings(&Fields { path, value: &value })
 }
 
-/// What a DeepSpeed configuration tells.
+/// What a DeepSpeed configuration says.
 pub(super) fn settings(fields: &Fields<'_>) -> Result<Settings, EstimateError> {
     let zero = fields.object("zero_optimization");
     let stage = stage(zero)?;

@@ -18,7 +18,7 @@ pub struct Unknown {
     pub family: String,
 }
 
-/// What one source tells of a model and its training; every field as in [`Shape`], [`Model`] and [`Setup`].
+/// What one source says of a model and its training; every field as in [`Shape`], [`Model`] and [`Setup`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the fields of Shape, Model and Setup, where the source tells them")]
 pub struct Settings {

@@ -28,7 +28,7 @@ use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::joined;
 use super::position::{Position, position};
-use super::{regex, side, size};
+use super::{amounts, regex, side, size};
 
 /// What a row's wording means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,6 +247,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         }
         let mut sighting = Sighting::new(cause, line);
         fill(&mut sighting, &matched);
+        amounts::fill(&mut sighting.numbers, &sighting.cause, &text[start..]);
         sighting.backend = side::backend(row.software, &sighting.cause, text);
         sighting.software = Some(row.software).filter(|name| !name.is_empty());
         sighting.meaning = Some(row.meaning).filter(|meaning| !meaning.is_empty());

@@ -19,7 +19,7 @@ const LABEL: usize = 9;
 /// So many threads are named.
 const THREADS: usize = 3;
 
-/// What is told of a test or block whose ceilings do not all hold.
+/// What is shown of a test or block whose ceilings do not all hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
     /// The test or block.

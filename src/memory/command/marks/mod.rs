@@ -1,4 +1,4 @@
-//! Marks: how a command that runs under the meter tells that a phase begins.
+//! Marks: how a command that runs under the meter says that a phase begins.
 //!
 //! Three ways, beside each other:
 //! - [`MarkSocket`]: a datagram to the socket that [`MARKS`] names, from any process of the tree; it is answered once the

@@ -35,7 +35,8 @@ pub(super) fn names(version: CgroupVersion) -> &'static Names {
     }
 }
 
-/// What a group's memory is, groups below it included (`memory.stat`). A part that the kernel does not tell is absent.
+/// What a group's memory is, groups below it included (`memory.stat`). A part that the kernel does not report is
+/// absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupStat {
     /// Anonymous memory.
@@ -61,8 +62,8 @@ impl CgroupStat {
     }
 }
 
-/// How often a group was short of memory, groups below it included, since it was created. What the kernel does not count
-/// is absent.
+/// How often a group was short of memory, groups below it included, since it was created. What the kernel does not
+/// count is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupEvents {
     /// Allocations that met the limit: most are helped by reclaim (`max` of `memory.events`). In version 2 alone: Linux

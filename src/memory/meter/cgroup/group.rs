@@ -63,12 +63,12 @@ impl Cgroup {
     }
 
     /// Creates a group below or beside the one that this process is in, named after this process and `name`, of which
-    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle; processes
-    /// that are still in it go back to the group of this process.
+    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle;
+    /// processes that are still in it go back to the group of this process.
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] if this process is in no group for memory, or in no place that a group may be made from;
-    /// [`MeterError::Cgroup`] if the system refuses it, as it does without the right.
+    /// [`MeterError::NoCgroup`] if this process is in no group for memory, or in no place that a group may be made
+    /// from; [`MeterError::Cgroup`] if the system refuses it, as it does without the right.
     pub fn create(name: &str) -> Result<Self, MeterError> {
         let own = Self::of(std::process::id())?;
         let (group, created) = create(&own.0.group, name)?;
@@ -250,7 +250,7 @@ impl Cgroup {
         Ok(self.events()?.oom_kills)
     }
 
-    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not tell.
+    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not report.
     pub fn pressure(&self) -> Option<MemoryPressure> {
         match self.version() {
             CgroupVersion::V1 => None,

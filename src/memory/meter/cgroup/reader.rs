@@ -78,8 +78,8 @@ impl CgroupReader {
         })
     }
 
-    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
-    /// begins or ends here.
+    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` says that a
+    /// phase begins or ends here.
     pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
         if let Some((bytes, at)) = self.latest
             && !(self.given || edge)
@@ -118,7 +118,7 @@ impl CgroupReader {
         })
     }
 
-    /// The peak of swap in the same way; `None` if the kernel does not tell it.
+    /// The peak of swap in the same way; `None` if the kernel does not report it.
     pub(crate) fn swap_peak(&self, mark: CgroupMark, sampled: ByteSize) -> Option<Reading> {
         self.exact(self.swap_peak.as_ref()?, mark, sampled)
     }
@@ -130,9 +130,9 @@ impl CgroupReader {
         Some(Reading { bytes: bytes.max(sampled), source: Source::Exact, counter })
     }
 
-    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the mark of
-    /// a group of the tree's own is above the largest sample, less what page cache may have grown by between two. `None` if
-    /// it cannot be told.
+    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the
+    /// mark of a group of the tree's own is above the largest sample, less what page cache may have grown by between
+    /// two. `None` if it cannot be decided.
     pub(crate) fn unseen(&self, mark: CgroupMark) -> Option<ByteSize> {
         let (peak, _) = self.group.is_own().then(|| self.peak.of_phase(mark)).flatten()?;
         Some(self.seen.at_most(peak))

@@ -35,7 +35,7 @@ pub(super) fn make_room(own: impl Fn() -> Result<Group, MeterError>, companions:
     let pid = std::process::id();
     let taken = take_over(&group, &[companions, &[pid]].concat());
     let Err(own_is_not) = taken else { return Ok(()) };
-    // A scope lies elsewhere: what limits this group, and is no limit of all of the user's, would be escaped.
+    // A scope lies elsewhere: what limits this group, and is not a limit of all of the user's, would be escaped.
     if let Some(limited) = limited_above(&group) {
         return Err(no_room(&format!("{limited} has a limit that a scope would escape")));
     }

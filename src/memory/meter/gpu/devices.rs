@@ -18,7 +18,7 @@ pub(super) struct Device {
     pub(super) name: String,
     /// Its memory in use, by whomever; absent if it answers N/A.
     pub(super) used: Option<ByteSize>,
-    /// The processes that use it; absent if it does not tell.
+    /// The processes that use it; absent if it does not report.
     pub(super) processes: Option<Vec<DeviceProcess>>,
 }
 

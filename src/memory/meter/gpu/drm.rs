@@ -93,7 +93,7 @@ fn has_device(class: &Path) -> bool {
     })
 }
 
-/// The client of an fdinfo; `None` if it tells none.
+/// The client of an fdinfo; `None` if it gives none.
 fn parse(text: &[u8]) -> Option<Client> {
     let value = |name: &[u8]| key_values(text).find(|(key, _)| *key == name).map(|(_, value)| value);
     let device = value(b"drm-pdev").or(value(b"drm-driver"))?.to_vec();

@@ -41,7 +41,7 @@ impl Devices for NvmlDevices {
     }
 }
 
-/// `None` if the device, or a driver before R510, does not tell.
+/// `None` if the device, or a driver before R510, does not report.
 fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

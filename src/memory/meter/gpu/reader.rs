@@ -33,12 +33,12 @@ pub(crate) enum GpuPass {
 pub(crate) enum GpuUse {
     /// The memory of the tree's processes.
     Tree { bytes: ByteSize, unified: bool },
-    /// What everyone holds more than when the reader was made, if processes cannot be told apart: what was in use before is
-    /// not the tree's.
+    /// What everyone holds more than when the reader was made, if processes cannot be told apart: what was in use
+    /// before is not the tree's.
     Devices { bytes: ByteSize },
-    /// That of the devices that the tree's processes have opened, by the kernel's graphics drivers.
+    /// The memory of the devices that the tree's processes have opened, by the kernel's graphics drivers.
     Clients { bytes: ByteSize },
-    /// The devices have no memory of their own, and do not tell what processes use of the system's.
+    /// The devices have no memory of their own, and do not say what processes use of the system's.
     Unified,
 }
 
@@ -84,7 +84,7 @@ impl GpuReader {
         Self { asked, host_ids, before, throttle: Throttle::new(PARTS, Duration::ZERO), cost: Duration::ZERO }
     }
 
-    /// Reads if that is worth its cost. `edge` tells that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, nodes: &[Node], edge: bool) -> GpuPass {
         if !(self.throttle.is_due(now) || edge && self.cost <= CHEAP) {
             return GpuPass::NotTaken;
@@ -126,8 +126,8 @@ fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> 
     }
 }
 
-/// Whether ids in `/proc` are those of the host: in the namespace that the system began with, or where `/proc` was mounted
-/// in one around ours, so that processes have one id more than they know of.
+/// Whether ids in `/proc` are those of the host: in the namespace that the system began with, or where `/proc` was
+/// mounted in one around ours, so that processes have one id more than they know of.
 fn shows_host_ids() -> bool {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
     let status = read_path("/proc/self/status", &mut Vec::new()).map(ids_of_namespaces).unwrap_or(0);
@@ -164,7 +164,7 @@ mod tests {
         let in_use = |devices: &[Device], host| in_use(devices, GIB(7), if host { Some(&in_tree) } else { None });
         let both = [first.clone(), second];
         assert_eq!(in_use(&both, true), GpuUse::Tree { bytes: GIB(29), unified: false });
-        // In a container the ids of the host tell nothing: all that came since is told.
+        // In a container the ids of the host say nothing: all that came since is reported.
         assert_eq!(in_use(&both, false), GpuUse::Devices { bytes: GIB(93) });
         // A process of the tree whose memory is N/A, or a device that lists none.
         let unknown = device("NVIDIA A2", Some(3), Some(&[(7, None)]));

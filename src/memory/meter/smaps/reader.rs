@@ -20,8 +20,8 @@ use crate::meter::tree::Node;
 const MOVED: u64 = MIB;
 /// And not more often than this.
 const AT_LEAST: Duration = Duration::from_millis(100);
-/// One part in so many of the time may go into it: beside tests that keep every processor busy, all that is spent here is
-/// taken from them.
+/// One part in so many of the time may go into it: beside tests that keep every processor busy, all that is spent here
+/// is taken from them.
 const PARTS: u32 = 200;
 /// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
 const CHEAP: Duration = Duration::from_millis(20);
@@ -83,7 +83,7 @@ impl SmapsReader {
         self.latest.clone()
     }
 
-    /// Reads if that is worth its cost. `edge` tells that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, rss: ByteSize, nodes: &[Node], edge: bool) -> SmapsPass {
         let running = nodes.iter().filter(|node| node.memory.is_some());
         let count = running.clone().count();
@@ -205,7 +205,7 @@ mod tests {
         };
         let _thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).unwrap();
         wait.recv().unwrap();
-        // A thread that has not come to wait yet tells nothing of its stack.
+        // A thread that has not come to wait yet says nothing of its stack.
         let (grown, stacks) = loop {
             let grown = growth(&before, &read());
             let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).cloned();

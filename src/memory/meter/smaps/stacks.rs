@@ -9,8 +9,8 @@ use crate::meter::text::read_path;
 /// More tasks than these are not asked.
 const TASKS: usize = 1024;
 
-/// The stack pointers of the tasks that wait in the kernel. A task that runs tells none, and a process that may not be
-/// traced tells none of any.
+/// The stack pointers of the tasks that wait in the kernel. A task that runs gives none, and a process that may not be
+/// traced gives none of any.
 pub(crate) fn stack_pointers(pid: u32, path: &mut String, buffer: &mut Vec<u8>) -> Vec<u64> {
     let mut tasks = Vec::new();
     path.clear();
