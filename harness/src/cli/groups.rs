@@ -9,7 +9,7 @@ use clap::builder::Styles;
 pub const GROUPS: [(&str, &[&str]); 6] = [
     ("Hold memory", &["run", "init", "config", "calibrate", "ratchet", "mark"]),
     ("Check kernels", &["check", "validate", "profile", "kernel", "devices"]),
-    ("Compare and gate", &["gate", "ab", "compare", "history", "bench-gate", "matrix"]),
+    ("Compare and gate", &["gate", "ab", "compare", "history", "bisect", "bench-gate", "matrix"]),
     ("Captures", &["generate", "inspect", "pack", "unpack", "verify", "store"]),
     ("Diagnose", &["diagnose", "estimate", "ledger"]),
     ("Other", &["report", "schema", "completions", "man"]),
