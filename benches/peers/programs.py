@@ -2,7 +2,7 @@
 """How often the gate is wrong on real programs: comparisons of equals, and of 2, 5 and 10 per cent more.
 
 usage: benches/peers/programs.py [--plimsoll PROGRAM] [--comparisons 200] [--growths 2,5,10] [--found 50] [--runs 10]
-                                 [--only sort,python,sqlite,node,java] [--keep FOLDER]
+                                 [--only sort,python,sqlite,node,java] [--scale 1] [--keep FOLDER]
 
 Each program does the same work in every run, and its memory moves all the same: a parallel sort by how its threads
 overlap, Python by sizes drawn anew, SQLite by its rows, Node.js and a JVM by when their collectors run. All are from
@@ -98,6 +98,7 @@ def main():
     parser.add_argument("--found", type=int, default=50, help="comparisons of each growth")
     parser.add_argument("--growths", type=lambda text: [float(one) for one in text.split(",")], default=[2, 5, 10])
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--scale", type=float, default=1, help="of the sizes: less takes less time")
     parser.add_argument("--only", type=lambda text: text.split(","))
     parser.add_argument("--keep", type=Path, help="keep the records here, and go on from those that are there")
     args = parser.parse_args()
@@ -116,8 +117,9 @@ def measure(args, folder, keep, name, make):
         path = places / f"{which}.json"
         if not path.exists():
             command = [args.plimsoll, "run", "--no-config", "--quiet", "--repeat", str(runs), "--label", name]
-            command += ["--record", path, "--", *make(share)]
-            run = subprocess.run(command, env={**os.environ, "SHARE": str(share)}, capture_output=True, text=True)
+            command += ["--record", path, "--", *make(share * args.scale)]
+            environment = {**os.environ, "SHARE": str(share * args.scale)}
+            run = subprocess.run(command, env=environment, capture_output=True, text=True)
             if run.returncode:
                 sys.exit(f"{name}: {run.stderr}")
         return path
