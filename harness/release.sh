@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 host=$(rustc -vV | sed -n 's/^host: //p')
-target=$host out=target/release-archives profile=release flags=()
+target=$host out=target/release-archives profile=dist flags=()
 while [ $# -gt 0 ]; do
     case $1 in
         --target) target=$2; shift 2 ;;

@@ -3,7 +3,7 @@
 #
 #   quick   format, clippy and library tests of the packages with files that differ from HEAD, or of those that are named
 #           (`memory` is `plimsoll-memory`). Packages that use them are not checked: `rust` does that.
-#   rust    everything that needs Rust alone: format, clippy, docs, tests, doctests.
+#   rust    everything that needs Rust alone: format, spelling, manual, clippy, docs, tests, doctests.
 #   torch   what needs torch 2.11.0, which is set up in target/torch-venv: the Python tests, the Rust tests that start it,
 #           the worker that is linked to libtorch.
 #   all     rust, then torch; torch is set up in the background once format and clippy have passed.
@@ -54,7 +54,7 @@ tests() {
     local name="$1"
     shift
     run "$@" 2>&1 | tee "$scratch/log" || failed+=("$name")
-    { grep -E '^ *Summary \[|^test result: |^Ran [0-9]+ tests? in|^(OK|FAILED)( |$)|^all doctests' "$scratch/log" || true; } |
+    { grep -E '^ *Summary \[|^test result: |^Ran [0-9]+ tests? in|^(OK|FAILED)( |$)|^all doctests| make the record of the whole$' "$scratch/log" || true; } |
         sed "s/^ */    /; 1s/^/  $name:\n/" >> "$scratch/executed"
 }
 
@@ -63,6 +63,15 @@ judge() {
     echo "tests executed:"
     cat "$scratch/executed"
     [ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
+}
+
+# Runs shards under a launcher (harness/scale/), with the program that the tests have built; what is not installed is said.
+engine() { # ENGINE PROGRAM
+    if command -v "$2" > /dev/null; then
+        PLIMSOLL="$target/debug/plimsoll" tests "shards under $1" "harness/scale/$1.sh"
+    else
+        echo "  shards under $1: not run, for $2 is not installed (harness/scale/test.sh $1)" | tee -a "$scratch/executed"
+    fi
 }
 
 has_nextest() { cargo nextest --version > /dev/null 2>&1; }
@@ -122,6 +131,16 @@ quick() {
 
 lint() {
     format
+    if command -v typos > /dev/null; then
+        run typos
+    else
+        echo "typos is not installed (cargo install --locked typos-cli): spelling is not checked"
+    fi
+    if command -v mdbook > /dev/null; then
+        run harness/book.sh
+    else
+        echo "mdbook is not installed (cargo install --locked mdbook): the manual is not built"
+    fi
     run cargo clippy "${everything[@]}" --all-targets -- -D warnings
 }
 
@@ -131,11 +150,23 @@ rust_tests() {
         PLIMSOLL_TESTS_OF_TORCH=elsewhere tests rust \
             cargo nextest run "${everything[@]}" --profile ci -E "not ($of_torch)"
         tests doctests cargo test "${everything[@]}" --doc --no-fail-fast
+        engine openmpi mpirun
     elif [ "${1:-}" != "torch follows" ]; then
         echo "cargo-nextest is not installed (cargo install --locked cargo-nextest): cargo test does it in more time"
         # Tests that need torch say that they were not run, which in CI is a failure.
         tests rust env -u CI cargo test "${everything[@]}" --no-fail-fast
     fi
+}
+
+# The meter on a kernel with control groups of version 2: one virtual machine, for at most two minutes. Where none can be had
+# this is said, and fails only if PLIMSOLL_TESTS_MAY_LACK is set without `vm`, as tests do with what a machine may lack.
+virtual_machine() {
+    local code=0 lacks=",${PLIMSOLL_TESTS_MAY_LACK-vm},"
+    run harness/vm/run.sh --quick 6.12 > "$scratch/vm" 2>&1 || code=$?
+    cat "$scratch/vm"
+    { grep -E '^ *[0-9]+ passed, [0-9]+ failed' "$scratch/vm" || echo "not run"; } |
+        sed "s/^ */    /; 1s/^/  virtual machine:\n/" >> "$scratch/executed"
+    [ $code -eq 0 ] || { [ $code -eq 4 ] && [ "${lacks#*,vm,}" != "$lacks" ]; } || failed+=("virtual machine")
 }
 
 # Sets up torch, unless it is there.
@@ -174,6 +205,8 @@ torch_tests() {
     else
         tests "rust with torch" cargo test "${with_libtorch[@]}" --no-fail-fast
     fi
+    PYTHON="$python" engine torchrun "$python"
+    PYTHON="$python" engine kubernetes "$python"
     # The Python tests start the program that the Rust tests have built. Two processes share them (tests/python/conftest.py).
     tests python "$python" -m pytest --quiet --numprocesses 2 --dist loadgroup -p no:cacheprovider --durations 10 tests/python
 }
@@ -185,6 +218,7 @@ case "$part" in
     rust)
         lint
         rust_tests
+        virtual_machine
         judge
         ;;
     torch)
@@ -197,6 +231,7 @@ case "$part" in
         set_up_torch > "$scratch/torch" 2>&1 &
         setting_up=$!
         rust_tests "torch follows"
+        virtual_machine
         wait "$setting_up" || { cat "$scratch/torch"; echo "error: torch could not be set up" >&2; exit 1; }
         setting_up=
         cat "$scratch/torch"

@@ -20,6 +20,11 @@ pub const PAIRS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 pub const PYTHON: &str = "python3";
 /// The file of a check's record.
 pub const RECORD: &str = "plimsoll-record.json";
+/// The file of the record of shard `index` of `count`.
+pub fn record_of_shard(index: u32, count: u32) -> String {
+    format!("{}-{index}-of-{count}.json", RECORD.trim_end_matches(".json"))
+}
+
 /// The SQLite file of records by commit.
 pub const HISTORY: &str = ".plimsoll/history.sqlite";
 
@@ -29,7 +34,7 @@ mod tests {
 
     #[test]
     fn documents_that_cannot_be_fed_say_the_same() {
-        let interval = format!("the time between two samples; {} ms if it is not given", SAMPLE_INTERVAL.as_millis());
+        let interval = format!("the time between two samples, {} ms by default", SAMPLE_INTERVAL.as_millis());
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         for file in ["docs/testing-python.md", "harness/attribute/src/lib.rs"] {
             let text = std::fs::read_to_string(root.join(file)).unwrap();

@@ -12,7 +12,7 @@
 //! | `history` | `gate::history` | records by commit in an SQLite file |
 //! | `phase-lines` | `command::PhaseLines`, `command::OutputTap` | phases by lines of a command's output |
 //! | `proptest` | `capture::strategies` | proptest strategies for entries and captures |
-//! | `record` | `record`, `run`, `gate`, `config`, `defaults` | checks of captures, records of tests, their judgement |
+//! | `record` | `record`, `run`, `shard`, `merge`, `gate`, `config`, `defaults` | checks of captures, records of tests, their judgement |
 //! | `report` | `report`, `matrix` | records and findings as documents |
 //!
 #![allow(clippy::duplicate_mod, reason = "the measurements of criterion are compiled once a version")]
@@ -58,11 +58,15 @@ pub mod gate;
 #[cfg(feature = "report")]
 pub mod matrix;
 #[cfg(feature = "record")]
+pub mod merge;
+#[cfg(feature = "record")]
 pub mod record;
 #[cfg(feature = "report")]
 pub mod report;
 #[cfg(feature = "record")]
 pub mod run;
+#[cfg(feature = "record")]
+pub mod shard;
 
 #[cfg(feature = "capture")]
 pub use plimsoll_capture::{self as capture, compare, gpu, inspect, kernel, timing};

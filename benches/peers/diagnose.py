@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""Measure `plimsoll diagnose` beside ripgrep on a quiet log and on one in which every line is of an event.
+"""Measure `plimsoll diagnose` beside ripgrep on a quiet log, on one of which every line is of an event, and on telemetry.
 
     cargo build --release -p plimsoll-harness
     python3 benches/peers/diagnose.py target/release/plimsoll [MIB]
 
+or, which builds far faster, the reader alone:
+
+    cargo build --release -p plimsoll-diagnose --example findings
+    python3 benches/peers/diagnose.py target/release/examples/findings [MIB]
+
 ripgrep counts the lines that hold one of the same alternatives. Goals: a quiet log at 1 GB/s, a dense one at 100 MB/s, at
-most 64 MiB of memory whatever the size.
+most 64 MiB of memory whatever the size. With the command, `run --diagnose` is measured as well, on a command that prints
+100 MB/s: at most 5 % of its time.
 """
 
 import os
@@ -34,6 +40,11 @@ def dense(index, dice):
             f"total-vm:{dice.randint(1000, 99999999)}kB, anon-rss:{dice.randint(1000, 9999999)}kB, file-rss:0kB, shmem-rss:0kB, UID:1000\n")
 
 
+def telemetry(index, dice):
+    return (f"step {index} allocated {4 + 10 * dice.random():.2f} GB reserved {20 + 10 * dice.random():.2f} GB "
+            f"peak {30 + 3 * dice.random():.2f} GB\n")
+
+
 def write(path, line, mib):
     dice, size, index = random.Random(1), 0, 0
     with open(path, "w") as file:
@@ -58,16 +69,33 @@ def alternatives():
     return [word for word in words if "\n" not in word]
 
 
+def run_overhead(plimsoll, quiet_log, mib):
+    """Prints what `--diagnose` adds to the time of a command that prints `mib` at 100 MB/s."""
+    paced = ("import sys,time\nbegun=time.monotonic()\nout=sys.stdout.buffer\ndata=open(sys.argv[1],'rb').read()\n"
+             "for at in range(0,len(data),1<<18):\n out.write(data[at:at+(1<<18)])\n"
+             " time.sleep(max(0,begun+at/1e8-time.monotonic()))\n")
+    seconds = {}
+    for name, flags in [("run", []), ("run --diagnose", ["--diagnose"])]:
+        command = [plimsoll, "run", "--quiet", *flags, "--", sys.executable, "-c", paced, quiet_log]
+        seconds[name] = min(measure(command)[0] for _ in range(3))
+    share = seconds["run --diagnose"] / seconds["run"] - 1
+    print(f"run --diagnose at 100 MB/s: {seconds['run --diagnose']:.2f} s beside {seconds['run']:.2f} s, {share:+.1%}")
+
+
 def main():
     plimsoll, mib = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 256
+    own = ["diagnose", "--json"] if os.path.basename(plimsoll) == "plimsoll" else []
     search = [part for word in alternatives() for part in ("-e", word)]
     with tempfile.TemporaryDirectory() as folder:
-        for name, line in [("quiet", quiet), ("dense", dense)]:
+        for name, line in [("quiet", quiet), ("dense", dense), ("telemetry", telemetry)]:
             path = os.path.join(folder, name)
             write(path, line, mib)
-            for who, command in [("plimsoll", [plimsoll, "diagnose", "--json", path]), ("ripgrep", ["rg", "-cF", *search, path])]:
+            for who, command in [("plimsoll", [plimsoll, *own, path]), ("ripgrep", ["rg", "-cF", *search, path])]:
                 wall, cpu, memory = min(measure(command) for _ in range(3))
-                print(f"{name:6} {who:9} {mib * 1.048576 / wall:8.0f} MB/s of the clock  {mib * 1.048576 / cpu:8.0f} MB/s of the processor  {memory:6.1f} MiB")
+                print(f"{name:9} {who:9} {mib * 1.048576 / wall:8.0f} MB/s of the clock  "
+                      f"{mib * 1.048576 / cpu:8.0f} MB/s of the processor  {memory:6.1f} MiB", flush=True)
+        if own:
+            run_overhead(plimsoll, os.path.join(folder, "quiet"), mib)
 
 
 if __name__ == "__main__":

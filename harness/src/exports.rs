@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use plimsoll::kernel::library;
 
-/// The text at `pointer`; empty where it is null.
+/// The text at `pointer`; empty if it is null.
 ///
 /// # Safety
 /// `pointer` is null, or points to a text that ends in zero.
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn TVMFFIErrorSetRaisedFromCStr(kind: *const c_char, messa
     library::raise(&kind, &message);
 }
 
-/// The same, of a message in parts, of which each may be null.
+/// Raises an error whose message comes in parts, each of which may be null.
 ///
 /// # Safety
 /// As above; `parts` points to `count` of them.

@@ -1,7 +1,7 @@
 //! The live view of `run --live`: the lowest rows of the terminal, which the command's own output does not reach.
 //!
 //! The rows above are made the terminal's scrolling region, as apt does it for its progress bar: what the command writes
-//! scrolls there, and the view is drawn below in one write a time. Nothing is done where standard error is no terminal.
+//! scrolls there, and the view is drawn below in one write a time. Nothing is done if standard error is not a terminal.
 //! However the run ends, the region is the whole terminal again and the rows are blank.
 
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Begins to draw what `viewer` sees; `None` where standard error is no terminal or too small a one.
+    /// Begins to draw what `viewer` sees; `None` if standard error is not a terminal or too small a one.
     pub fn start(viewer: Viewer, ceilings: Ceilings) -> Option<Self> {
         if !std::io::stderr().is_terminal() {
             return None;

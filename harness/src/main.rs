@@ -6,6 +6,7 @@
 mod cli;
 mod exports;
 mod guardian;
+mod keep;
 mod live;
 mod progress;
 mod replace;

@@ -1,12 +1,13 @@
-//! Progress on a terminal's standard error; nothing where it is no terminal.
+//! Progress on a terminal's standard error; nothing if it is not a terminal.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll::ByteSize;
-use plimsoll::record::EntryResult;
+use plimsoll::record::{EntryResult, Record};
 use plimsoll::run::{Observer, Phase};
 
+use crate::keep::Keeper;
 use crate::signals::Cancel;
 
 /// A bar over an amount of bytes, under the name of what is done.
@@ -21,17 +22,19 @@ pub fn bytes(what: &'static str, total: ByteSize) -> ProgressBar {
 pub struct RunProgress<'a> {
     cancel: &'a Cancel,
     bar: ProgressBar,
+    keeper: Keeper,
 }
 
 impl<'a> RunProgress<'a> {
-    /// Progress that a signal cancels.
-    pub fn new(cancel: &'a Cancel) -> Self {
-        Self { cancel, bar: ProgressBar::hidden() }
+    /// Progress that a signal cancels; `keeper` keeps what is known so far.
+    pub fn new(cancel: &'a Cancel, keeper: Keeper) -> Self {
+        Self { cancel, bar: ProgressBar::hidden(), keeper }
     }
 
-    /// Clears what was drawn.
-    pub fn finish(&self) {
+    /// Clears what was drawn, and gives what keeps what is known so far.
+    pub fn finish(self) -> Keeper {
         self.bar.finish_and_clear();
+        self.keeper
     }
 }
 
@@ -51,6 +54,14 @@ impl Observer for RunProgress<'_> {
 
     fn entry(&mut self, _phase: Phase, _result: &EntryResult) {
         self.bar.inc(1);
+    }
+
+    fn keeps(&self) -> Option<Instant> {
+        self.keeper.due()
+    }
+
+    fn keep(&mut self, so_far: &Record) {
+        self.keeper.write(so_far);
     }
 
     fn cancelled(&self) -> bool {

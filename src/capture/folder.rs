@@ -12,6 +12,7 @@ use super::entry::Entry;
 use super::error::{CaptureError, FolderError, SourceError};
 use super::store::inside::Item;
 use super::store::places::Places;
+use plimsoll_memory::bytes::ByteSize;
 
 /// The calls of one operator, captured into a folder of `entry_*.pt` files, or a single such file; or such a folder or
 /// file of a [store](super::store).
@@ -38,6 +39,8 @@ pub struct Capture {
     others: Vec<String>,
     function_name: String,
     order: ParameterOrder,
+    sizes: Vec<ByteSize>,
+    manifest: String,
 }
 
 impl Capture {
@@ -77,6 +80,8 @@ impl Capture {
             others,
             function_name: String::new(),
             order: ParameterOrder::default(),
+            sizes: Vec::new(),
+            manifest: String::new(),
         };
         capture.read_order()?;
         Ok(capture)
@@ -86,8 +91,12 @@ impl Capture {
         let mut order = OrderBuilder::default();
         let mut function: Option<String> = None;
         let mut in_store = false;
+        let mut sizes = Vec::with_capacity(self.len());
+        let mut manifest = Manifest::default();
         for entry in self.entries() {
             let entry = entry?;
+            sizes.push(entry.file_size());
+            manifest.add(&entry);
             in_store |= entry.is_packed();
             let expected = function.get_or_insert_with(|| entry.function_name().to_owned());
             if entry.function_name() != expected {
@@ -101,6 +110,7 @@ impl Capture {
             order.add(&entry);
         }
         self.in_store = in_store;
+        (self.sizes, self.manifest) = (sizes, manifest.finish());
         (self.function_name, self.order) = (function.unwrap_or_default(), order.finish());
         Ok(())
     }
@@ -125,8 +135,38 @@ impl Capture {
         &self.others
     }
 
-    /// The number of entries, at least one.
-    #[expect(clippy::len_without_is_empty, reason = "a capture is never empty")]
+    /// The sizes of the entries' files, in order; of entries of a store, of the files that were packed.
+    pub fn sizes(&self) -> &[ByteSize] {
+        &self.sizes
+    }
+
+    /// `blake3:` and the digest of what the headers say of all entries that were opened: functions, names, sizes, and sizes and
+    /// checksums of storages. Two folders with the same entries have the same, in whatever place.
+    pub fn manifest(&self) -> &str {
+        &self.manifest
+    }
+
+    /// The capture with the entries at `places` alone, in the order given. Arguments are bound, and the manifest is, as in the
+    /// whole.
+    ///
+    /// # Panics
+    /// If there is no entry at one of the places.
+    #[must_use]
+    pub fn select(&self, places: &[usize]) -> Self {
+        Self {
+            names: places.iter().map(|&place| self.names[place].clone()).collect(),
+            files: places.iter().map(|&place| self.files[place].clone()).collect(),
+            sizes: places.iter().map(|&place| self.sizes[place]).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether there are no entries, as only a [selection](Self::select) of none has.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The number of entries; at least one, but for a [selection](Self::select).
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -155,6 +195,31 @@ impl Capture {
     /// Opens the entries one after the other.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = Result<Entry, CaptureError>> + '_ {
         (0..self.files.len()).map(|index| self.entry(index))
+    }
+}
+
+/// The digest of the headers of entries.
+#[derive(Default)]
+struct Manifest(blake3::Hasher);
+
+impl Manifest {
+    fn add(&mut self, entry: &Entry) {
+        let mut take = |bytes: &[u8]| {
+            // Lengths keep neighbours apart.
+            self.0.update(&(bytes.len() as u64).to_le_bytes());
+            self.0.update(bytes);
+        };
+        take(entry.function_name().as_bytes());
+        take(entry.name().as_bytes());
+        take(&entry.file_size().bytes().to_le_bytes());
+        for storage in entry.storages() {
+            take(&storage.bytes().bytes().to_le_bytes());
+            take(&storage.crc32().map_or(Vec::new(), |crc| crc.to_le_bytes().to_vec()));
+        }
+    }
+
+    fn finish(self) -> String {
+        format!("blake3:{}", self.0.finalize().to_hex())
     }
 }
 

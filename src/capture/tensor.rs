@@ -110,7 +110,8 @@ impl Layout {
 
 /// A layout that reaches beyond its storage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a {dtype} tensor of shape {shape:?}, strides {strides:?} and offset {offset} reaches beyond its storage of {storage} bytes",
+#[error("a {dtype} tensor of shape {shape:?}, strides {strides:?} and offset {offset} reaches beyond its storage of \
+         {storage} bytes: save the tensor again",
     dtype = .layout.dtype, shape = .layout.shape, strides = .layout.strides, offset = .layout.offset)]
 pub struct OutsideStorage {
     /// The layout.

@@ -17,7 +17,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// That of the byte `at` in `text`.
+    /// The position of the byte `at` in `text`.
     pub(super) fn of(text: &str, at: usize) -> Self {
         let mut at = at.min(text.len());
         while !text.is_char_boundary(at) {
@@ -105,7 +105,7 @@ pub enum ConfigError {
         /// The most that is read.
         limit: ByteSize,
     },
-    /// The file is no TOML.
+    /// The file is not valid TOML.
     #[error("{}:{at}: {message}", path.display())]
     Toml {
         /// The file.
@@ -197,7 +197,7 @@ pub enum ConfigError {
         hint: String,
     },
     /// A profile was asked for, and there is no configuration.
-    #[error("there is no profile `{name}`, as there is no plimsoll.toml here or above: `plimsoll init` makes one")]
+    #[error("there is no profile `{name}`, because there is no plimsoll.toml here or above: `plimsoll init` makes one")]
     NoFile {
         /// The profile.
         name: String,

@@ -22,7 +22,7 @@ pub(super) type Body = BTreeMap<String, (Value, Position)>;
 pub(super) enum Label {
     /// One.
     Exact(String),
-    /// Those that the pattern matches.
+    /// The labels that the pattern matches.
     Pattern(Regex),
 }
 
@@ -38,7 +38,7 @@ impl Label {
 /// The most memory that one pattern may take compiled, in bytes.
 const PATTERN: usize = 256 << 10;
 
-/// The most patterns of a file. A label of its own ([ceilings.LABEL]) is no pattern.
+/// The most patterns of a file. A label of its own ([ceilings.LABEL]) is not a pattern.
 const PATTERNS: usize = 1000;
 
 /// Settings for the labels that a pattern matches.

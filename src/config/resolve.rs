@@ -35,7 +35,7 @@ pub struct Origin {
     pub at: Position,
     /// The profile that it stands in; absent at the top of the file.
     pub profile: Option<String>,
-    /// The pattern of the labels that it is for; absent where it is for all.
+    /// The pattern of the labels that it is for; absent if it is for all.
     pub label: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Config {
     /// Reads the configuration at `path`, which the user has named and so trusts.
     ///
     /// # Errors
-    /// [`ConfigError`] where it cannot be read, is too large, is no TOML, or has what is not known.
+    /// [`ConfigError`] if it cannot be read, is too large, is not valid TOML, or has an unknown key.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: path.to_owned(), source };
         Self::read_from(path, &File::open(path).map_err(failed)?)
@@ -81,7 +81,7 @@ impl Config {
     /// path to write to is taken from it.
     ///
     /// # Errors
-    /// Those of [`Config::read`].
+    /// As for [`Config::read`].
     pub fn read_found(path: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
@@ -103,7 +103,7 @@ impl Config {
     /// Reads a configuration from its text; `path` is for messages.
     ///
     /// # Errors
-    /// Those of [`Config::read`].
+    /// As for [`Config::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let (top, profiles) = file(path, text)?;
         Ok(Self { path: path.to_owned(), top, profiles, stranger: None })

@@ -97,6 +97,7 @@ fn value(setting: &Setting) -> Value {
             let names: Vec<&str> = Condition::ALL.map(Condition::name).into_iter().chain(["machine"]).collect();
             json!({ "type": ["array", "string"], "items": { "enum": names } })
         }
+        Kind::Verdicts => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Kind::Time | Kind::Text | Kind::Baseline | Kind::Allowance => json!({ "type": "string" }),
     };
     schema["description"] = setting.about.into();

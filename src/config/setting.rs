@@ -30,6 +30,8 @@ pub enum Kind {
     Conditions,
     /// What a figure may get worse by, such as `"5% | 64 MiB"`.
     Allowance,
+    /// Verdicts of a diagnosis, in a list.
+    Verdicts,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
             Self::Baseline => "a file, a folder or \"git:REVISION\"",
             Self::Conditions => "a list of conditions, such as [\"kernel\", \"machine\"]",
             Self::Allowance => "an allowance such as \"5% | 64 MiB\"",
+            Self::Verdicts => "a list of verdicts, such as [\"leak\", \"fragmentation\"]",
         }
     }
 }
@@ -152,7 +155,7 @@ const fn setting(
 
 /// Every setting but ceilings, which are one a metric, and limits, which are by name.
 const OTHERS: &[Setting] = &[
-    setting("gate", "baseline", Kind::Baseline, "What figures are held against", None),
+    setting("gate", "baseline", Kind::Baseline, "The baseline to compare figures with", None),
     setting(
         "gate",
         "folder",
@@ -186,47 +189,43 @@ const OTHERS: &[Setting] = &[
         "run",
         "repeat",
         Kind::Count,
-        "How often a command is run; a comparison takes five",
+        "Runs of the command; a comparison needs five or more",
         Some(Preset::Count(1)),
     ),
-    setting(
-        "run",
-        "warmup",
-        Kind::Count,
-        "How often it is run before, which counts for nothing",
-        Some(Preset::Count(0)),
-    ),
-    setting("run", "timeout", Kind::Time, "How long a run may take", None),
+    setting("run", "warmup", Kind::Count, "Warm-up runs, not recorded", Some(Preset::Count(0))),
+    setting("run", "timeout", Kind::Time, "The longest time that a run may take", None),
     setting(
         "run",
         "enforce",
         Kind::Switch,
-        "Whether a command is stopped at its ceilings",
+        "Kill a command at its ceilings, instead of judging it at the end",
         Some(Preset::Switch(false)),
     ),
-    setting(
-        "run",
-        "keep_going",
-        Kind::Switch,
-        "Whether the next run follows one that failed",
-        Some(Preset::Switch(false)),
-    ),
-    setting("run", "pss", Kind::Switch, "Whether the proportional set is read", Some(Preset::Switch(false))),
-    setting("run", "gpu", Kind::Switch, "Whether memory on GPUs is read", Some(Preset::Switch(false))),
+    setting("run", "keep_going", Kind::Switch, "Go on after a failed run", Some(Preset::Switch(false))),
+    setting("run", "pss", Kind::Switch, "Read the proportional set size (PSS)", Some(Preset::Switch(false))),
+    setting("run", "gpu", Kind::Switch, "Read memory on GPUs", Some(Preset::Switch(false))),
     setting(
         "run",
         "cgroup",
         Kind::Switch,
-        "Whether a control group is made for the command",
+        "Make a control group for the command, and read its memory",
         Some(Preset::Switch(false)),
     ),
     setting(
         "run",
         "sample_interval",
         Kind::Time,
-        "The time between two samples",
+        "Time between two samples",
         Some(Preset::Time(defaults::SAMPLE_INTERVAL)),
     ),
+    setting(
+        "run",
+        "diagnose",
+        Kind::Switch,
+        "Whether the output is watched, and what went wrong with memory said at the end",
+        Some(Preset::Switch(false)),
+    ),
+    setting("run", "fail_on", Kind::Verdicts, "What a run fails on if it is found; implies `diagnose`", None),
     setting("run", "record", Kind::Text, "Where the record goes", None),
     setting("check", "timeout", Kind::Time, "How long a launch may take", Some(Preset::Time(defaults::LAUNCH_TIMEOUT))),
     setting(
@@ -240,7 +239,7 @@ const OTHERS: &[Setting] = &[
         "check",
         "batch_bytes",
         Kind::Bytes,
-        "The most bytes resident together while profiling",
+        "Most bytes that entries keep resident together while profiling",
         Some(Preset::Bytes(defaults::BATCH_BYTES)),
     ),
     setting(
@@ -255,19 +254,19 @@ const OTHERS: &[Setting] = &[
         "check",
         "sample_interval",
         Kind::Time,
-        "The time between two samples",
+        "Time between two samples",
         Some(Preset::Time(defaults::SAMPLE_INTERVAL)),
     ),
-    setting("check", "record", Kind::Text, "Where the record goes", Some(Preset::Text(defaults::RECORD))),
-    setting("history", "file", Kind::Text, "The SQLite file", Some(Preset::Text(defaults::HISTORY))),
-    setting("history", "branch", Kind::Text, "The branch that is shown, and of a baseline `history`", None),
-    setting("report", "html", Kind::Text, "A page with timelines", None),
-    setting("report", "markdown", Kind::Text, "A summary such as $GITHUB_STEP_SUMMARY takes", None),
-    setting("report", "junit", Kind::Text, "JUnit XML, a case a ceiling", None),
-    setting("report", "annotations", Kind::Text, "Annotations of GitHub", None),
-    setting("report", "gitlab", Kind::Text, "A report of GitLab's code quality", None),
+    setting("check", "record", Kind::Text, "The file for the record", Some(Preset::Text(defaults::RECORD))),
+    setting("history", "file", Kind::Text, "The SQLite file of the history", Some(Preset::Text(defaults::HISTORY))),
+    setting("history", "branch", Kind::Text, "The branch to show, and to compare with for a baseline `history`", None),
+    setting("report", "html", Kind::Text, "HTML page with timelines", None),
+    setting("report", "markdown", Kind::Text, "Markdown summary, such as for $GITHUB_STEP_SUMMARY", None),
+    setting("report", "junit", Kind::Text, "JUnit XML, a case per verdict", None),
+    setting("report", "annotations", Kind::Text, "GitHub annotations", None),
+    setting("report", "gitlab", Kind::Text, "GitLab code quality report", None),
     setting("report", "bencher", Kind::Text, "Bencher Metric Format", None),
-    setting("report", "github_benchmark", Kind::Text, "JSON of github-action-benchmark", None),
+    setting("report", "github_benchmark", Kind::Text, "JSON for github-action-benchmark", None),
     setting("report", "csv", Kind::Text, "Every figure as CSV", None),
     setting("report", "openmetrics", Kind::Text, "OpenMetrics text", None),
 ];

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use toml::de::DeValue;
+use toml::de::{DeArray, DeValue};
 
 use super::setting::Kind;
 use crate::gate::{Allowance, BaselineSource, Condition, Conditions, Limit};
+use plimsoll_diagnose::Verdict;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The value of a setting that was checked, as texts that a flag would take: one, but of lists.
@@ -42,7 +43,7 @@ impl Value {
                 integer(found).map(|count| Self::of(count.to_string())).ok_or_else(|| shown(found))
             }
             (Kind::Time, DeValue::String(text)) => match humantime::parse_duration(text) {
-                Ok(Duration::ZERO) => Err(wrong(&"it has to be longer than nothing")),
+                Ok(Duration::ZERO) => Err(wrong(&"must be greater than zero")),
                 Ok(_) => Ok(Self::of(text.trim())),
                 Err(error) => Err(wrong(&error)),
             },
@@ -62,9 +63,13 @@ impl Value {
                 .map_err(|error| wrong(&error)),
             (Kind::Conditions, DeValue::String(word)) => conditions([&**word]).map(Self).map_err(|error| wrong(&error)),
             (Kind::Conditions, DeValue::Array(list)) => {
-                let words: Option<Vec<&str>> = list.iter().map(|word| word.get_ref().as_str()).collect();
-                let words = words.ok_or_else(|| shown(found))?;
+                let words = texts(list).ok_or_else(|| shown(found))?;
                 conditions(words).map(Self).map_err(|error| wrong(&error))
+            }
+            (Kind::Verdicts, DeValue::String(word)) => verdicts([&**word]).map(Self).map_err(|error| wrong(&error)),
+            (Kind::Verdicts, DeValue::Array(list)) => {
+                let words = texts(list).ok_or_else(|| shown(found))?;
+                verdicts(words).map(Self).map_err(|error| wrong(&error))
             }
             _ => Err(shown(found)),
         }
@@ -80,12 +85,22 @@ fn conditions<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String
     Ok(found)
 }
 
+/// The texts of a list; `None` if something else is among them.
+fn texts<'a>(list: &'a DeArray<'_>) -> Option<Vec<&'a str>> {
+    list.iter().map(|word| word.get_ref().as_str()).collect()
+}
+
+fn verdicts<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, String> {
+    let of = |word: &str| word.parse::<Verdict>().map(|verdict| verdict.to_string()).map_err(|error| error.to_string());
+    words.into_iter().flat_map(|words| words.split(',')).map(|word| of(word.trim())).collect()
+}
+
 fn integer(found: &DeValue<'_>) -> Option<u64> {
     let number = found.as_integer()?;
     u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
 }
 
-/// A value as a message names it, cut where it is long.
+/// A value as a message names it, cut if it is long.
 fn shown(found: &DeValue<'_>) -> String {
     const LONGEST_TEXT: usize = 40;
     let cut = |text: &str| {

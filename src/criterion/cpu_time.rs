@@ -9,8 +9,8 @@ use super::format::CpuTimeFormatter;
 
 /// The processor time of every thread of the process, user and system together.
 ///
-/// It adds up, so that all of criterion's own loops are right for it. A wait costs nothing, work of other threads counts:
-/// of a program that waits for the disk or runs on several processors it says more than wall time.
+/// Processor time adds up, so that all of criterion's own loops are right for it. Waiting costs nothing, and other threads
+/// count: if a program waits for the disk or runs on several processors, it says more than wall time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuTime;
 

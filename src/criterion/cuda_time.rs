@@ -8,8 +8,8 @@ use plimsoll_capture::gpu::{Event, Gpu, GpuError, Stream};
 
 /// The time that a GPU takes for what an iteration puts into its default stream, between two CUDA events.
 ///
-/// It adds up, so that all of criterion's own loops are right for it. Work that an iteration puts into other streams and
-/// does not wait for is not seen. To end a measurement waits for the device, so that each begins on an idle one.
+/// The time adds up, so that all of criterion's own loops are right for it. Work that an iteration puts into other streams
+/// and does not wait for is not seen. The end of a measurement waits for the device, so that each begins on an idle one.
 #[derive(Debug)]
 pub struct CudaTime {
     stream: Stream,
@@ -19,7 +19,7 @@ impl CudaTime {
     /// Of the GPU `index`, which stays current on this thread.
     ///
     /// # Errors
-    /// [`GpuError`] where there is no driver or no such device.
+    /// [`GpuError`] if there is no driver or no such device.
     pub fn new(index: u32) -> Result<Self, GpuError> {
         Ok(Self { stream: Stream::default_of(&Gpu::open(index)?) })
     }

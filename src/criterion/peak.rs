@@ -29,7 +29,7 @@ impl PeakBytes {
     /// The sum for criterion.
     ///
     /// # Panics
-    /// Where one of criterion's own loops gave it: the figure would be too small by the number of iterations.
+    /// If one of criterion's own loops gave it: the figure would be too small by the number of iterations.
     pub(super) fn for_criterion(&self, metric: Metric) -> f64 {
         assert!(
             self.each,

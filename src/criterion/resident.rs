@@ -18,7 +18,7 @@ pub struct PeakRss;
 
 /// The largest resident set of the process during an iteration, above its resident set as the iteration began.
 ///
-/// It does not depend on what else stands in the same bench file, as [`PeakRss`] does.
+/// Unlike [`PeakRss`], the growth does not depend on what else stands in the same bench file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeakRssGrowth;
 
@@ -134,7 +134,7 @@ fn sampler() -> &'static Sampler {
     SAMPLER.get_or_init(|| or_panic(Sampler::start()))
 }
 
-/// Whether the kernel's mark can be reset; said once where it cannot.
+/// Whether the kernel's mark can be reset; said once if it cannot.
 fn has_mark() -> bool {
     static HAS_MARK: OnceLock<bool> = OnceLock::new();
     *HAS_MARK.get_or_init(|| {

@@ -62,7 +62,7 @@ impl Sampler {
         standing
     }
 
-    /// It is over; the largest sample, the last one included.
+    /// Ends the sampling; returns the largest sample, the last one included.
     pub(super) fn end(&self) -> ByteSize {
         let last = self.now(self.shared.kind());
         self.shared.turn.fetch_add(1, Ordering::SeqCst);

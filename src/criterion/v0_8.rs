@@ -42,7 +42,7 @@
 //! - **A peak does not add up.** Criterion reads what it measures before and after many iterations and divides: right for
 //!   time, wrong for a peak. Here a peak is read of each iteration, and the sum is given to criterion, so that its mean is
 //!   the mean peak and its regression over the iterations is a straight line through nothing. Criterion's own loops
-//!   (`Bencher::iter` and the like) cannot do that, and a measurement of a peak panics with advice where one is used.
+//!   (`Bencher::iter` and the like) cannot do that, and a measurement of a peak panics with advice if one is used.
 //! - **What earlier iterations freed is given back** to the system before each (`malloc_trim` of glibc), and what was
 //!   built by a setup stands before the iteration begins. What an allocator keeps all the same is hidden from the growth
 //!   of the next iteration: glibc keeps the top of the arenas of threads other than the main one

@@ -1,21 +1,33 @@
 //! [`advice`]: what to do about an event, cheapest first, and only what its verdict supports.
 //!
-//! The ladder of the estimate is climbed where the work does not fit a device, up to the first rung that an estimate
+//! The ladder of the estimate is climbed if the work does not fit a device, up to the first rung that an estimate
 //! says is enough. Host memory has remedies of its own, and none of them is a smaller model. `empty_cache` is never
 //! among them: it gives a process nothing that it could not use already.
 
 use super::findings::{Advice, Event, KnownBatch};
 use super::remedy::{self, Remedy};
 use super::sighting::Work;
+use super::snapshot::Category;
 use super::terms;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::{Ladder, Mark, Rung};
+
+/// What is known beside an event.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known<'a> {
+    pub(super) work: Work,
+    pub(super) batch: Option<&'a KnownBatch>,
+    pub(super) ladder: Option<&'a Ladder>,
+    /// What held most of the memory, by a snapshot.
+    pub(super) tallest: Option<Category>,
+}
 
 /// What to do about `event`, in order.
 ///
 /// Without a ladder of the model every rung that applies is listed, the ones that the phase calls for first. With one the
 /// rungs stand in its own order, as each counts on those before it, and the list ends at the first that fits.
-pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladder: Option<&Ladder>) -> Vec<Advice> {
+pub(super) fn advice(event: &Event, known: Known<'_>) -> Vec<Advice> {
+    let Known { work, batch, ladder, tallest } = known;
     if let Some(own) = in_terms(event) {
         return own;
     }
@@ -27,6 +39,9 @@ pub(super) fn advice(event: &Event, work: Work, batch: Option<&KnownBatch>, ladd
     let mut rungs = rungs(event, work).to_vec();
     if ladder.is_some() {
         rungs.sort_unstable();
+    } else if event.verdict == Verdict::Capacity {
+        let against = tallest.map(against).unwrap_or_default();
+        rungs.sort_by_key(|rung| against.iter().position(|first| first == rung).unwrap_or(against.len()));
     }
     for rung in rungs {
         let Some(mut one) = on_ladder(rung, work, batch) else { continue };
@@ -98,14 +113,29 @@ impl From<Remedy> for Advice {
     }
 }
 
+/// The rungs that make a band of a snapshot smaller, in order.
+fn against(band: Category) -> &'static [Rung] {
+    use Rung::{Adapter, Bf16, Checkpointing, MicroBatch, Offload, Optimizer8bit, Sdpa, Sharding, ShorterSequence};
+    match band {
+        Category::Parameters => &[Sharding, Bf16, Adapter, Offload],
+        Category::Gradients => &[Sharding, Adapter, Bf16],
+        Category::OptimizerState => &[Optimizer8bit, Sharding, Offload, Adapter],
+        Category::Activations => &[Checkpointing, MicroBatch, Bf16, Sdpa, ShorterSequence],
+        Category::Inputs | Category::Temporaries => &[MicroBatch, Sdpa, ShorterSequence, Bf16],
+        Category::Unknown => &[],
+    }
+}
+
 /// The rungs that help with `event`, in order.
 fn rungs(event: &Event, work: Work) -> &'static [Rung] {
     use Rung::{
         Adapter, Bf16, Checkpointing, ExpandableSegments, MicroBatch, Offload, Optimizer8bit, Sdpa, Sharding,
         ShorterSequence,
     };
-    if event.kind != Kind::VramOom {
-        return &[];
+    match event.kind {
+        Kind::Report if event.verdict == Verdict::Fragmentation => return &[ExpandableSegments],
+        Kind::VramOom => {}
+        _ => return &[],
     }
     let in_phase = |phase| event.also.contains(&phase);
     match event.verdict {
@@ -135,7 +165,7 @@ fn rungs(event: &Event, work: Work) -> &'static [Rung] {
     }
 }
 
-/// A rung as advice; `None` where what is known of the batch rules it out.
+/// A rung as advice; `None` if what is known of the batch rules it out.
 fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advice> {
     let mut advice = Advice {
         rung: Some(rung.number()),
@@ -149,19 +179,22 @@ fn on_ladder(rung: Rung, work: Work, batch: Option<&KnownBatch>) -> Option<Advic
         let (micro, accumulation) = (batch.and_then(|batch| batch.micro), batch.and_then(|batch| batch.accumulation));
         match (micro, work) {
             (Some(1), _) => return None,
-            (Some(micro), Work::Training | Work::Unknown) if micro % 2 == 0 => {
+            (Some(micro), Work::Training | Work::Unknown) => {
                 let world = batch.and_then(|batch| batch.world);
-                let halved =
-                    KnownBatch { micro: Some(micro / 2), accumulation: accumulation.map(|steps| steps * 2), world };
+                // The least step that keeps the product: an odd batch is divided by its smallest factor.
+                let by = (2..=micro).find(|factor| micro.is_multiple_of(*factor)).unwrap_or(micro);
+                let smaller =
+                    KnownBatch { micro: Some(micro / by), accumulation: accumulation.map(|steps| steps * by), world };
                 let factor = |factor: Option<u64>| factor.map_or_else(|| "?".to_owned(), |factor| factor.to_string());
-                let doubled =
-                    accumulation.map_or_else(|| "twice".to_owned(), |steps| format!("{steps} -> {}", steps * 2));
-                advice.what.push_str(&format!(
-                    ": micro {micro} -> {}, accumulation {doubled}, world {}; the effective batch stays",
-                    micro / 2,
-                    factor(world)
-                ));
-                advice.batch = Some(halved);
+                let more =
+                    accumulation.map_or_else(|| format!("times {by}"), |steps| format!("x{steps} -> x{}", steps * by));
+                let known = format!("micro {micro} -> {}, accumulation {more}, world {}", micro / by, factor(world));
+                // The factors stand in the place of their names.
+                advice.what = match advice.what.split_once(": the effective batch") {
+                    Some((_, rest)) => format!("{}: {known}: the effective batch{rest}", rung.title()),
+                    None => format!("{}: {known}", advice.what),
+                };
+                advice.batch = Some(smaller);
             }
             _ => {}
         }

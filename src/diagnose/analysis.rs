@@ -65,6 +65,8 @@ struct Gatherer {
     told: Told,
     watched: Watched,
     shapes: Shapes,
+    /// The shapes of lines that may tell of memory.
+    measured: Shapes,
     /// What the beginning of the input says of the software that runs.
     head: Signs,
     file: String,
@@ -90,6 +92,7 @@ impl Analysis {
         self.gathered.file = name.to_owned();
         self.gathered.watched = Watched::default();
         self.gathered.shapes = Shapes::default();
+        self.gathered.measured = Shapes::default();
         let report =
             InputReport { name: name.to_owned(), form: Form::Text, bytes: ByteSize::ZERO, lines: None, error: None };
         self.inputs.push(report);
@@ -138,7 +141,7 @@ impl Analysis {
         self.noted.push(event);
     }
 
-    /// Adds the end of the command whose output was read. An end of which the text gives the reason is no event beside it.
+    /// Adds the end of the command whose output was read. An end of which the text gives the reason is not an event beside it.
     pub fn ended(&mut self, event: Event) {
         self.ended.push(event);
     }
@@ -253,8 +256,13 @@ impl Sink for Gatherer {
         self.told.read(line);
     }
 
+    fn measures(&mut self, line: &[u8]) -> bool {
+        !self.measured.silent(shape::of(line))
+    }
+
     fn telemetry(&mut self, position: Position, line: &[u8]) {
-        self.watched.line(position, line);
+        let tells = self.watched.line(position, line);
+        self.measured.measured(shape::of(line), tells);
     }
 }
 
@@ -298,7 +306,7 @@ fn weight(event: &Event) -> u8 {
     }
 }
 
-/// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` where they are of
+/// The kind and verdict of the whole: of the weightiest events the most frequent verdict, `mixed` if they are of
 /// several kinds; of reports alone the gravest trend.
 fn whole(events: &[Event]) -> (Kind, Verdict) {
     let Some(heaviest) = events.iter().map(weight).max() else { return (Kind::None, Verdict::NotOom) };

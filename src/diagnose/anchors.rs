@@ -1,14 +1,17 @@
-//! The pieces of text without which a line tells no event: what the scan looks for at the speed of memory.
+//! The pieces of text without which a line gives no event: what the scan looks for at the speed of memory.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
+use aho_corasick::Span;
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 
 use super::telemetry::needles;
 
 /// Few and rare in logs, so that one packed search finds them all: what every wording of the families has in it. Lines
-/// that hold one and tell nothing are told apart afterwards, by their shape.
-const ANCHORS: [&str; 63] = [
+/// that hold one and tell nothing are told apart afterwards, by their shape. A packed search takes 64 texts at most, and is
+/// much slower if one of them is shorter than three bytes.
+const ANCHORS: [&str; 64] = [
     "emory",
     "MEMORY",
     "ut of\n",
@@ -21,21 +24,23 @@ const ANCHORS: [&str; 63] = [
     "Killing",
     "\u{5df2}\u{6740}\u{6b7b}",
     "SIGBUS",
-    "ignal 9",
-    "ignal: 9",
+    "ignal",
     "kill -",
     " 137",
     "=137",
     ":137",
     "(137",
-    "-9",
+    " -9",
+    "=-9",
+    ":-9",
+    "(-9",
+    "'-9",
     "ENOMEM",
     "WinError",
     "1455",
     "0000017",
     "8007000",
-    "heap ",
-    "Heap ",
+    "eap ",
     "xhausted",
     "swap ",
     "us error",
@@ -60,11 +65,10 @@ const ANCHORS: [&str; 63] = [
     "all available RAM",
     "severe (41)",
     "ABEND",
-    "OF_ME+",
+    "OF_ME",
     "ending SIGTERM to",
     "enough space",
     "array exceeds",
-    "OF_ME,",
     "atch size found",
     "ORA-0",
     "ircuit",
@@ -93,6 +97,10 @@ const FACTORS: [&str; 12] = [
 static EVENTS: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&ANCHORS));
 /// What stands beside events: factors of the batch, then telemetry. One search finds both.
 static BESIDE: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&[&FACTORS, needles()].concat()));
+static FACTOR: LazyLock<Option<Searcher>> = LazyLock::new(|| searcher(&FACTORS));
+
+/// A line that is longer is taken for several: so much around a hit is one.
+pub(super) const LONG: usize = 4 << 10;
 
 /// The longest anchor fits into so many bytes: the overlap of two searches.
 pub(super) const LONGEST_ANCHOR: usize = 40;
@@ -102,10 +110,29 @@ fn searcher(patterns: &[&str]) -> Option<Searcher> {
     builder.extend(patterns).build()
 }
 
-/// Adds the places in `bytes` where an anchor begins to `places`, in order.
-pub(super) fn find(bytes: &[u8], places: &mut Vec<usize>) {
-    let found = EVENTS.iter().flat_map(|searcher| searcher.find_iter(bytes));
-    places.extend(found.map(|found| found.start()));
+/// Calls `found` with every line in `span` of `bytes` in which an anchor begins, and the place of its first one.
+pub(super) fn lines(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Range<usize>, usize)) {
+    let Some(searcher) = EVENTS.as_ref() else { return };
+    let mut at = span.start;
+    // An anchor that begins within the span may end behind it.
+    let to = bytes.len().min(span.end + LONGEST_ANCHOR);
+    let mut before = 0;
+    while at < span.end {
+        let hit = searcher.find_in(bytes, Span::from(at..to)).map(|hit| hit.start());
+        let Some(hit) = hit.filter(|hit| *hit < span.end) else { return };
+        let line = line_of(bytes, hit, before);
+        (at, before) = (line.end.max(hit + 1), line.end);
+        found(line, hit);
+    }
+}
+
+/// The line of `hit` in `bytes` without its end, within bounds, and not before `earliest`.
+fn line_of(bytes: &[u8], hit: usize, earliest: usize) -> Range<usize> {
+    let from = earliest.max(hit.saturating_sub(LONG)).min(hit);
+    let start = memchr::memrchr2(b'\n', b'\r', &bytes[from..hit]).map_or(from, |at| from + at + 1);
+    let bound = bytes.len().min(hit + LONG);
+    // An anchor may end with the line.
+    start..memchr::memchr2(b'\n', b'\r', &bytes[hit..bound]).map_or(bound, |at| hit + at)
 }
 
 /// Whether `text` may tell an event.
@@ -113,22 +140,51 @@ pub(super) fn any(text: &str) -> bool {
     EVENTS.as_ref().is_some_and(|searcher| searcher.find(text).is_some())
 }
 
-/// What stands beside events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// A factor of the effective batch.
-    Factor,
-    /// A line of telemetry.
-    Telemetry,
+/// A line in which something beside events may be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Beside {
+    /// The line, without its end.
+    pub(super) line: Range<usize>,
+    /// Where it may tell a factor of the effective batch.
+    pub(super) factor: Option<usize>,
+    /// Where it may tell of memory.
+    pub(super) telemetry: Option<usize>,
 }
 
-/// Calls `found` with the places in `bytes` where something beside events is told, in order.
-pub(super) fn find_beside(bytes: &[u8], mut found: impl FnMut(usize, Beside)) {
+/// Calls `found` with every line in `span` of `bytes` in which something beside events may be told. Behind telemetry no
+/// factor is looked for: see [`factor`].
+pub(super) fn lines_beside(bytes: &[u8], span: Range<usize>, mut found: impl FnMut(Beside)) {
     let Some(searcher) = BESIDE.as_ref() else { return };
-    for place in searcher.find_iter(bytes) {
-        let factor = place.pattern().as_usize() < FACTORS.len();
-        found(place.start(), if factor { Beside::Factor } else { Beside::Telemetry });
+    let (mut at, mut before) = (span.start, 0);
+    let find = |from: usize, to: usize| {
+        let hit = searcher.find_in(bytes, Span::from(from..to))?;
+        Some((hit.start(), hit.pattern().as_usize() < FACTORS.len()))
+    };
+    let to = bytes.len().min(span.end + LONGEST_ANCHOR);
+    while at < span.end {
+        let Some((hit, is_factor)) = find(at, to).filter(|(hit, _)| *hit < span.end) else { return };
+        let line = line_of(bytes, hit, before);
+        (at, before) = (line.end.max(hit + 1), line.end);
+        let mut one = Beside { line, factor: None, telemetry: None };
+        *(if is_factor { &mut one.factor } else { &mut one.telemetry }) = Some(hit);
+        if is_factor {
+            // What tells a factor may tell of memory as well.
+            let mut next = hit + 1;
+            while let Some((other, is_factor)) = (next < one.line.end).then(|| find(next, one.line.end)).flatten() {
+                if !is_factor {
+                    one.telemetry = Some(other);
+                    break;
+                }
+                next = other + 1;
+            }
+        }
+        found(one);
     }
+}
+
+/// Where `line` may tell a factor of the effective batch.
+pub(super) fn factor(line: &[u8]) -> Option<usize> {
+    FACTOR.as_ref()?.find(line).map(|found| found.start())
 }
 
 #[cfg(test)]
@@ -142,15 +198,30 @@ mod tests {
             assert!(anchor.len() <= LONGEST_ANCHOR, "{anchor}");
         }
         for anchor in ANCHORS {
-            let mut places = Vec::new();
-            find(format!("{:40}{anchor}", "").as_bytes(), &mut places);
-            assert!(places.iter().any(|place| *place >= 40), "{anchor}");
+            let (text, mut hits) = (format!("{:40}{anchor}", ""), Vec::new());
+            lines(text.as_bytes(), 0..text.len(), |_, hit| hits.push(hit));
+            assert!(hits.iter().any(|hit| *hit >= 40), "{anchor}");
         }
-        let beside = FACTORS.iter().map(|text| (text, Beside::Factor));
-        for (text, expected) in beside.chain(needles().iter().map(|text| (text, Beside::Telemetry))) {
-            let mut found = Vec::new();
-            find_beside(format!("{:40}{text}", "").as_bytes(), |place, what| found.push((place, what)));
-            assert_eq!(found, [(40, expected)], "{text}");
+        for (texts, is_factor) in [(&FACTORS[..], true), (needles(), false)] {
+            for text in texts {
+                let (whole, mut found) = (format!("a\n{:40}{text} 1\nb", ""), Vec::new());
+                lines_beside(whole.as_bytes(), 0..whole.len(), |one| found.push(one));
+                let hit = Some(42);
+                let (factor, telemetry) = if is_factor { (hit, None) } else { (None, hit) };
+                assert_eq!(found, [Beside { line: 2..44 + text.len(), factor, telemetry }], "{text}");
+            }
         }
+    }
+
+    #[test]
+    fn a_line_is_given_once_with_its_first_hit_and_factors_behind_telemetry_are_seen() {
+        let text = b"out of memory: out of memory\nok\nKilled";
+        let mut found = Vec::new();
+        lines(text, 0..text.len(), |line, hit| found.push((line, hit)));
+        assert_eq!(found, [(0..28, 8), (32..38, 33)]);
+        let (text, mut found) = (b"micro_batch_size 4 mem=3GB", Vec::new());
+        lines_beside(text, 0..text.len(), |one| found.push(one));
+        assert_eq!(found, [Beside { line: 0..26, factor: Some(0), telemetry: Some(19) }]);
+        assert_eq!(factor(b"mem=3GB micro_batch_size 4"), Some(8));
     }
 }

@@ -7,7 +7,7 @@ use super::wording::regex;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     known: KnownBatch,
-    /// The effective batch, where it is told itself.
+    /// The effective batch, if it is told itself.
     total: Option<u64>,
 }
 

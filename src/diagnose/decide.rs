@@ -85,6 +85,10 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
             let text = format!("The process may use {allowed}; the message ends before what was requested.");
             return decision(Verdict::ProcessCap, text);
         }
+        if let (Some(total), Some(held)) = (total, held.filter(|held| total.is_some_and(|total| *held > total))) {
+            let text = format!("The program needs {} of the device's {}.", show(held), show(total));
+            return decision(Verdict::Capacity, text);
+        }
         let text = "The message ends before its numbers: the device could not hold what the work needs.".to_owned();
         return decision(Verdict::Capacity, text);
     };
@@ -94,7 +98,7 @@ pub(super) fn decide(numbers: &Numbers) -> Decision {
         } else if let Some(free) = free {
             decision(Verdict::Capacity, format!("{} more did not fit: {} were free.", show(tried), show(free)))
         } else {
-            decision(Verdict::Capacity, format!("{} more did not fit; the message does not tell of what.", show(tried)))
+            decision(Verdict::Capacity, format!("{} more did not fit; the message does not say of what.", show(tried)))
         };
     };
     if tried > total {

@@ -1,10 +1,10 @@
 //! The events of a memory snapshot: each request that its trace says failed.
 
-use super::advice::advice;
+use super::advice::{Known, advice};
 use super::findings::{Event, Evidence, KnownBatch, Numbers};
 use super::phase;
 use super::sighting::Work;
-use super::snapshot::{DeviceFindings, OomFinding, OomVerdict, SnapshotFindings};
+use super::snapshot::{Category, DeviceFindings, OomFinding, OomVerdict, SnapshotFindings};
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::ByteSize;
@@ -69,8 +69,15 @@ fn event(
         advice: Vec::new(),
         explanation: explanation(oom),
     };
-    event.advice = advice(&event, work, batch, ladder);
+    event.advice = advice(&event, Known { work, batch, ladder, tallest: tallest(oom) });
     event
+}
+
+/// What most of the memory was used for, if that is a third of it or more.
+fn tallest(oom: &OomFinding) -> Option<Category> {
+    let band =
+        oom.moment.bands.iter().filter(|band| band.category != Category::Unknown).max_by_key(|band| band.bytes)?;
+    (band.bytes.bytes() >= oom.moment.point.allocated.bytes() / 3).then_some(band.category)
 }
 
 fn verdict(verdict: OomVerdict) -> Verdict {
@@ -112,6 +119,9 @@ fn explanation(oom: &OomFinding) -> String {
     };
     if let Some(largest) = oom.largest_free {
         text.push_str(&format!(" The largest free block that could have served it has {largest}."));
+    }
+    if let Some(band) = tallest(oom).and_then(|of| oom.moment.bands.iter().find(|band| band.category == of)) {
+        text.push_str(&format!(" Most of it is {}: {}.", band.category.name(), band.bytes));
     }
     if let Some(culprit) = oom.moment.culprits.first()
         && let Some(frame) = culprit.stack.first()

@@ -1,10 +1,9 @@
-//! The end of a command: what it said before, where its end alone does not tell that memory was the reason, and what its
+//! The end of a command: what it said before, if its end alone does not say that memory was the reason, and what its
 //! end says by itself.
 
-use super::advice::advice;
+use super::advice::{Known, advice};
 use super::analysis::Analysis;
 use super::findings::{Event, Evidence, Numbers};
-use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 
@@ -12,7 +11,7 @@ use plimsoll_memory::command::{EndCause, ProcessEnd, SlurmStep};
 const MAX_LINE: usize = 300;
 
 /// The cause of `end` by the last that the command wrote to its standard error: the memory of a device, or the memory
-/// limit of a Slurm job. `None` where the end needs no explanation or the text has none.
+/// limit of a Slurm job. `None` if the end needs no explanation or the text has none.
 ///
 /// ```
 /// use plimsoll_memory::command::{EndCause, ProcessEnd};
@@ -101,7 +100,7 @@ pub fn event_of_end(end: &ProcessEnd, file: &str, numbers: Numbers) -> Option<Ev
         advice: Vec::new(),
         explanation: format!("The command {end}.{held}"),
     };
-    event.advice = advice(&event, Work::Unknown, None, None);
+    event.advice = advice(&event, Known::default());
     Some(event)
 }
 
@@ -136,7 +135,7 @@ mod tests {
         let text = format!("step 3\nTraceback (most recent call last):\n{CUDA}");
         let end = ProcessEnd { cause: cause_by_text(&exited(1), text.as_bytes()).unwrap(), ..exited(1) };
         let shown = end.to_string();
-        let start = "exited with code 1, for the memory of a device was exhausted (standard error: torch.OutOfMemoryError: CUDA";
+        let start = "exited with code 1, because the memory of a device was exhausted (standard error: torch.OutOfMemoryError: CUDA";
         assert!(shown.starts_with(start), "{shown}");
         assert!(cause_by_text(&killed(libc::SIGABRT), text.as_bytes()).is_some());
         // One that got through it, and one that something else killed.

@@ -16,7 +16,7 @@ pub enum DiagnoseError {
         /// What the system says.
         source: io::Error,
     },
-    /// It is compressed, and the compressed bytes are damaged or end early.
+    /// The input is compressed, and the compressed bytes are damaged or end early.
     #[error("`{name}` is gzip, and damaged after {bytes} B of text: {source}; what stands before was read")]
     Compressed {
         /// The input.
@@ -26,26 +26,26 @@ pub enum DiagnoseError {
         /// What the decompressor says.
         source: io::Error,
     },
-    /// It is a Plimsoll record that cannot be read.
+    /// The input is a Plimsoll record that cannot be read.
     #[error(transparent)]
     Record(Box<dyn std::error::Error + Send + Sync>),
-    /// It is a memory snapshot that cannot be read.
+    /// The input is a memory snapshot that cannot be read.
     #[error(transparent)]
     UnreadableSnapshot(#[from] SnapshotError),
-    /// It is a snapshot of memory, which is no text.
+    /// The input is a memory snapshot, which is not text.
     #[error("`{name}` is a pickled memory snapshot, not a log: diagnose it by itself, without `--follow`")]
     Snapshot {
         /// The input.
         name: String,
     },
-    /// It is the name of no verdict.
+    /// No verdict has this name.
     #[error("not a verdict: {what}")]
     UnknownVerdict {
         /// What was wrong, with the names that there are.
         what: String,
     },
-    /// It is a verdict on the whole of a document, which nothing that is found has.
-    #[error("`{name}` says that nothing single was found: name what is to be found, such as `leak` or `fragmentation`")]
+    /// The verdict is about a whole document; no single finding has it.
+    #[error("`{name}` is about a whole document: name a finding, such as `leak` or `fragmentation`")]
     NoFinding {
         /// The name.
         name: String,

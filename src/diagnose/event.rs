@@ -1,6 +1,6 @@
 //! An [`Incident`] as an [`Event`]: verdict, words, advice.
 
-use super::advice::advice;
+use super::advice::{Known, advice};
 use super::decide::{decide, identify};
 use super::findings::{Event, KnownBatch};
 use super::incident::{Class, Incident};
@@ -9,7 +9,7 @@ use super::verdict::{Kind, Verdict};
 use crate::estimate::Ladder;
 use plimsoll_memory::bytes::{ByteSize, GIB};
 
-/// A host request of so much is larger than the machine, where the text does not tell the machine.
+/// A host request of so much is larger than the machine, if the text does not give the size of the machine.
 const BEYOND_MOST_MACHINES: u64 = 256 * GIB;
 
 /// The event that `incident` is.
@@ -85,7 +85,7 @@ pub(super) fn event(incident: Incident, batch: Option<&KnownBatch>, ladder: Opti
         advice: Vec::new(),
         explanation,
     };
-    event.advice = advice(&event, sighting.work, batch, ladder);
+    event.advice = advice(&event, Known { work: sighting.work, batch, ladder, tallest: None });
     event.explanation.push_str(&aside(&event, sighting.step));
     event
 }
@@ -110,7 +110,7 @@ fn host_allocation(tried: Option<ByteSize>, huge: bool) -> (Kind, Verdict, Strin
             (Kind::HostAllocFail, Verdict::HostAllocFail, text)
         }
         None => {
-            let text = "An allocation on the host was refused; its size is not told. No device is involved.";
+            let text = "An allocation on the host was refused; its size is not given. No device is involved.";
             (Kind::HostAllocFail, Verdict::HostAllocFail, text.to_owned())
         }
     }
@@ -144,6 +144,7 @@ fn aside(event: &Event, step: Option<u64>) -> String {
                 " One step had passed: since then the optimizer's state, which Adam allocates in that step, is there as well."
             }
             Verdict::Eval => " It happened in an evaluation.",
+            Verdict::EvalAccumulation => " Its predictions were being put together: they pile up on the device.",
             Verdict::LongestBatch => " It happened late: most likely at the longest input so far.",
             Verdict::DataloaderWorkerKill => " The victim was a DataLoader worker.",
             _ => "",

@@ -56,7 +56,7 @@ fn beginning(buffer: &[u8], given: usize, hit: usize) -> usize {
     loop {
         let found = memchr::memrchr2(b'\n', b'\r', &buffer[earliest..start]);
         let Some(at) = found.map(|at| earliest + at) else {
-            // What was cut off before is no line; that of the hit is taken as far as it is there.
+            // What was cut off before is not a line; that of the hit is taken as far as it is there.
             return if earliest == given || lines == 0 { earliest } else { start + 1 };
         };
         lines += usize::from(start == hit || !buffer[at + 1..start].trim_ascii().is_empty());

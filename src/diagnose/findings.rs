@@ -22,21 +22,21 @@ pub struct Findings {
     pub plimsoll: String,
     /// What was read, in order.
     pub inputs: Vec<InputReport>,
-    /// The kind of the weightiest event: `report` where there is telemetry and no failure, `none` where there is nothing.
+    /// The kind of the weightiest event: `report` if there is telemetry and no failure, `none` if there is nothing.
     pub kind: Kind,
-    /// The verdict of the weightiest event, `mixed` where several causes weigh the same, `not-oom` where there is none; of
+    /// The verdict of the weightiest event, `mixed` if several causes weigh the same, `not-oom` if there is none; of
     /// telemetry without a failure the gravest trend.
     pub verdict: Verdict,
     /// Every memory event, in the order of the text, each once. An input with telemetry and no failure has one of kind
     /// `report`, with the verdict of its trends; so has each ceiling of a Plimsoll record that was broken.
     pub events: Vec<Event>,
-    /// The events beyond the first ones that are listed; absent where all are.
+    /// The events beyond the first ones that are listed; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_events: Option<u64>,
     /// Texts that look like an event and are none, with the reason; the first ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dismissed: Vec<Dismissal>,
-    /// The factors of the effective batch, where the text tells them.
+    /// The factors of the effective batch, if the text gives them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<KnownBatch>,
     /// What the inputs tell of memory over time, where they do.
@@ -64,14 +64,14 @@ impl Findings {
     }
 }
 
-/// What an input tells of memory over time.
+/// What an input says of memory over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TelemetryReport {
     /// The input, by [`InputReport::name`].
     pub name: String,
     /// Its trends: the gravest findings first.
     pub trends: Trends,
-    /// The findings beyond the first ones that are listed; absent where all are.
+    /// The findings beyond the first ones that are listed; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_findings: Option<u64>,
 }
@@ -85,7 +85,7 @@ pub struct InputReport {
     pub form: Form,
     /// The bytes that were read: of a compressed or UTF-16 file those of its UTF-8 text.
     pub bytes: ByteSize,
-    /// The lines of text that were read; absent for what is no text.
+    /// The lines of text that were read; absent for what is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
     /// Why it could not be read, or not to its end.
@@ -114,7 +114,8 @@ pub struct Event {
     /// `python`, ... for the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// The framework, runtime or manager that the log comes from, as far as the text shows it: `vllm`, `jvm`, `slurm`, ...
+    /// The framework, runtime or manager that the log comes from, as far as the text shows it: `vllm`, `jvm`, `slurm`,
+    /// ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software: Option<String>,
     /// Why, as far as the text shows it.
@@ -125,7 +126,7 @@ pub struct Event {
     pub numbers: Numbers,
     /// The lines that show it, the most telling first.
     pub evidence: Vec<Evidence>,
-    /// How often the text tells the same event.
+    /// How often the text gives the same event.
     pub occurrences: u64,
     /// The rank of the process in its job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,10 +162,10 @@ pub struct Advice {
     pub what: String,
     /// What it changes beside the memory.
     pub class: Mark,
-    /// What it saves on the device, where there is an estimate.
+    /// What it saves on the device, if there is an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<ByteSize>,
-    /// Whether that is enough, where there is an estimate.
+    /// Whether that is enough, if there is an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fits: Option<bool>,
     /// The factors of the effective batch with it; their product stays.
@@ -172,7 +173,7 @@ pub struct Advice {
     pub batch: Option<KnownBatch>,
 }
 
-/// The numbers of an event, as exact as the text gives them; absent where it does not.
+/// The numbers of an event, as exact as the text gives them; absent if it does not.
 ///
 /// A message prints two decimals of its unit: a figure in GiB is good to 5.4 MB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -27,9 +27,9 @@ pub struct Follower {
 pub enum Change {
     /// Nothing.
     None,
-    /// It grew.
+    /// The file grew.
     Grown,
-    /// It became shorter, and is read from its start again.
+    /// The file became shorter, and is read from its start again.
     Truncated,
     /// Another file has its name, and is read from its start.
     Replaced,
@@ -39,7 +39,7 @@ impl Follower {
     /// Opens the log at `path`; the first look reads what is there.
     ///
     /// # Errors
-    /// [`DiagnoseError`] where it cannot be opened or is no text.
+    /// [`DiagnoseError`] if it cannot be opened or is not text.
     pub fn open(path: &Path, analysis: &mut Analysis) -> Result<Self, DiagnoseError> {
         let name = path.display().to_string();
         let failed = |source| DiagnoseError::Io { name: name.clone(), source };
@@ -51,10 +51,10 @@ impl Follower {
         Ok(Self { path: path.to_owned(), name, file, position: 0, unsettled: false })
     }
 
-    /// Reads what was added since the last look. Where nothing was, messages that were still open count as whole.
+    /// Reads what was added since the last look. If nothing was, messages that were still open count as whole.
     ///
     /// # Errors
-    /// [`DiagnoseError`] where the file cannot be read any more.
+    /// [`DiagnoseError`] if the file cannot be read any more.
     pub fn look(&mut self, analysis: &mut Analysis) -> Result<Change, DiagnoseError> {
         self.try_look(analysis).map_err(|source| DiagnoseError::Io { name: self.name.clone(), source })
     }
@@ -106,7 +106,7 @@ impl Follower {
         }
     }
 
-    /// The file that has the name now, where it is another one. Between two steps of a rotation there may be none.
+    /// The file that has the name now, if it is another one. Between two steps of a rotation there may be none.
     fn replacement(&self) -> io::Result<Option<File>> {
         let other = match File::open(&self.path) {
             Ok(other) => other,

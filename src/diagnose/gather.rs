@@ -7,7 +7,7 @@ use super::verdict::Verdict;
 
 /// So many incidents are kept apart; later ones are counted.
 const INCIDENTS: usize = 2048;
-/// So many texts that are no events are kept.
+/// So many texts that are not events are kept.
 const DISMISSED: usize = 16;
 /// So many of the last incidents are compared with a new sighting.
 const RECENT: usize = 256;
@@ -270,7 +270,7 @@ impl Gathered {
         }
     }
 
-    /// What other than memory ended the processes of the input, where something did.
+    /// What other than memory ended the processes of the input, if something did.
     fn ended_otherwise(&self, sighting: &Sighting) -> Option<&'static str> {
         let file = &sighting.evidence[0].file;
         self.ends.iter().find(|(_, at)| at == file).map(|(reason, _)| *reason)
@@ -304,7 +304,7 @@ impl Gathered {
         }
     }
 
-    /// The incidents at the end of the text: a kill whose sender was told later is no incident of its own.
+    /// The incidents at the end of the text: a kill whose sender was told later is not an incident of its own.
     pub(super) fn finished(&self) -> Vec<Incident> {
         let mut incidents = self.incidents.clone();
         if incidents.iter().any(|incident| incident.class.proves()) {

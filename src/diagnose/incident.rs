@@ -1,4 +1,4 @@
-//! [`Incident`]: one event as its sightings tell it, and when two sightings tell the same one.
+//! [`Incident`]: one event as its sightings describe it, and when two sightings tell the same one.
 
 use super::findings::Numbers;
 use super::sighting::{Sighting, Work};
@@ -39,7 +39,7 @@ impl Class {
     }
 }
 
-/// One event as its sightings tell it.
+/// One event as its sightings describe it.
 #[derive(Clone, Debug)]
 pub(super) struct Incident {
     /// Its number: later ones have larger ones.
@@ -52,13 +52,13 @@ pub(super) struct Incident {
 }
 
 impl Incident {
-    /// The same event, told once more.
+    /// Counts one more line about this event.
     pub(super) fn repeat(&mut self, sighting: Sighting) {
         self.occurrences += 1;
         self.absorb(sighting, true);
     }
 
-    /// Takes what `other` adds; its numbers where it is about the same process.
+    /// Takes what `other` adds; its numbers if it is about the same process.
     pub(super) fn absorb(&mut self, other: Sighting, numbers: bool) {
         let mine = &mut self.sighting;
         self.last = other.evidence[0].line.max(self.last);

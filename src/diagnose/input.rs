@@ -23,7 +23,7 @@ impl<'a> Input<'a> {
     /// Recognises what `reader` gives: text in UTF-8 or UTF-16, a snapshot or a record, plain or gzipped.
     ///
     /// # Errors
-    /// Where the first bytes cannot be read.
+    /// If the first bytes cannot be read.
     pub fn recognise(reader: impl Read + 'a) -> io::Result<Self> {
         let (head, reader) = peek(reader)?;
         if head.starts_with(b"\x1f\x8b") {
@@ -74,7 +74,7 @@ fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Whole<R>)> {
     Ok((head.clone(), Cursor::new(head).chain(reader)))
 }
 
-/// UTF-16 as UTF-8; what is no character becomes U+FFFD.
+/// UTF-16 as UTF-8; what is not a character becomes U+FFFD.
 struct Utf16<R> {
     reader: BufReader<R>,
     unit: fn([u8; 2]) -> u16,

@@ -21,6 +21,9 @@ pub(super) fn observe(lines: &Lines, at: usize, sighting: &mut Sighting) {
             sighting.work = Work::Training;
         }
     }
+    if phase == Some(Verdict::Eval) && piles(&frames) {
+        sighting.also.push(Verdict::EvalAccumulation);
+    }
     if sighting.work == Work::Unknown {
         sighting.work = work(&frames);
     }
@@ -70,6 +73,14 @@ pub(super) fn phase(frames: &[&str]) -> Option<Verdict> {
         }
     }
     None
+}
+
+/// Whether the innermost frames put predictions together, instead of making them.
+fn piles(frames: &[&str]) -> bool {
+    let together = regex!(
+        r", in (?:nested_concat|torch_pad_and_concatenate|numpy_pad_and_concatenate|nested_gather|pad_across_processes|_pad_across_processes|gather_for_metrics|gather|add_batch)\b|\b(?:preds|predictions|logits|outputs|labels)\w*\.append\(|torch\.cat\(\[?\(?(?:all_)?(?:preds|predictions|logits|outputs|labels)"
+    );
+    frames.iter().take(8).any(|text| together.is_match(text))
 }
 
 fn work(frames: &[&str]) -> Work {

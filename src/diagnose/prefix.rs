@@ -89,7 +89,7 @@ pub(super) fn peel(text: &str) -> Origin {
         if rest[indent..indent + whole].ends_with(':') && behind.starts_with("  ") && !behind.starts_with("   ") {
             break;
         }
-        // The code of an error, such as `ORA-04030: `, is no machine.
+        // The code of an error, such as `ORA-04030: `, is not a machine.
         if named(&["host5"]).is_some_and(is_code) {
             break;
         }

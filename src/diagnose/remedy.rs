@@ -5,7 +5,7 @@ use super::sighting::Work;
 use super::verdict::{Kind, Verdict};
 use crate::estimate::Mark;
 
-/// Something to do that is no rung of the ladder.
+/// Something to do that is not a rung of the ladder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remedy {
     pub(super) what: &'static str,
@@ -70,7 +70,7 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
         .concat(),
         Verdict::RayMemoryMonitor => vec![
             keeps("run fewer tasks at once on a node: more num_cpus or memory a task, fewer workers"),
-            keeps("give the node more memory, or move the threshold: RAY_memory_usage_threshold (the kernel kills where Ray does not)"),
+            keeps("give the node more memory, or move the threshold: RAY_memory_usage_threshold (the kernel kills if Ray does not)"),
             HOST[1],
         ],
         Verdict::SigkillUnattributed | Verdict::DataloaderWorkerKill => vec![
@@ -108,8 +108,19 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
             keeps("copy into a host buffer that is kept (`buffer.copy_(tensor)`) in place of a new one at each `.cpu()`"),
             keeps("account for it: `plimsoll ledger LOG --params N` names the bytes a parameter that were not expected, and when they appeared"),
         ],
+        Verdict::Inconclusive => vec![
+            keeps("RAY_DEDUP_LOGS=0 in the environment before Ray starts: the lines of all ranks are printed, and the worst one decides"),
+        ],
+        Verdict::VariesByRank => vec![
+            keeps("nothing, if the ranks hold unlike parts of the model (pipeline stages, embeddings on the first); else compare a memory snapshot of the highest rank with one of the lowest at the same step"),
+            keeps("size for the highest rank: it is the one that runs out"),
+        ],
+        Verdict::NearCapacity => vec![
+            keeps("leave room before it fails: each retry gives the whole cache back and waits for the device; per_device_train_batch_size down, or one of the steps of `plimsoll estimate`"),
+            keeps("PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8 gives unused blocks back before the device is full"),
+        ],
         Verdict::CacheNotLeak => vec![
-            keeps("nothing, as long as nothing else needs the device: what is reserved is used again. Only where a later request fails beside it is it fragmentation"),
+            keeps("nothing, as long as nothing else needs the device: what is reserved is used again. Only if a later request fails beside it, it is fragmentation"),
         ],
         _ => Vec::new(),
     };
@@ -117,10 +128,15 @@ pub(super) fn first(event: &Event, work: Work) -> Vec<Remedy> {
         list.extend([
             keeps("per_device_eval_batch_size down"),
             keeps("torch.no_grad() or inference_mode around the evaluation, so that no graph is kept"),
-            moves(
-                "eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device",
-            ),
+            keeps("pad each batch to its own longest sample and sort the evaluation by length: one long sample sets the peak"),
         ]);
+        let pile = moves(
+            "eval_accumulation_steps: predictions go to the host as they come instead of piling up on the device; \
+             preprocess_logits_for_metrics keeps of them what the metric needs",
+        );
+        // Predictions that pile up have a remedy of their own; a batch that is too large is not cured by it.
+        let at = if event.also.contains(&Verdict::EvalAccumulation) { list.len() - 3 } else { list.len() };
+        list.insert(at, pile);
     }
     if event.also.contains(&Verdict::LongestBatch) {
         list.push(keeps("size for the longest batch: bucket by length (group_by_length), cap the tokens of a batch"));

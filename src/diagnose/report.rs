@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
-use super::advice::advice;
+use super::advice::{Known, advice};
 use super::findings::{Event, Evidence, Numbers, TelemetryReport};
-use super::sighting::{Work, quoted};
+use super::sighting::quoted;
 use super::telemetry::{Figure, Format, Metric, Position};
 use super::trend::{Finding, Trends, Verdict as Trend, Watch};
 use super::unfold::unfold;
@@ -23,39 +23,41 @@ const LONGEST_LINE: usize = 2 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     watch: Watch,
-    first: BTreeMap<Position, Box<str>>,
-    last: VecDeque<(Position, Box<str>)>,
+    /// Lines as they stand in the input.
+    first: BTreeMap<Position, Box<[u8]>>,
+    last: VecDeque<(Position, Vec<u8>)>,
 }
 
 impl Watched {
-    /// Takes a line, or one shortly before a line of telemetry.
-    pub(super) fn line(&mut self, position: Position, line: &[u8]) {
+    /// Takes a line, or one shortly before a line of telemetry. Whether it tells something.
+    pub(super) fn line(&mut self, position: Position, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line);
-        // A collector's object may hold a text of many lines; each has a byte of the object for its place.
-        let texts = if text.trim_start().starts_with('{') { unfold(&text).map(|it| it.texts) } else { None };
-        if let Some(texts) = texts.filter(|texts| texts.len() > 1) {
-            for (offset, text) in (position.offset..).zip(&texts) {
-                self.one(Position { offset, ..position }, text, text.as_bytes());
-            }
-        } else {
-            self.one(position, &text, line);
+        // A collector's object, or an escaped text, may hold many lines; each has a byte of it for its place.
+        let folded = text.trim_start().starts_with('{') || text.contains("\\n");
+        let texts = if folded { unfold(&text).map(|it| it.texts) } else { None };
+        let Some(texts) = texts.filter(|texts| texts.len() > 1) else { return self.one(position, &text, line) };
+        let mut tells = false;
+        for (offset, text) in (position.offset..).zip(&texts) {
+            tells |= self.one(Position { offset, ..position }, text, text.as_bytes());
         }
+        tells
     }
 
-    fn one(&mut self, position: Position, text: &str, line: &[u8]) {
-        self.watch.line(position, text);
-        let kept = clean(&line[..line.len().min(LONGEST_LINE)]).into_boxed_str();
+    fn one(&mut self, position: Position, text: &str, line: &[u8]) -> bool {
+        let kept = &line[..line.len().min(LONGEST_LINE)];
         if self.first.len() < KEPT {
-            self.first.insert(position, kept);
-            return;
+            self.first.insert(position, kept.into());
+        } else {
+            let full = self.last.len() == KEPT;
+            let (_, mut place) = full.then(|| self.last.pop_front()).flatten().unwrap_or_default();
+            place.clear();
+            place.extend_from_slice(kept);
+            self.last.push_back((position, place));
         }
-        if self.last.len() == KEPT {
-            self.last.pop_front();
-        }
-        self.last.push_back((position, kept));
+        self.watch.line(position, text)
     }
 
-    /// What the lines tell so far; `whole` where no more will come.
+    /// What the lines say so far; `whole` if no more will come.
     pub(super) fn report(&mut self, name: &str, whole: bool) -> Option<Reported> {
         let trends = if whole { mem::take(&mut self.watch).finish() } else { self.watch.trends() };
         let trends = trends.filter(|trends| !trends.extent.is_empty())?;
@@ -82,18 +84,18 @@ impl Watched {
     fn quote(&self, name: &str, position: Position) -> Option<Evidence> {
         let late = || {
             let at = self.last.binary_search_by_key(&position, |(at, _)| *at).ok()?;
-            Some(&self.last[at].1)
+            Some(&self.last[at].1[..])
         };
-        let text = quoted(self.first.get(&position).or_else(late)?);
+        let text = quoted(&clean(self.first.get(&position).map(AsRef::as_ref).or_else(late)?));
         Some(Evidence { file: name.to_owned(), line: position.line, offset: position.offset, text })
     }
 }
 
-/// What an input tells of memory over time.
+/// What an input says of memory over time.
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
     pub(super) report: TelemetryReport,
-    /// The same as an event, for where there is no failure.
+    /// The verdict as an event, used if there is no failure.
     event: Event,
 }
 
@@ -108,7 +110,11 @@ impl Reported {
         let mut told = Vec::new();
         for finding in &self.report.trends.findings {
             let verdict = Verdict::from(finding.verdict);
-            if !told.contains(&verdict) && !event.also.contains(&verdict) && leads(finding, event) {
+            if !told.contains(&verdict)
+                && verdict != event.verdict
+                && !event.also.contains(&verdict)
+                && leads(finding, event)
+            {
                 event.explanation.push_str(&format!(" The log shows more ({verdict}): {}.", finding.explanation));
                 told.push(verdict);
             }
@@ -117,7 +123,7 @@ impl Reported {
             // What grows explains a late failure better than a long input.
             event.also.retain(|also| *also != Verdict::LongestBatch);
             let leak = Event { verdict: Verdict::Leak, ..self.event.clone() };
-            event.advice.splice(0..0, advice(&leak, Work::Unknown, None, None));
+            event.advice.splice(0..0, advice(&leak, Known::default()));
         }
         event.also.extend(told);
     }
@@ -139,31 +145,45 @@ fn leads(finding: &Finding, event: &Event) -> bool {
                 matches!(event.kind, Kind::HostOom | Kind::CgroupOom | Kind::RayOom | Kind::HostAllocFail)
             }
             Trend::CacheNotLeak => event.verdict == Verdict::Fragmentation,
-            Trend::Regression | Trend::ReportOnly => false,
+            Trend::Fragmentation | Trend::NearCapacity => event.kind == Kind::VramOom,
+            Trend::Regression | Trend::ReportOnly | Trend::VariesByRank | Trend::Inconclusive => false,
         }
 }
 
 /// The finding that decides: the gravest, and of those what is allocated most.
 fn decisive(trends: &Trends) -> Option<&Finding> {
+    let counted = trends.ooms.is_some_and(|ooms| ooms > 0);
     let rank = |finding: &&Finding| {
-        (finding.verdict, finding.metric == Metric::Allocated, finding.statistics.last, finding.metric)
+        // Of a failure, what the allocator says of it decides.
+        let failed = counted && matches!(finding.verdict, Trend::NearCapacity | Trend::Fragmentation);
+        (failed, finding.verdict, finding.metric == Metric::Allocated, finding.statistics.last, finding.metric)
     };
     trends.findings.iter().max_by_key(rank)
 }
 
-/// The event that `trends` are where nothing failed.
+/// The event that `trends` are if nothing failed.
 fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let decisive = decisive(trends);
     let worker = decisive.map(|finding| finding.worker).unwrap_or_default();
     let gravest =
         trends.formats.iter().filter(|(format, _)| **format != Format::StepTime).max_by_key(|(_, count)| **count);
     let format = decisive.map(|finding| finding.format).or(gravest.map(|(format, _)| *format));
+    let mut also: Vec<Verdict> =
+        [trends.verdict].iter().chain(&trends.also).map(|verdict| Verdict::from(*verdict)).collect();
+    // Errors that the allocator itself has counted happened, whether or not their message is in the log.
+    let counted = trends.ooms.is_some_and(|ooms| ooms > 0);
+    let (kind, verdict) = match counted {
+        true if also.contains(&Verdict::Fragmentation) => (Kind::VramOom, Verdict::Fragmentation),
+        true => (Kind::VramOom, Verdict::Capacity),
+        false => (Kind::Report, trends.verdict.into()),
+    };
+    also.retain(|also| *also != verdict && !(counted && matches!(also, Verdict::NearCapacity | Verdict::ReportOnly)));
     let mut event = Event {
-        kind: Kind::Report,
+        kind,
         backend: None,
-        software: None,
-        verdict: trends.verdict.into(),
-        also: trends.also.iter().map(|verdict| Verdict::from(*verdict)).collect(),
+        software: counted.then(|| "pytorch".to_owned()),
+        verdict,
+        also,
         numbers: decisive.map(|finding| numbers(finding, trends)).unwrap_or_default(),
         evidence,
         occurrences: trends.samples,
@@ -176,7 +196,7 @@ fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
         advice: Vec::new(),
         explanation: explanation(decisive, trends),
     };
-    event.advice = advice(&event, Work::Unknown, None, None);
+    event.advice = advice(&event, Known::default());
     event
 }
 
@@ -186,16 +206,21 @@ fn numbers(finding: &Finding, trends: &Trends) -> Numbers {
         // PyTorch's table rounds down: what it prints is the lower end.
         Some(if finding.format == Format::MemorySummary { bytes.saturating_sub(resolution) } else { bytes })
     };
+    let (allocated, reserved) = (told(Metric::Allocated), told(Metric::Reserved));
+    let in_pieces = finding.verdict == Trend::Fragmentation;
     Numbers {
-        allocated: told(Metric::Allocated),
-        reserved: told(Metric::Reserved),
+        allocated,
+        reserved,
+        unallocated: reserved.zip(allocated).filter(|_| in_pieces).map(|(all, used)| all.saturating_sub(used)),
         capacity: trends.device_total,
         ..Numbers::default()
     }
 }
 
 fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
+    let counted = trends.ooms.is_some_and(|ooms| ooms > 0);
     let mut text = match trends.verdict {
+        _ if counted => "Device memory ran out:".to_owned(),
         Trend::ReportOnly => "Telemetry without a failure, and nothing wrong in it".to_owned(),
         _ => "No failure, but".to_owned(),
     };
@@ -204,25 +229,19 @@ fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
         text.push_str(&format!("{mark}{}", finding.explanation));
     }
     text.push('.');
-    if let Some(ooms) = trends.ooms.filter(|ooms| *ooms > 0) {
-        text.push_str(&format!(
-            " The allocator counts {ooms} out-of-memory errors that the program survived or that ended it elsewhere."
-        ));
-    }
-    if let Some(retries) = trends.retries.filter(|retries| *retries > 0) {
-        text.push_str(&format!(
-            " cudaMalloc was tried again {retries} times after the cache was given back: the device is at its edge."
-        ));
-    }
     text
 }
 
 /// The weight of a verdict among reports: the gravest trend decides.
 pub(super) fn gravity(verdict: Verdict) -> usize {
-    const ORDER: [Verdict; 8] = [
+    const ORDER: [Verdict; 12] = [
         Verdict::ReportOnly,
+        Verdict::VariesByRank,
         Verdict::CacheNotLeak,
+        Verdict::Inconclusive,
         Verdict::ProcessCap,
+        Verdict::NearCapacity,
+        Verdict::Fragmentation,
         Verdict::Regression,
         Verdict::HostGrowth,
         Verdict::Leak,

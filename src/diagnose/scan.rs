@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::anchors::{self, Beside};
+use super::anchors::{self, LONG};
 use super::feed::{Feed, count_lines};
 use super::telemetry::Position;
 
@@ -22,8 +22,6 @@ const AHEAD: usize = 8 << 10;
 const NEAR: usize = 16 << 10;
 /// The hits of a window span no more than this.
 const SPAN: usize = 256 << 10;
-/// A line that is longer begins, for a window, so far before its hit.
-const LONG: usize = 4 << 10;
 
 /// Text around hits.
 #[derive(Debug)]
@@ -67,6 +65,8 @@ pub(super) trait Sink {
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
     fn factor(&mut self, line: &[u8]);
+    /// Whether a line that may tell of memory, without its end, is still to be read: many of its shape may have told nothing.
+    fn measures(&mut self, line: &[u8]) -> bool;
     /// Takes a line of telemetry, or one shortly before such a line, without its end. Each comes once, in order.
     fn telemetry(&mut self, position: Position, line: &[u8]);
 }
@@ -101,29 +101,27 @@ impl Scanner {
         if self.offset == 0 && self.done == 0 {
             sink.head(&self.buffer[..self.buffer.len().min(HEAD)]);
         }
-        let searched = &self.buffer[self.done..self.buffer.len().min(end + anchors::LONGEST_ANCHOR)];
         let mut hits = Vec::new();
-        anchors::find(searched, &mut hits);
-        let mut telemetry = Vec::new();
-        let (buffer, left, done) = (&self.buffer, &mut self.factors_left, self.done);
-        anchors::find_beside(searched, |place, what| match what {
-            _ if done + place >= end => {}
-            Beside::Telemetry => telemetry.push(done + place),
-            Beside::Factor if *left > 0 => {
-                *left -= 1;
-                sink.factor(&buffer[line_around(buffer, done + place)]);
+        anchors::lines(&self.buffer, self.done..end, |line, hit| {
+            if sink.wants(self.buffer[line].trim_ascii_end()) {
+                hits.push(hit);
             }
-            Beside::Factor => {}
+        });
+        let mut telemetry = Vec::new();
+        anchors::lines_beside(&self.buffer, self.done..end, |one| {
+            let line = &self.buffer[one.line.clone()];
+            let mut factor = one.factor;
+            if let Some(hit) = one.telemetry.filter(|_| sink.measures(line.trim_ascii_end())) {
+                telemetry.push(hit);
+                factor = factor.or_else(|| anchors::factor(line).map(|at| one.line.start + at));
+            }
+            if let Some(hit) = factor.filter(|_| self.factors_left > 0) {
+                self.factors_left -= 1;
+                sink.factor(&self.buffer[line_around(&self.buffer, hit)]);
+            }
         });
         let start = Position { line: self.line, offset: self.offset };
         self.feed.lines(&self.buffer, start, &telemetry, |position, line| sink.telemetry(position, line));
-        let (done, length) = (self.done, end - self.done);
-        hits.retain_mut(|hit| {
-            let inside = *hit < length;
-            *hit += done;
-            inside
-        });
-        self.first_of_lines(&mut hits, sink);
         let (mut counted, mut line) = (0, self.line);
         for cluster in clusters(&hits) {
             let range = self.around(cluster);
@@ -145,23 +143,6 @@ impl Scanner {
         self.offset += dropped as u64;
         self.buffer.drain(..dropped);
         self.done -= dropped;
-    }
-
-    /// Keeps the first hit of every line that `sink` wants.
-    fn first_of_lines(&self, hits: &mut Vec<usize>, sink: &mut impl Sink) {
-        let mut end = 0;
-        hits.retain(|&hit| {
-            if hit < end {
-                return false;
-            }
-            let earliest = end.max(hit.saturating_sub(LONG));
-            let start =
-                memchr::memrchr2(b'\n', b'\r', &self.buffer[earliest..hit]).map_or(earliest, |at| earliest + at + 1);
-            let bound = self.buffer.len().min(hit + LONG);
-            // An anchor may end with the line.
-            end = memchr::memchr2(b'\n', b'\r', &self.buffer[hit..bound]).map_or(bound, |at| hit + at + 1);
-            sink.wants(self.buffer[start..end].trim_ascii_end())
-        });
     }
 
     /// The window of `hits`: whole lines where they are not too long.
@@ -218,6 +199,9 @@ mod tests {
             self.windows.push((window.line, window.offset, hits));
         }
         fn factor(&mut self, _: &[u8]) {}
+        fn measures(&mut self, _: &[u8]) -> bool {
+            true
+        }
         fn telemetry(&mut self, _: Position, _: &[u8]) {}
     }
 

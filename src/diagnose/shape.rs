@@ -5,13 +5,20 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::LazyLock;
 
 use foldhash::fast::{FixedState, RandomState};
+use memchr::memmem::Finder;
 
 /// So many lines of a shape that tells events are read.
-const TELLING: u32 = 2048;
+const TELLING: u32 = 1024;
+/// So many telling lines of an input are read with that patience; from then on fewer of each shape are.
+const PATIENT: u64 = 4096;
+const IMPATIENT: u32 = 64;
 /// So many lines of a shape that tells nothing are read.
 const SILENT: u32 = 24;
+/// So many lines of a shape that may tell of memory and does not are read: a figure of zero tells nothing, a later one may.
+const UNMEASURED: u32 = 256;
 /// So many shapes are kept apart.
 const SHAPES: usize = 1 << 15;
 
@@ -20,20 +27,20 @@ pub(super) fn of(line: &[u8]) -> u64 {
     const LONGEST: usize = 600;
     let line = &line[..line.len().min(LONGEST)];
     // Two numbers that are compared with one another: Lambda's limit and use.
-    if memchr::memmem::find(line, b"Memory Used").is_some() {
+    static COMPARED: LazyLock<Finder> = LazyLock::new(|| Finder::new("Memory Used"));
+    if COMPARED.find(line).is_some() {
         return FixedState::default().hash_one(line);
     }
     let mut shape = [0u8; LONGEST];
     let (mut length, mut at) = (0, 0);
     while at < line.len() {
-        let byte = line[at];
-        if !byte.is_ascii_digit() {
-            shape[length] = byte;
-            length += 1;
-            at += 1;
-            continue;
+        let start = line[at..].iter().position(u8::is_ascii_digit).map_or(line.len(), |next| at + next);
+        shape[length..length + start - at].copy_from_slice(&line[at..start]);
+        length += start - at;
+        at = start;
+        if at == line.len() {
+            break;
         }
-        let start = at;
         // A name with digits in it, such as an identifier in hexadecimal, is one number.
         while at < line.len() && line[at].is_ascii_alphanumeric() {
             at += 1;
@@ -42,9 +49,8 @@ pub(super) fn of(line: &[u8]) -> u64 {
         let fraction = line.get(at) == Some(&b'.') || (start > 0 && line[start - 1] == b'.');
         let meant: &[u8] = match number {
             _ if fraction => b"1",
-            b"0" | b"2" | b"9" | b"12" | b"14" | b"15" | b"41" | b"137" | b"701" | b"802" | b"1037" | b"1038"
-            | b"1455" => number,
-            _ if number.starts_with(b"0x") => &number[..number.len().min(10)],
+            _ if carries_meaning(number) => number,
+            [b'0', b'x', ..] => &number[..number.len().min(10)],
             _ if number.len() < 4 && !number.iter().all(u8::is_ascii_digit) => number,
             _ => b"1",
         };
@@ -52,6 +58,15 @@ pub(super) fn of(line: &[u8]) -> u64 {
         length += meant.len();
     }
     FixedState::default().hash_one(&shape[..length])
+}
+
+/// Whether `number` is a signal, an exit code or the number of an error that this crate knows.
+fn carries_meaning(number: &[u8]) -> bool {
+    if number.len() > 4 || (number.len() > 1 && number[0] == b'0') || !number.iter().all(u8::is_ascii_digit) {
+        return false;
+    }
+    let value = number.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+    matches!(value, 0 | 2 | 9 | 12 | 14 | 15 | 41 | 137 | 701 | 802 | 1037 | 1038 | 1455)
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,34 +79,56 @@ struct Seen {
 
 /// What is known of the shapes of an input.
 #[derive(Debug, Default)]
-pub(super) struct Shapes(HashMap<u64, Seen, RandomState>);
+pub(super) struct Shapes {
+    seen: HashMap<u64, Seen, RandomState>,
+    /// The telling lines that were read.
+    told: u64,
+}
 
 /// What to do with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Read,
-    /// It tells nothing.
+    /// The line is about no event.
     Silent,
-    /// It tells what lines of its shape have told: of this incident, if they all told of one.
+    /// The line says what earlier lines of its shape said; the incident, if all of them were about one.
     Counted(Option<u64>),
 }
 
 impl Shapes {
     /// What to do with a line of `shape`.
     pub(super) fn next(&self, shape: u64) -> Next {
-        match self.0.get(&shape) {
-            Some(seen) if seen.tells && seen.read >= TELLING => Next::Counted(seen.incident),
+        let most = if self.told < PATIENT { TELLING } else { IMPATIENT };
+        match self.seen.get(&shape) {
+            Some(seen) if seen.tells && seen.read >= most => Next::Counted(seen.incident),
             Some(seen) if !seen.tells && seen.read >= SILENT => Next::Silent,
             _ => Next::Read,
         }
     }
 
+    /// Whether so many lines of `shape` were read for figures of memory that the next one tells none either.
+    pub(super) fn silent(&self, shape: u64) -> bool {
+        self.seen.get(&shape).is_some_and(|seen| !seen.tells && seen.read >= UNMEASURED)
+    }
+
+    /// A line of `shape` was read for figures of memory.
+    pub(super) fn measured(&mut self, shape: u64, tells: bool) {
+        match self.seen.get_mut(&shape) {
+            Some(seen) => {
+                seen.read = seen.read.saturating_add(1);
+                seen.tells |= tells;
+            }
+            None => self.read(shape, tells, None),
+        }
+    }
+
     /// A line of `shape` was read, and told of `incident` if of any.
     pub(super) fn read(&mut self, shape: u64, tells: bool, incident: Option<u64>) {
-        if self.0.len() >= SHAPES && !self.0.contains_key(&shape) {
+        self.told += u64::from(tells);
+        if self.seen.len() >= SHAPES && !self.seen.contains_key(&shape) {
             return;
         }
-        let seen = self.0.entry(shape).or_default();
+        let seen = self.seen.entry(shape).or_default();
         seen.incident = if seen.read == 0 || seen.incident == incident { incident } else { None };
         seen.read += 1;
         seen.tells |= tells;
@@ -125,5 +162,14 @@ mod tests {
             shapes.read(2, true, Some(4));
         }
         assert_eq!(shapes.next(2), Next::Counted(Some(4)));
+        // Shapes that never end: fewer of each are read, so that the time of a line stays bounded.
+        for shape in 3..3 + PATIENT {
+            shapes.read(shape, true, Some(4));
+        }
+        for _ in 0..IMPATIENT {
+            assert_eq!(shapes.next(0), Next::Read);
+            shapes.read(0, true, Some(4));
+        }
+        assert_eq!(shapes.next(0), Next::Counted(Some(4)));
     }
 }

@@ -4,7 +4,7 @@ use super::findings::{Evidence, Numbers};
 use super::verdict::Verdict;
 use super::window::Line;
 
-/// What a sighting tells.
+/// What a sighting says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A device's allocator refused a request.
@@ -19,11 +19,11 @@ pub(super) enum Cause {
     KernelUsage,
     /// The kernel's own summary line; whether a control group's limit was the cause.
     KernelChose { group: bool },
-    /// The kernel killed; whether a control group's limit was the cause, where the line tells it.
+    /// The kernel killed; whether a control group's limit was the cause, if the line says so.
     KernelKilled { group: Option<bool> },
-    /// A manager tells that a control group's or job's limit was the cause.
+    /// A manager says that a control group's or job's limit was the cause.
     Limit,
-    /// A service of the machine tells that the machine's memory was the cause.
+    /// A service of the machine says that the machine's memory was the cause.
     Machine,
     /// Ray's monitor killed a worker.
     Ray,
@@ -35,7 +35,7 @@ pub(super) enum Cause {
     Killed,
     /// Something other than memory ended the processes: a time limit, a cancellation, an interrupt.
     OtherEnd(&'static str),
-    /// It looks like an event and is none.
+    /// The line looks like an event and is not one, for this reason.
     Dismissed(&'static str),
 }
 
@@ -79,11 +79,11 @@ pub(super) struct Sighting {
     pub(super) asks: Option<String>,
     /// What the wording means, in a sentence.
     pub(super) meaning: Option<&'static str>,
-    /// Whether the words are ordinary ones: beside an event that says more they tell nothing of their own.
+    /// Whether the words are ordinary ones: beside an event that says more they say nothing of their own.
     pub(super) weak: bool,
     /// Whether a request was told that is larger than any memory.
     pub(super) huge: bool,
-    /// How far the run had come, where a progress bar or a counter shows it.
+    /// How far the run had come, if a progress bar or a counter shows it.
     pub(super) step: Option<u64>,
     pub(super) evidence: Vec<Evidence>,
 }
@@ -92,7 +92,7 @@ pub(super) struct Sighting {
 const QUOTED: usize = 600;
 
 impl Sighting {
-    /// What `line` tells.
+    /// What `line` says.
     pub(super) fn new(cause: Cause, line: &Line) -> Self {
         let origin = line.origin();
         Self {

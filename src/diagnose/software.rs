@@ -9,11 +9,11 @@ use super::sighting::{Cause, Sighting};
 /// What a sign says about where a program stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layer {
-    /// It computes on a device.
+    /// A framework or program that computes on a device.
     Device,
-    /// It manages jobs, containers or processes.
+    /// A manager of jobs, containers or processes.
     Manager,
-    /// It runs programs of a language.
+    /// A runtime of a programming language.
     Runtime,
 }
 

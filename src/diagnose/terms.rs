@@ -454,7 +454,7 @@ pub(super) fn on_host(software: &str) -> Option<&'static [&'static str]> {
         "ecs" | "aws-batch" => &[
             "memory of the container or task definition up[[: it was {limit}, so at least {more}]]; memoryReservation is the soft limit",
             "CloudWatch Container Insights shows MemoryUtilized before the end",
-            "fewer workers in the container; the program told its limit (-XX:MaxRAMPercentage, GOMEMLIMIT)",
+            "fewer workers in the container; the program was given its limit (-XX:MaxRAMPercentage, GOMEMLIMIT)",
         ],
         "lambda" => &[
             "MemorySize up[[: {used} of {limit} were used, so at least {more}]] (aws lambda update-function-configuration --memory-size); processor time grows with it",

@@ -67,11 +67,47 @@ pub(super) fn unfold(text: &str) -> Option<Unfolded> {
         unfolded.texts.truncate(LINES);
         return (!unfolded.texts.is_empty()).then_some(unfolded);
     }
+    if let Some(texts) = member(trimmed).or_else(|| exported(trimmed)) {
+        return Some(Unfolded { texts, ..Unfolded::default() });
+    }
     if !escaped(trimmed) {
         return None;
     }
     let texts = split(&unescaped(trimmed));
     (texts.len() > 1).then(|| Unfolded { texts, ..Unfolded::default() })
+}
+
+/// Fields of a manager's answer that say why something ended.
+const REASONS: [&str; 4] = ["reason", "stoppedreason", "statusreason", "terminationreason"];
+
+/// The message in a member of an object that was printed over several lines: `"textPayload": "..",`. What a reason says
+/// stays behind its name, which the wordings of managers begin with.
+fn member(text: &str) -> Option<Vec<String>> {
+    let (_, [key, value]) = regex!(r#"^"([@\w.-]+)"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?$"#).captures(text)?.extract();
+    let value: String = serde_json::from_str(value).ok()?;
+    let key = key.to_ascii_lowercase();
+    // One word is no message.
+    if !value.trim().contains(' ') {
+        return None;
+    }
+    if REASONS.contains(&key.as_str()) {
+        return Some(split(&format!("reason: {value}")));
+    }
+    MESSAGES.contains(&key.as_str()).then(|| split(&value)).filter(|texts| !texts.is_empty())
+}
+
+/// The fields of a row that a log was exported to: one of them is a time. Without one it is a row of data.
+fn exported(text: &str) -> Option<Vec<String>> {
+    if !text.starts_with('"') || !text.contains("\",\"") || !text.ends_with('"') {
+        return None;
+    }
+    let fields: Vec<String> = text[1..text.len() - 1].split("\",\"").map(|field| field.replace("\"\"", "\"")).collect();
+    let time = regex!(r"\d{1,2}:\d\d:\d\d");
+    let is_time = |field: &&String| field.len() < 48 && time.is_match(field);
+    fields
+        .iter()
+        .any(|field| is_time(&field))
+        .then(|| fields.iter().filter(|field| !is_time(field)).flat_map(|field| split(field)).collect())
 }
 
 fn talk(value: &Value) -> bool {
@@ -193,10 +229,28 @@ mod tests {
     }
 
     #[test]
+    fn members_of_printed_objects_and_rows_of_exported_logs_are_lines() {
+        for (text, expected) in [
+            (r#""textPayload": "Memory limit of 1 GiB exceeded","#, vec!["Memory limit of 1 GiB exceeded"]),
+            (r#""reason" : "Killed for its memory""#, vec!["reason: Killed for its memory"]),
+            (r#""message": "one\n two","#, vec!["one", " two"]),
+            (r#""Nov 8, 2023 @ 17:20:11.401","node-1","said ""no"" twice""#, vec!["node-1", "said \"no\" twice"]),
+        ] {
+            assert_eq!(texts(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn plain_lines_paths_and_data_sets_stay() {
-        for text in
-            ["Killed", r"C:\new\names", r#"{"prompt":"why CUDA out of memory","completion":"because"}"#, r#"{"a":1}"#]
-        {
+        for text in [
+            "Killed",
+            r"C:\new\names",
+            r#"{"prompt":"why CUDA out of memory","completion":"because"}"#,
+            r#"{"a":1}"#,
+            r#""reason": "OOMKilled","#,
+            r#""question": "why CUDA out of memory","#,
+            r#""1","why CUDA out of memory","because""#,
+        ] {
             assert_eq!(unfold(text), None, "{text}");
         }
         assert_eq!(plain("&quot;a&quot; &lt;b&gt; &amp;c"), "\"a\" <b> &c");

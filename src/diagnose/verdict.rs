@@ -62,6 +62,8 @@ pub enum Verdict {
     OptimizerState,
     /// In an evaluation.
     Eval,
+    /// While the predictions of an evaluation were put together: they pile up on the device.
+    EvalAccumulation,
     /// Late, at data of varying length: the longest batch.
     LongestBatch,
     /// A library or the driver could not allocate, and gives no numbers.
@@ -94,6 +96,12 @@ pub enum Verdict {
     HostGrowth,
     /// Reserved memory stays while allocated memory falls back.
     CacheNotLeak,
+    /// Ranks hold unlike amounts.
+    VariesByRank,
+    /// Nothing wrong on the ranks that were seen, and others were not.
+    Inconclusive,
+    /// The allocator had to give its cache back and try again: the device is full.
+    NearCapacity,
     /// Sleep freed nothing.
     SleepIneffective,
     /// Telemetry, and nothing wrong.
@@ -108,6 +116,10 @@ impl From<trend::Verdict> for Verdict {
     fn from(verdict: trend::Verdict) -> Self {
         match verdict {
             trend::Verdict::ReportOnly => Self::ReportOnly,
+            trend::Verdict::VariesByRank => Self::VariesByRank,
+            trend::Verdict::Inconclusive => Self::Inconclusive,
+            trend::Verdict::NearCapacity => Self::NearCapacity,
+            trend::Verdict::Fragmentation => Self::Fragmentation,
             trend::Verdict::CacheNotLeak => Self::CacheNotLeak,
             trend::Verdict::Regression => Self::Regression,
             trend::Verdict::HostGrowth => Self::HostGrowth,

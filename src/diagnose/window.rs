@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use memchr::memmem::Finder;
 
 use super::anchors;
 use super::prefix::{self, Origin};
@@ -66,6 +70,7 @@ impl Lines {
         let mut lines = Vec::new();
         let (mut start, mut number) = (0, window.line);
         let mut hits = window.hits.iter().copied().peekable();
+        let answers = answers(window.bytes);
         while start < window.bytes.len() {
             let rest = &window.bytes[start..];
             let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
@@ -91,7 +96,7 @@ impl Lines {
                     told: (None, None),
                     origin: OnceCell::new(),
                 };
-                lines.extend(unfolded(line));
+                lines.extend(unfolded(line, answers));
             }
             number += u64::from(rest.get(length) == Some(&b'\n'));
             start = end + 1;
@@ -118,10 +123,28 @@ impl Lines {
     }
 }
 
+/// Whether objects in `bytes` say when or how something happened, as logs and answers do, and texts for users do not.
+fn answers(bytes: &[u8]) -> bool {
+    static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let signs =
+            ["timestamp\"", "Timestamp\"", "\"time\"", "severity\"", "\"level\"", "xitCode\"", "tatus\"", "\"bytes_"];
+        AhoCorasick::new(signs).ok()
+    });
+    SIGNS.as_ref().is_some_and(|signs| signs.is_match(bytes)) || exported(bytes)
+}
+
+/// Whether a row of an exported log begins in `bytes`.
+fn exported(bytes: &[u8]) -> bool {
+    static ROW: LazyLock<Finder> = LazyLock::new(|| Finder::new("\",\""));
+    ROW.find(bytes).is_some()
+}
+
 /// The lines that `line` was made from: itself, unless a collector or an escape put several into one.
-fn unfolded(line: Line) -> Vec<Line> {
+fn unfolded(line: Line, answers: bool) -> Vec<Line> {
+    // A member of an object and a row of an export begin with a quote, as code may.
+    let quoted = answers && line.message().trim_start().starts_with('"');
     let folded = line.text.contains('{') || line.text.contains("\\n");
-    if !folded || position::is_code(line.message()) {
+    if !quoted && (!folded || position::is_code(line.message())) {
         return vec![line];
     }
     let Some(unfolded) = unfold::unfold(line.message())
@@ -145,7 +168,7 @@ fn unfolded(line: Line) -> Vec<Line> {
 pub(super) fn clean(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let text: Cow<'_, str> = if text.contains('\x1b') { escapes_removed(&text).into() } else { text };
-    // What is left of a colour where the escape itself was lost on the way into a ticket.
+    // What is left of a colour if the escape itself was lost on the way into a ticket.
     let text: Cow<'_, str> =
         if text.contains("[0m") || text.contains("m(") || text.contains("[3") || text.contains("[1") {
             colours_removed(&text).into()

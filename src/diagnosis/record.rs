@@ -31,7 +31,7 @@ pub(super) fn unexplained(name: &str, record: &Record) -> Option<Dismissal> {
 }
 
 /// The ceilings of `record` that were broken, as events. A ceiling is a limit on the process that someone set: passing
-/// it is no out-of-memory error.
+/// it is not an out-of-memory error.
 pub(super) fn ceilings(name: &str, record: &Record) -> Vec<Event> {
     let verdicts = record.verdicts.iter().enumerate();
     let broken = verdicts.filter_map(|(at, verdict)| Some((at, verdict.ceiling.as_ref()?)));
@@ -75,7 +75,7 @@ pub(super) fn text(record: &Record) -> String {
     let mut text = String::new();
     if let Some(EndCause::DeviceOutOfMemory { evidence }) = record.end.as_ref().map(|end| &end.cause) {
         for line in evidence {
-            // The place that the line was found in is no part of it.
+            // The place that the line was found in is not a part of it.
             let _ = writeln!(text, "{}", line.split_once(": ").map_or(line.as_str(), |(_, line)| line));
         }
     }

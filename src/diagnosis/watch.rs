@@ -1,41 +1,42 @@
 //! [`CommandWatch`]: a command's output as it passes, and what its end adds to it.
 
-use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
+use super::behind::Behind;
 use super::record;
 use crate::record::{DIAGNOSIS, Record, Verdict, VerdictStatus};
-use plimsoll_diagnose::{Analysis, Findings, Kind, Verdict as Cause};
+use plimsoll_diagnose::{Findings, Kind, Verdict as Cause};
 use plimsoll_memory::command::{EndCause, KernelLog, ProcessEnd};
 
 /// Watches a command: its output while it passes; at the end the end itself, its memory and the kernel's log.
+///
+/// A thread of its own reads the output. The command waits only if it is 8 MiB ahead of that thread, so that no line is
+/// left out and memory stays bounded.
 #[derive(Debug)]
 pub struct CommandWatch {
-    analysis: Arc<Mutex<Analysis>>,
+    behind: Behind,
     kernel: Option<KernelLog>,
 }
 
 impl CommandWatch {
     /// Begins to watch a command that is not started yet.
     pub fn begin() -> Self {
-        Self { analysis: Arc::default(), kernel: KernelLog::begin() }
+        Self { behind: Behind::begin(), kernel: KernelLog::begin() }
     }
 
     /// What takes the output of the run that begins now, called `name` in the findings, in whole lines.
     pub fn output(&self, name: &str) -> impl FnMut(&[u8]) + Send + use<> {
-        self.analysis().begin(name);
-        let analysis = Arc::clone(&self.analysis);
-        move |bytes| analysis.lock().unwrap_or_else(PoisonError::into_inner).push(bytes)
+        self.behind.analysis().begin(name);
+        let writer = self.behind.writer();
+        move |bytes| writer.write(bytes)
     }
 
     /// Takes the output of the run for whole.
     pub fn ended(&self) {
-        self.analysis().end();
+        self.behind.analysis().end();
     }
 
     /// Puts what was found into `record`, which is of the command, with a verdict if one of `fail_on` is among it.
     pub fn conclude(self, record: &mut Record, fail_on: &[Cause]) {
-        let mut analysis = mem::take(&mut *self.analysis());
+        let mut analysis = self.behind.finish();
         if let Some(log) = self.kernel.filter(|_| record.end.as_ref().is_some_and(killed_by_kernel)) {
             analysis.begin("kernel log");
             analysis.push(&log.since());
@@ -58,13 +59,9 @@ impl CommandWatch {
         }
         record.diagnosis = Some(Box::new(findings));
     }
-
-    fn analysis(&self) -> MutexGuard<'_, Analysis> {
-        self.analysis.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Whether the kernel has counted a kill, so that its log tells of this one: others are no business of the command.
+/// Whether the kernel has counted a kill, so that its log tells of this one: other kills are not the command's.
 fn killed_by_kernel(end: &ProcessEnd) -> bool {
     matches!(
         end.cause,

@@ -21,7 +21,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// That of `command`, which is called `label`.
+    /// The calibration of `command`, which is called `label`.
     pub fn new(label: String, command: Vec<String>, proposal: Proposal) -> Self {
         Self { schema: "plimsoll.calibration/1".to_owned(), label, command, proposal }
     }

@@ -94,7 +94,7 @@ impl Condition {
         }
     }
 
-    /// What it is in `record`; `None` where that is not known.
+    /// What it is in `record`; `None` if that is not known.
     fn of(self, record: &Record) -> Option<String> {
         let system = record.environment.system.as_ref();
         let of_system = |text: fn(&SystemInfo) -> Option<String>| system.and_then(text);
@@ -151,7 +151,7 @@ impl fmt::Display for Condition {
 
 /// A word that names no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no condition of a comparison: write {}, or machine for memory, cpus and cpu", Condition::ALL.map(Condition::name).join(", "))]
+#[error("`{word}` is not a condition of a comparison: write {}, or machine for memory, cpus and cpu", Condition::ALL.map(Condition::name).join(", "))]
 pub struct ParseConditionError {
     word: String,
 }
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!("machine".parse::<Conditions>().unwrap().0.len(), 3);
         let error = "mashine".parse::<Conditions>().unwrap_err().to_string();
         assert!(
-            error.starts_with("`mashine` is no condition of a comparison: write semantics, architecture"),
+            error.starts_with("`mashine` is not a condition of a comparison: write semantics, architecture"),
             "{error}"
         );
     }

@@ -37,14 +37,14 @@ pub struct Baseline {
     pub name: String,
     /// The records, each with where it was read.
     pub records: Vec<(String, Record)>,
-    /// What makes a baseline where a subject has none, as a sentence's end: "make one with `plimsoll gate ..`".
+    /// What makes a baseline if a subject has none, as a sentence's end: "make one with `plimsoll gate ..`".
     pub remedy: String,
 }
 
-/// Judges `records`, of any number of subjects, each by its rules: by ceilings, and against `baseline` where there is one.
+/// Judges `records`, of any number of subjects, each by its rules: by ceilings, and against `baseline` if there is one.
 ///
-/// Records of one subject and the same semantics are its runs. One that failed by itself fails; what a run takes that
-/// fails is no measure of one that does not.
+/// Records of one subject and the same semantics are its runs. A run that failed by itself fails, because the memory of a
+/// failed run says nothing about a successful one.
 pub fn evaluate(records: &[Record], baseline: Option<&Baseline>, rules: &dyn Fn(&Subject) -> Rules) -> GateReport {
     let mut subjects: Vec<(Subject, &str, Vec<&Record>)> = Vec::new();
     for record in records {
@@ -141,7 +141,7 @@ fn against(judged: &mut SubjectVerdict, runs: &[&Record], baseline: &Baseline, r
         judged.cannot_be_told(format!("it has no baseline in {}: {}", baseline.name, baseline.remedy));
         return;
     }
-    // Records of the same semantics count alone where there are any: a label may have served two commands.
+    // Records of the same semantics count alone if there are any: a label may have served two commands.
     let digest = &runs[0].semantics_digest;
     let of_digest: Vec<_> = same.iter().copied().filter(|(_, record)| record.semantics_digest == *digest).collect();
     let same = if of_digest.is_empty() { same } else { of_digest };

@@ -24,12 +24,12 @@ pub enum Method {
     /// The Hodges-Lehmann estimate and the order statistics of all pairwise differences, by the exact distribution of
     /// Mann-Whitney's U.
     Exact,
-    /// The same by the normal approximation of that distribution: there are more than 25 figures on a side, or those of
+    /// The Mann-Whitney interval by the normal approximation: there are more than 25 figures on a side, or those of
     /// one depend on their neighbours.
     Normal {
         /// How many independent figures the baseline's are worth.
         baseline_effective: f64,
-        /// The same of the current ones.
+        /// How many independent figures the current ones count as.
         current_effective: f64,
     },
     /// The median of the Walsh averages of the differences within pairs, and their order statistics, by Wilcoxon's

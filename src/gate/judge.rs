@@ -11,8 +11,8 @@ use crate::record::{Direction, Unit};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Allowance;
 
-/// How sure a verdict has to be where nothing else is asked for. Of comparisons of equals, no more than one in two
-/// hundred finds growth where there is none, before the allowance is even looked at.
+/// How sure a verdict has to be if nothing else is asked for. Of comparisons of equals, no more than one in two
+/// hundred finds growth if there is none, before the allowance is even looked at.
 pub const DEFAULT_CONFIDENCE: f64 = 0.99;
 
 /// The judgement of figures against those of a baseline.
@@ -22,19 +22,19 @@ pub struct Comparison {
     pub outcome: Outcome,
     /// What they are amounts of.
     pub unit: Unit,
-    /// The baseline; absent where its figures cannot be used.
+    /// The baseline; absent if its figures cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Summary>,
-    /// The figures that were judged; absent where they cannot be used.
+    /// The figures that were judged; absent if they cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Summary>,
-    /// How much they moved, in their unit: positive where they grew.
+    /// How much they moved, in their unit: positive if they grew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<f64>,
-    /// The shift in per cent of the baseline's median; absent where that is 0.
+    /// The shift in per cent of the baseline's median; absent if that is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
-    /// Where the true shift lies; absent where there are too few figures to tell.
+    /// Where the true shift lies; absent if there are too few figures to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
     /// How shift and interval were found.
@@ -42,7 +42,7 @@ pub struct Comparison {
     pub method: Option<Method>,
     /// What they may grow by.
     pub allowance: Allowance,
-    /// The allowance in the unit of the figures; absent where no part of it applies.
+    /// The allowance in the unit of the figures; absent if no part of it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// The judgement in one line.
@@ -51,7 +51,7 @@ pub struct Comparison {
 
 /// Judges `current` against `baseline`, both in the order in which they were taken.
 ///
-/// `confidence` is that of the interval, between 0.5 and 1: [`DEFAULT_CONFIDENCE`] where nothing speaks for another.
+/// `confidence` is that of the interval, between 0.5 and 1: use [`DEFAULT_CONFIDENCE`] unless there is a reason for another.
 ///
 /// ```
 /// use plimsoll::gate::{DEFAULT_CONFIDENCE, Direction, Outcome, Unit, judge};
@@ -72,7 +72,7 @@ pub fn judge(
     judge_by(shift, baseline, current, (unit, direction), allowance, confidence)
 }
 
-/// Judges `current` against `baseline` as [`judge`] does, where the two were taken side by side: the first of one with the
+/// Judges `current` against `baseline` as [`judge`] does, if the two were taken side by side: the first of one with the
 /// first of the other, and so on, as many of each. The differences within the pairs are judged, which a drift of the
 /// machine does not touch.
 pub fn judge_pairs(
@@ -128,7 +128,7 @@ fn judge_by(
 
 fn unusable(what: &str, figures: &[f64]) -> String {
     match figures.iter().position(|figure| !(figure.is_finite() && *figure >= 0.0)) {
-        Some(at) => format!("{what} cannot be used: number {} is {}, which is no amount", at + 1, figures[at]),
+        Some(at) => format!("{what} cannot be used: number {} is {}, which is not an amount", at + 1, figures[at]),
         None => format!("{what} are missing"),
     }
 }
@@ -189,7 +189,7 @@ pub(super) fn conclude(
                         format!("more than {MOST_ASKED_FOR} figures a side would decide: the growth is close to it")
                     }
                 };
-                (Outcome::Inconclusive, format!("which holds no change and more than {allowance} alike; {needed}"))
+                (Outcome::Inconclusive, format!("which contains both no change and more than {allowance}; {needed}"))
             } else if most < 0.0 && worse < -margin {
                 (Outcome::Improved, format!("more than {allowance}"))
             } else {
@@ -246,7 +246,7 @@ fn confidence_text(confidence: f64) -> String {
     format!("{}% interval", (confidence * 1e4).round() / 1e2)
 }
 
-/// A shift with its sign: in per cent of what was, or as an amount where nothing was.
+/// A shift with its sign: in per cent of what was, or as an amount if nothing was.
 fn amount_text(amount: f64, before: f64, unit: Unit) -> String {
     if before > 0.0 {
         return match amount / before * 100.0 {
@@ -320,7 +320,7 @@ mod tests {
         let comparison = one(&around(100.0, 60.0, 12), &around(104.0, 60.0, 12), "5% | 1 MiB");
         assert_eq!(comparison.outcome, Outcome::Inconclusive);
         assert!(
-            comparison.message.contains("which holds no change and more than 5% | 1 MiB alike; "),
+            comparison.message.contains("which contains both no change and more than 5% | 1 MiB; "),
             "{}",
             comparison.message
         );
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(one(&[], &[1.0], "5%").message, "the baseline's figures are missing");
         assert_eq!(
             one(&[1.0], &[1.0, f64::NAN], "5%").message,
-            "the figures cannot be used: number 2 is NaN, which is no amount"
+            "the figures cannot be used: number 2 is NaN, which is not an amount"
         );
     }
 

@@ -16,7 +16,7 @@ use plimsoll_memory::ceiling::{Allowance, AllowanceError};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// The pattern as it was written; `None` where it is for every name.
+    /// The pattern as it was written; `None` if it is for every name.
     name: Option<String>,
     pattern: Option<Regex>,
     allowance: Allowance,
@@ -33,18 +33,18 @@ impl Limit {
         self.allowance
     }
 
-    /// The pattern as it was written; `None` where it is for every name.
+    /// The pattern as it was written; `None` if it is for every name.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The name that it is for, where it is for one alone.
+    /// The name that it is for, if it is for one alone.
     fn single(&self) -> Option<&str> {
         self.name().filter(|name| !name.contains(['*', '?']))
     }
 }
 
-/// Why a text is no limit.
+/// Why a text is not a limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {
@@ -105,7 +105,7 @@ impl Limits {
         self.limits.iter().any(|limit| limit.name.is_some() && limit.matches(name))
     }
 
-    /// Whether they are for figures that none of them names as well: where there is none, or one without a name.
+    /// Whether they are for figures that none of them names as well: if there is none, or one without a name.
     pub fn are_general(&self) -> bool {
         self.limits.is_empty() || self.limits.iter().any(|limit| limit.name.is_none())
     }
@@ -142,7 +142,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         assert!("=5%".parse::<Limit>().unwrap_err().to_string().contains("no name before the `=`"));
         assert!("a=5 B".parse::<Limit>().is_ok() && "a=5".parse::<Limit>().is_err(), "five of what");
-        assert!("a=b".parse::<Limit>().unwrap_err().to_string().starts_with("`b` is no part"));
+        assert!("a=b".parse::<Limit>().unwrap_err().to_string().starts_with("`b` is not part"));
     }
 
     proptest! {

@@ -11,7 +11,7 @@
 //!   reject. Nothing is assumed of how the figures are distributed, and where figures are equal, as memory counted in
 //!   pages often is, the interval holds at least its confidence. Figures that depend on the one before them (a drift)
 //!   count as fewer;
-//! - it fails only where the interval excludes no change and the shift exceeds the allowance; where the interval holds
+//! - it fails only if the interval excludes no change and the shift exceeds the allowance; if the interval holds
 //!   both no change and a regression beyond the allowance it is inconclusive, never passed.
 
 mod baseline;

@@ -11,11 +11,11 @@ use crate::record::VerdictStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did not get worse by more than its allowance.
+    /// The figure did not get worse by more than its allowance.
     Pass,
-    /// It got better by more than its allowance.
+    /// The figure got better by more than its allowance.
     Improved,
-    /// It got worse by more than its allowance.
+    /// The figure got worse by more than its allowance.
     Fail,
     /// The figures are too few or too scattered to tell.
     Inconclusive,
@@ -24,8 +24,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The exit code of a command that comes to this: 0 where nothing got worse, 1 where something did, 3 where that
-    /// cannot be told.
+    /// The exit code of a command that comes to this: 0 if nothing got worse, 1 if something did, 3 if that
+    /// cannot be decided.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Pass | Self::Improved => 0,
@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// What several of them come to: a failure outweighs what cannot be told, and that a pass.
+    /// What several of them come to: a failure outweighs what cannot be decided, and that a pass.
     pub fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let weight = |outcome: &Self| match outcome {
             Self::Pass => 0,

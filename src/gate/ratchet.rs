@@ -18,7 +18,7 @@ pub struct Ratchet {
     /// `plimsoll.ratchet/1`.
     #[schemars(extend("const" = "plimsoll.ratchet/1"))]
     pub schema: String,
-    /// What is left free above the largest reading. A ceiling is lowered only where that lowers it by more than as much
+    /// What is left free above the largest reading. A ceiling is lowered only if that lowers it by more than as much
     /// again, so that usage which moves a little moves no ceiling.
     pub headroom: Allowance,
     /// The ceilings to lower, by test.
@@ -70,7 +70,7 @@ struct Usage {
 /// `headroom`, each with the limit that leaves it once.
 ///
 /// Records of one test count together. None is ever raised. Ceilings on what the machine has left, and on what others of it
-/// use as well, are left alone: they are no usage that falls.
+/// use as well, are left alone: they are not usage that falls.
 pub fn ratchet(records: &[Record], headroom: Allowance) -> Ratchet {
     let mut usages: BTreeMap<(Option<&str>, &str, bool, Metric), Usage> = BTreeMap::new();
     let mut failed = Vec::new();

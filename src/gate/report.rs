@@ -22,13 +22,13 @@ pub struct GateReport {
     /// `plimsoll.gate/1`.
     #[schemars(extend("const" = "plimsoll.gate/1"))]
     pub schema: String,
-    /// Where the baseline came from, such as `baselines`, `git:main:baselines` or `A` of an interleaved comparison; absent
-    /// where ceilings alone were judged.
+    /// Where the baseline came from, such as `baselines`, `git:main:baselines` or `A` of an interleaved comparison;
+    /// absent if ceilings alone were judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
     /// What was judged, in the order in which it was given.
     pub subjects: Vec<SubjectVerdict>,
-    /// `fail` where one failed; else `inconclusive` or `not_comparable` where that is so of one; else `pass`.
+    /// `fail` if one failed; else `inconclusive` or `not_comparable` if that is so of one; else `pass`.
     pub outcome: Outcome,
     /// The verdict in one line.
     pub message: String,
@@ -42,13 +42,14 @@ pub struct SubjectVerdict {
     pub subject: Subject,
     /// How many runs of it were judged.
     pub runs: u64,
-    /// The runs of the baseline; absent where there is none.
+    /// The runs of the baseline; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineRuns>,
     /// The conditions that the two do not share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionChange>,
-    /// Ceilings, each with the run that is nearest to breaking it or beyond, and what else was judged of the runs alone.
+    /// Ceilings, each with the run that is nearest to breaking it or beyond, and what else was judged of the runs
+    /// alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
     /// Figures held against those of the baseline.
@@ -56,10 +57,10 @@ pub struct SubjectVerdict {
     pub figures: Vec<FigureVerdict>,
     /// The worst of all.
     pub outcome: Outcome,
-    /// That a run failed by itself, and how.
+    /// How a run failed by itself, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Why it cannot be told, where that is not to be seen in verdicts and figures.
+    /// Why it cannot be decided, if that is not to be seen in verdicts and figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -83,7 +84,7 @@ pub struct BaselineRuns {
 pub struct FigureVerdict {
     /// Its name, such as `peak_rss` or `validate.peak_rss`.
     pub name: String,
-    /// The phase that it is of; absent where it is of all.
+    /// The phase that it is of; absent if it is of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// What it is an amount of.
@@ -95,10 +96,10 @@ pub struct FigureVerdict {
     pub source: Option<Source>,
     /// The judgement.
     pub outcome: Outcome,
-    /// The values of now; absent where it was not measured.
+    /// The values of now; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Summary>,
-    /// The comparison; absent where nothing could be compared.
+    /// The comparison; absent if nothing could be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Why nothing could be compared, or what keeps the comparison from being conclusive.
@@ -107,7 +108,7 @@ pub struct FigureVerdict {
 }
 
 impl GateReport {
-    /// The exit code of the command: 0 where everything holds, 1 where something does not, 3 where that cannot be told.
+    /// The exit code of the command: 0 if everything holds, 1 if something does not, 3 if that cannot be decided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }
@@ -121,7 +122,7 @@ impl GateReport {
 }
 
 impl SubjectVerdict {
-    /// Notes why it cannot be told, so that it does not pass.
+    /// Notes why it cannot be decided, so that it does not pass.
     pub(super) fn cannot_be_told(&mut self, why: String) {
         self.outcome = Outcome::of_all([self.outcome, Outcome::Inconclusive]);
         self.note = Some(why);
@@ -151,8 +152,8 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
             let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
             format!("{}: {names}", parts.join(", "))
         }
-        Outcome::Inconclusive => format!("it cannot be told: {names}"),
-        Outcome::NotComparable => format!("measured of something else, or under other conditions: {names}"),
+        Outcome::Inconclusive => format!("not decided: {names}"),
+        Outcome::NotComparable => format!("measured something else, or under other conditions: {names}"),
         Outcome::Pass | Outcome::Improved => {
             let against = baseline.map_or_else(String::new, |baseline| format!(" against {baseline}"));
             let figures: usize = subjects.iter().map(|subject| subject.figures.len()).sum();

@@ -18,7 +18,7 @@ fn phases(record: &Record) -> Vec<&[PhaseReadings]> {
     record.runs.iter().map(|run| &*run.phases).collect()
 }
 
-/// Why a run failed by itself, whatever its ceilings; `None` where it did not.
+/// Why a run failed by itself, whatever its ceilings; `None` if it did not.
 pub(super) fn failure(record: &Record) -> Option<String> {
     let failed = || {
         let mut verdicts = record.verdicts.iter().filter(|verdict| verdict.ceiling.is_none());

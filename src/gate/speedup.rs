@@ -6,7 +6,7 @@ use super::interval::Method;
 use crate::record::{Speedup, SpeedupInterval};
 
 /// The speedup of the first of each pair of times over the second: the second's over the first's. `None` without a pair,
-/// or where a time is not finite and above 0.
+/// or if a time is not finite and above 0.
 ///
 /// Times multiply, and so do what disturbs them and what a kernel gains: it is the shift within pairs of their logarithms
 /// that is estimated, by Wilcoxon's signed-rank test as [`judge_pairs`](super::judge_pairs) does it. Swapping the two gives

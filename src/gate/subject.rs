@@ -34,7 +34,7 @@ pub enum SubjectKind {
 }
 
 impl Subject {
-    /// That of `record`.
+    /// The subject of `record`.
     pub fn of(record: &Record) -> Self {
         let (kind, suite) = match &record.semantics {
             Semantics::Capture(_) => (SubjectKind::Capture, None),
@@ -44,7 +44,7 @@ impl Subject {
         Self { kind, suite, label: record.semantics.subject().to_owned() }
     }
 
-    /// The name of its file in a folder of baselines: the label of a command where a file may be called so, else one as
+    /// The name of its file in a folder of baselines: the label of a command if a file may be called so, else one as
     /// near to the name as may be with a part of its digest, so that two subjects do not share one.
     ///
     /// The second of several records of one subject, and those after it, have their number before the extension.

@@ -4,7 +4,7 @@ use plimsoll_statistics::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is told of a set of figures.
+/// What is shown of a set of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// How many there are.
@@ -18,7 +18,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of `figures`, in any order; `None` where there are none, or one is negative or not finite.
+    /// The summary of `figures`, in any order; `None` if there are none, or one is negative or not finite.
     pub fn of(figures: &[f64]) -> Option<Self> {
         if figures.is_empty() || figures.iter().any(|figure| !(figure.is_finite() && *figure >= 0.0)) {
             return None;

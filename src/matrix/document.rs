@@ -23,7 +23,7 @@ pub struct Matrix {
     pub schema: String,
     /// The name of the configuration that the others are compared with.
     pub baseline: String,
-    /// What a configuration may exceed it by; empty where nothing is judged.
+    /// What a configuration may exceed it by; empty if nothing is judged.
     pub gate: Gate,
     /// How often each configuration is to be run.
     pub repeats: u32,
@@ -79,13 +79,13 @@ pub struct Change {
     pub lowest: u64,
     /// The most of a run.
     pub highest: u64,
-    /// The change against the baseline's, as a part of it; absent where that is unknown or 0.
+    /// The change against the baseline's, as a part of it; absent if that is unknown or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// What the gate lets it grow by; absent where it is not judged.
+    /// What the gate lets it grow by; absent if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Allowance>,
-    /// Whether it is near the baseline: within the gate, or within the usual allowance where it is not judged.
+    /// Whether it is near the baseline: within the gate, or within the usual allowance if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near: Option<bool>,
 }
@@ -94,7 +94,7 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It is the baseline.
+    /// The configuration is the baseline.
     Baseline,
     /// Allocated memory is above the baseline.
     Leak,
@@ -134,8 +134,8 @@ impl fmt::Display for Verdict {
 }
 
 impl Matrix {
-    /// The exit code of the command: 0 where everything that is expected was found, 1 where something else was, 3 where
-    /// that cannot be told.
+    /// The exit code of the command: 0 if everything that is expected was found, 1 if something else was, 3 if
+    /// that cannot be decided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }

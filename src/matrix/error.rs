@@ -20,7 +20,7 @@ pub enum MatrixError {
         source: io::Error,
     },
     /// A file is larger than any of its kind.
-    #[error("{}: it is larger than {limit}, and no {what} is: is it the right file?", path.display())]
+    #[error("{}: it is larger than {limit}, too large for a {what}: is it the right file?", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -29,7 +29,7 @@ pub enum MatrixError {
         /// The most that is read.
         limit: ByteSize,
     },
-    /// The plan is no TOML, or holds a key or a value that means nothing.
+    /// The plan is not valid TOML, or holds a key or a value that means nothing.
     #[error("{}: {message}", path.display())]
     Syntax {
         /// The file.
@@ -50,11 +50,11 @@ pub enum MatrixError {
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The names that exist.
         hint: String,
     },
     /// The state file is none.
-    #[error("{}: it is no state of a matrix ({message}): remove it to begin afresh", path.display())]
+    #[error("{}: not the state of a matrix ({message}): remove it to begin afresh", path.display())]
     State {
         /// The file.
         path: PathBuf,

@@ -17,7 +17,7 @@ pub struct Gate {
     /// What the allocator holds, by the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Allowance>,
-    /// The time of a step, by the log; of the whole run where the log tells none.
+    /// The time of a step, by the log; of the whole run if the log gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Allowance>,
     /// Resident memory of the process tree, by the meter.
@@ -37,7 +37,7 @@ impl Gate {
         *self == Self::default()
     }
 
-    /// What `figure` may grow by, where that is judged.
+    /// What `figure` may grow by, if that is judged.
     pub fn allowance(&self, figure: Figure) -> Option<Allowance> {
         match figure {
             Figure::StepTime | Figure::WallTime => self.time,

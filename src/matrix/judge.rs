@@ -57,6 +57,7 @@ impl<'a> Side<'a> {
         Readings {
             label: logs().next().map(|readings| readings.label.clone()).unwrap_or_default(),
             seconds: self.figures.get(&Figure::StepTime).map(|change| change.value as f64 / 1e9),
+            rises: logs().any(|readings| readings.rises),
             unseen_ranks: logs().filter_map(|readings| readings.unseen_ranks).max(),
             allocated: bytes(Figure::Allocated),
             reserved: bytes(Figure::Reserved),
@@ -91,7 +92,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The median, the least and the most of `figure`; `None` where no run has it.
+/// The median, the least and the most of `figure`; `None` if no run has it.
 fn summary(runs: &[&Run], figure: Figure) -> Option<Change> {
     let mut values: Vec<u64> = runs.iter().filter_map(|run| run.figure(figure)).collect();
     values.sort_unstable();
@@ -114,11 +115,10 @@ fn row(plan: &Plan, baseline: &Side<'_>, side: &Side<'_>) -> Row {
         (true, ..) => Verdict::Baseline,
         _ => verdict(plan, &baseline.readings(), &readings, &figures),
     };
-    let growing = side.good.iter().filter_map(|run| run.log.as_ref()).any(|log| log.trend == trend::Verdict::Leak);
     let spreads = [readings.allocated_spread, readings.reserved_spread];
     let by_rank = spreads.into_iter().flatten().any(|spread| spread.rank_dependent);
     let mut reading = words(verdict, &figures);
-    for (is_so, words) in [(growing, ", growing"), (by_rank, ", varies by rank")] {
+    for (is_so, words) in [(readings.rises, ", growing"), (by_rank, ", varies by rank")] {
         if is_so {
             reading.push_str(words);
         }
@@ -177,7 +177,7 @@ fn verdict(plan: &Plan, base: &Readings, own: &Readings, figures: &BTreeMap<Figu
     }
 }
 
-/// The time that is compared: of a step where it can be, else of the whole run.
+/// The time that is compared: of a step if it can be, else of the whole run.
 fn time(figures: &BTreeMap<Figure, Change>) -> Option<&Change> {
     let of = |figure| figures.get(&figure).filter(|change: &&Change| change.near.is_some());
     of(Figure::StepTime).or_else(|| of(Figure::WallTime))
@@ -193,7 +193,7 @@ fn words(verdict: Verdict, figures: &BTreeMap<Figure, Change>) -> String {
     }
 }
 
-/// Whether a configuration is within the gate; `None` where that cannot be told or is not asked.
+/// Whether a configuration is within the gate; `None` if that cannot be decided or is not asked.
 fn passes(plan: &Plan, verdict: Verdict, side: &Side<'_>, figures: &BTreeMap<Figure, Change>) -> Option<bool> {
     if plan.gate.is_empty() || side.configuration.name == plan.baseline().name {
         return None;

@@ -22,10 +22,10 @@ pub struct LogReadings {
 }
 
 impl LogReadings {
-    /// Reads a log, in constant memory; `None` where it has no telemetry at `label`, or none at all.
+    /// Reads a log, in constant memory; `None` if it has no telemetry at `label`, or none at all.
     ///
     /// # Errors
-    /// Those of `log`.
+    /// Reading `log` failed.
     pub fn read(log: impl Read, label: Option<&str>) -> io::Result<Option<Self>> {
         let mut log = io::BufReader::with_capacity(256 << 10, log);
         let (mut reader, mut collector) = (Reader::default(), Collector::default());

@@ -55,7 +55,7 @@ pub struct Plan {
 pub struct Configuration {
     /// Its name.
     pub name: String,
-    /// Its command, in place of that of the plan; `[]` where nothing is run and its log is there already.
+    /// Its command, in place of that of the plan; `[]` if nothing is run and its log is there already.
     #[serde(default)]
     pub command: Option<Vec<String>>,
     /// Environment variables, besides and in place of those of the plan.
@@ -64,7 +64,7 @@ pub struct Configuration {
     /// Arguments behind those of the command.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// The log that a run writes, in place of that of the plan; where there is no command, one that is there already.
+    /// The log that a run writes, in place of that of the plan; if there is no command, one that is there already.
     #[serde(default)]
     pub log: Option<String>,
     /// What tensors hold, known already: `"0.5GB"`. With it, or one of the next two, nothing is run or read.
@@ -90,6 +90,7 @@ impl Configuration {
             seconds: time.map(|time| time.as_secs_f64()),
             allocated,
             reserved,
+            rises: false,
             unseen_ranks: None,
             allocated_spread: None,
             reserved_spread: None,
@@ -101,9 +102,9 @@ impl Configuration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expect {
-    /// It passes.
+    /// The configuration is expected to pass the gate.
     Pass,
-    /// It does not: a known fault, whose cure is to be noticed.
+    /// The configuration is expected to fail: a known fault, whose cure is to be noticed.
     Fail,
     /// Nothing: it stands in the table to be looked at.
     Any,
@@ -130,7 +131,7 @@ fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration
     match humantime::parse_duration(&text) {
         Ok(time) if !time.is_zero() => Ok(Some(time)),
         _ => Err(serde::de::Error::custom(format!(
-            "`{text}` is no time: write a number and a unit, such as `30min` or `2h`"
+            "`{text}` is not a time: write a number and a unit, such as `30min` or `2h`"
         ))),
     }
 }
@@ -158,7 +159,7 @@ impl Plan {
     /// The plan of these configurations alone, and the baseline; where `names` is empty, of all.
     ///
     /// # Errors
-    /// [`MatrixError::Unknown`] where there is none of a name.
+    /// [`MatrixError::Unknown`] if there is none of a name.
     pub fn only(mut self, names: &[String]) -> Result<Self, MatrixError> {
         if let Some(name) = names.iter().find(|name| self.configurations.iter().all(|known| known.name != **name)) {
             let known = self.configurations.iter().map(|configuration| &*configuration.name);
@@ -193,7 +194,7 @@ impl Plan {
         all
     }
 
-    /// The log of a run of `configuration`, where it is not what it prints.
+    /// The log of a run of `configuration`, if it is not what it prints.
     pub fn log(&self, configuration: &Configuration, repeat: u32) -> Option<PathBuf> {
         let log = configuration.log.as_ref().or(self.log.as_ref())?;
         Some(log.replace("{repeat}", &repeat.to_string()).into())

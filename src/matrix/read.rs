@@ -17,7 +17,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`MatrixError`] where the file cannot be read, is no TOML, holds an unknown key, or contradicts itself.
+    /// [`MatrixError`] if the file cannot be read, is not TOML, holds an unknown key, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, MatrixError> {
         let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read", source };
         let mut text = String::new();

@@ -21,7 +21,7 @@ pub struct Run {
     pub digest: String,
     /// The how many-th run of the configuration, from 1.
     pub repeat: u32,
-    /// How its process ended; absent where a log was there already.
+    /// How its process ended; absent if a log was there already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
     /// Nanoseconds from its start to its end.
@@ -30,7 +30,7 @@ pub struct Run {
     /// What the meter read: the most over all phases.
     #[serde(default)]
     pub metered: BTreeMap<Metric, ByteSize>,
-    /// What the log tells; absent where it has no telemetry.
+    /// What the log gives; absent if it has no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReadings>,
     /// Where the log is.
@@ -81,7 +81,7 @@ impl Run {
         self.end.as_ref().is_none_or(ProcessEnd::success)
     }
 
-    /// A figure in bytes or nanoseconds, where it was measured.
+    /// A figure in bytes or nanoseconds, if it was measured.
     pub fn figure(&self, figure: Figure) -> Option<u64> {
         let log = self.log.as_ref().map(|log| &log.readings);
         let metered = |metric| self.metered.get(&metric).map(|bytes| bytes.bytes());

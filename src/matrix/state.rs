@@ -32,10 +32,10 @@ impl Default for State {
 }
 
 impl State {
-    /// Reads the state at `path`; where there is none it is empty.
+    /// Reads the state at `path`; if there is none it is empty.
     ///
     /// # Errors
-    /// [`MatrixError`] where it cannot be read, or is none.
+    /// [`MatrixError`] if it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, MatrixError> {
         let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the state", source };
         let file = match File::open(path) {
@@ -59,7 +59,7 @@ impl State {
     /// Writes the state in the place of an older one, in one step.
     ///
     /// # Errors
-    /// [`MatrixError::Io`] where it cannot be written; an older one is whole then.
+    /// [`MatrixError::Io`] if it cannot be written; an older one is whole then.
     pub fn write(&self, path: &Path) -> Result<(), MatrixError> {
         let write = || -> io::Result<()> {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -27,7 +27,7 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
         let name = &configuration.name;
         if name.trim().is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
             return Err(format!(
-                "`{}` is no name: write one line of 1 to {LONGEST_NAME} characters",
+                "`{}` is not a name: write one line of 1 to {LONGEST_NAME} characters",
                 name.escape_debug()
             ));
         }
@@ -66,7 +66,7 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
         }
     }
     if let Some(name) = plan.baseline.as_ref().filter(|name| !names.contains(&***name)) {
-        return Err(format!("the baseline is `{name}`, and there is no such configuration{}", unknown(name, names)));
+        return Err(format!("the baseline is `{name}`, but there is no such configuration{}", unknown(name, names)));
     }
     let baseline = plan.baseline();
     if baseline.expect.is_some_and(|expect| expect != Expect::Any) {
@@ -75,7 +75,7 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
     let expecting = plan.configurations.iter().find(|known| known.expect.is_some_and(|expect| expect != Expect::Any));
     if let Some(configuration) = expecting.filter(|_| plan.gate.is_empty()) {
         return Err(format!(
-            "configuration `{}` has an `expect`, and there is no gate to meet it by: add `gate = {{ allocated = \"10% | \
+            "configuration `{}` has an `expect`, but there is no gate: add `gate = {{ allocated = \"10% | \
              1 GiB\", reserved = \"10% | 1 GiB\", time = \"2%\" }}`",
             configuration.name
         ));
@@ -86,7 +86,9 @@ pub(super) fn validate(plan: &Plan) -> Result<(), String> {
 fn environment<'a>(names: impl Iterator<Item = &'a String>, of: &str) -> Result<(), String> {
     let wrong = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
     match names.into_iter().find(wrong) {
-        Some(name) => Err(format!("`{}` in the environment of {of} is no variable's name", name.escape_debug())),
+        Some(name) => {
+            Err(format!("`{}` in the environment of {of} is not the name of a variable", name.escape_debug()))
+        }
         None => Ok(()),
     }
 }

@@ -54,7 +54,7 @@ impl ByteSize {
         Self(n * GIB)
     }
 
-    /// Reads an amount as [`FromStr`] does, also where a constant is computed; `None` where it is none.
+    /// Reads an amount as [`FromStr`] does, also where a constant is computed; `None` if it is none.
     ///
     /// ```
     /// use plimsoll_memory::ByteSize;
@@ -81,7 +81,7 @@ impl ByteSize {
                                 fraction = Some(behind + 1);
                             }
                             number = number * 10 + (digit - b'0') as u128;
-                            // 2^64 bytes with all digits of a fraction: anything above is no amount of bytes.
+                            // 2^64 bytes with all digits of a fraction: anything above is not an amount of bytes.
                             if number > (1 << 64) * 10u128.pow(FRACTION) {
                                 return None;
                             }
@@ -125,12 +125,12 @@ impl ByteSize {
         }
     }
 
-    /// The difference, or zero where `other` is larger.
+    /// The difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The sum, or `None` where it exceeds 2^64 - 1 bytes.
+    /// The sum, or `None` if it exceeds 2^64 - 1 bytes.
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
             Some(sum) => Some(Self(sum)),
@@ -181,7 +181,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A text that is no amount of bytes.
+/// A text that is not an amount of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an amount of bytes: write a number and its unit, such as `256 MiB`, `1.5GiB`, `2 GB` or `4096 B`"

@@ -22,6 +22,7 @@ pub mod schema;
 #[doc(hidden)]
 pub mod testing;
 pub mod text;
+mod thread;
 
 pub use assert::phase;
 pub use bytes::ByteSize;

@@ -29,7 +29,7 @@ pub struct Differences {
     pub environment: Vec<Change>,
     /// How the validation and the profile of entries in both ended.
     pub results: Vec<Change>,
-    /// The timings and peaks of both; absent where the semantics differ, whose figures mean different things.
+    /// The timings and peaks of both; absent if the semantics differ, whose figures mean different things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
 }
@@ -80,7 +80,7 @@ pub struct TimingDelta {
     pub entry: Option<String>,
     /// The median nanoseconds a launch in the earlier record.
     pub before_ns: f64,
-    /// The same in the later record.
+    /// The median nanoseconds a launch in the later record.
     pub after_ns: f64,
 }
 
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(
             found.figures.is_none(),
             found.semantics_changed(),
-            "figures are compared only where they mean the same"
+            "figures are compared only if they mean the same"
         );
         format!("{what:<24} {verdict:<8} {}", paths.join(" ")).trim_end().to_owned() + "\n"
     }

@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::error::{RecordError, SCHEMA};
+use super::part::Part;
 use super::policy::Policy;
 use super::release::Release;
 use super::repeat::{RepeatedRun, cpu_time};
 use super::results::{EntryResult, Results};
 use super::semantics::{EntrySemantics, Semantics};
+use super::shard::{Rank, Shard};
+use super::state::RunState;
 use super::verdict::Verdict;
 use plimsoll_diagnose::Findings;
 use plimsoll_memory::command::ProcessEnd;
@@ -32,12 +35,18 @@ pub struct Record {
     /// When the run began: RFC 3339, UTC.
     #[schemars(extend("format" = "date-time"))]
     pub started: String,
-    /// The wall time of the run, in nanoseconds; of all runs and their warm-up where there are several.
+    /// The wall time of the run, in nanoseconds; of all runs and their warm-up if there are several.
     pub wall_ns: u64,
     /// What the figures mean.
     pub semantics: Semantics,
     /// `blake3:` and the digest of `semantics` ([`Semantics::digest`]).
     pub semantics_digest: String,
+    /// The share of the capture that the run took; absent of a run on all of it, and of a record of several parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// Which of several processes of a launcher the run was; absent of a process that was started alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
     /// How memory was managed.
     pub policy: Policy,
     /// Where the run took place.
@@ -46,12 +55,17 @@ pub struct Record {
     /// was largest.
     pub phases: Vec<PhaseReadings>,
     /// How the process ended, and who or what ended it; only a test or a command has it. Of several runs that of the
-    /// first that failed or, where none did, of the largest.
+    /// first that failed or, if none did, of the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ProcessEnd>,
-    /// Every run of a command that was run several times, in order; absent where it was run once.
+    /// Every run of a command that was run several times, in order; absent if it was run once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RepeatedRun>,
+    /// The runs that the record was put together from, in the order of their shards or ranks; absent of a record of one run.
+    /// Policy and environment of such a record are those of its first part, phases those of the part whose resident memory
+    /// was largest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// The proofs that the memory of workers came back, in order; only a run on a capture has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
@@ -67,25 +81,13 @@ pub struct Record {
     pub exit_code: u8,
 }
 
-/// Whether a run came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunState {
-    /// It did, whatever its verdicts.
-    Complete,
-    /// It was interrupted, as by Ctrl-C; the results of entries that were not reached say so.
-    Interrupted,
-    /// It could not go on; the verdicts say why.
-    Failed,
-}
-
 impl Record {
     /// The wall time of the run.
     pub fn wall(&self) -> Duration {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// The processor time of the process tree, in all phases; absent where one has none.
+    /// The processor time of the process tree, in all phases; absent if one has none.
     pub fn cpu_time(&self) -> Option<Duration> {
         cpu_time(&self.phases)
     }
@@ -101,11 +103,38 @@ impl Record {
         }
         let entries = self.semantics.capture().map_or(&[][..], |capture| &capture.entries);
         one_result_an_entry(entries, &self.results.entries)?;
+        self.check_places(entries.len())?;
         let Some(versus) = &self.results.versus else { return Ok(()) };
         one_result_an_entry(entries, &versus.entries)?;
         if versus.pairs.len() != entries.len() {
             let detail = format!("{} entries but the pairs of {}", entries.len(), versus.pairs.len());
             return Err(RecordError::Inconsistent { detail });
+        }
+        Ok(())
+    }
+}
+
+impl Record {
+    /// The shares of the capture that the entries of the record are of.
+    pub fn shards(&self) -> impl Iterator<Item = &Shard> {
+        self.shard.iter().chain(self.parts.iter().filter_map(|part| part.shard.as_ref()))
+    }
+
+    /// Checks that every entry has a place in the capture, if the record has places.
+    fn check_places(&self, entries: usize) -> Result<(), RecordError> {
+        let inconsistent = |detail| Err(RecordError::Inconsistent { detail });
+        let mut all = Vec::new();
+        for shard in self.shards() {
+            let rises = shard.places.windows(2).all(|pair| pair[0] < pair[1]);
+            if !rises || shard.places.last().is_some_and(|&last| last >= shard.capture.entries) {
+                let detail = format!("the places of shard {} are not places of its capture in order", shard.index);
+                return inconsistent(detail);
+            }
+            all.extend_from_slice(&shard.places);
+        }
+        all.sort_unstable();
+        if self.shards().next().is_some() && (all.len() != entries || all.windows(2).any(|pair| pair[0] == pair[1])) {
+            return inconsistent(format!("{entries} entries but the places of {}", all.len()));
         }
         Ok(())
     }
@@ -126,6 +155,29 @@ fn one_result_an_entry(entries: &[EntrySemantics], results: &[EntryResult]) -> R
         }
     }
     Ok(())
+}
+
+impl From<Record> for Part {
+    /// The part that a record of one run is.
+    fn from(record: Record) -> Self {
+        Self {
+            shard: record.shard,
+            rank: record.rank,
+            plimsoll: record.plimsoll,
+            command: record.command,
+            state: record.state,
+            started: record.started,
+            wall_ns: record.wall_ns,
+            policy: record.policy,
+            environment: record.environment,
+            phases: record.phases.iter().map(PhaseReadings::without_details).collect(),
+            end: record.end,
+            runs: record.runs,
+            releases: record.releases,
+            verdicts: record.verdicts,
+            exit_code: record.exit_code,
+        }
+    }
 }
 
 /// A time as records write it: RFC 3339, UTC, to the millisecond.
@@ -161,6 +213,33 @@ mod tests {
         let mut text = Vec::new();
         json::write(&mut text, &record).unwrap();
         sample::assert_snapshot("record_document", std::str::from_utf8(&text).unwrap());
+    }
+
+    #[test]
+    fn a_run_on_everything_has_the_digest_and_the_fields_that_it_had_before_there_were_shards() {
+        let mut record = sample::record();
+        sample::capture(&mut record).entries.truncate(2);
+        assert_eq!(
+            record.semantics.digest(),
+            "blake3:d9a21e746efaec6ea436cc5824c06b5dfbece36d8a3b9ae1180775314d1b6679"
+        );
+        for record in [sample::record(), sample::versus(), sample::command(), sample::test()] {
+            let fields = serde_json::to_value(&record).unwrap();
+            assert!(["shard", "rank", "parts"].iter().all(|field| fields.get(field).is_none()));
+            assert!(fields["policy"].get("min_speedup").is_none());
+            assert_eq!(serde_json::from_value::<Record>(fields).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_the_entries_in_order() {
+        let shard = sample::shards(2).remove(0);
+        shard.check().unwrap();
+        for places in [vec![0], vec![2, 0], vec![0, 0], vec![0, 4]] {
+            let mut wrong = shard.clone();
+            wrong.shard.as_mut().unwrap().places = places;
+            assert!(matches!(wrong.check(), Err(RecordError::Inconsistent { .. })));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`Environment`]: where a run took place.
+//! [`Environment`]: if a run took place.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ pub struct Environment {
     /// The variables that choose an allocator or tune it, such as `LD_PRELOAD` and `MALLOC_ARENA_MAX`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocator: BTreeMap<String, String>,
-    /// The name of the machine, where it was asked for.
+    /// The name of the machine; only a record of a shard or a rank has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
 }
@@ -42,7 +42,13 @@ impl Environment {
     }
 }
 
-/// Those of `variables` that choose an allocator or tune it: of the dynamic linker, glibc, jemalloc,
+/// The name of this machine.
+pub fn hostname() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim_end().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// The `variables` that choose an allocator or tune it: of the dynamic linker, glibc, jemalloc,
 /// mimalloc, tcmalloc and scudo, Python and PyTorch.
 fn allocator_variables(variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
     const NAMES: [&str; 9] = [
@@ -68,7 +74,7 @@ fn allocator_variables(variables: impl Iterator<Item = (OsString, OsString)>) ->
 pub struct Gpu {
     /// Its model.
     pub name: String,
-    /// Its memory; absent where it shares the host's.
+    /// Its memory; absent if it shares the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<ByteSize>,
     /// The version of its driver, or the newest CUDA that it runs.

@@ -14,7 +14,7 @@ use plimsoll_memory::meter::{Metric, PhaseReadings, Source, worst_reading};
 pub struct Figure {
     /// Its name: `peak_rss` over all phases, `validate.peak_rss` in one of several.
     pub name: String,
-    /// The phase that it is of; absent where it is of all.
+    /// The phase that it is of; absent if it is of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// What its values are amounts of.
@@ -70,7 +70,7 @@ struct Value {
     at_most: Option<f64>,
 }
 
-/// The figures of a record, in the order of a report: first those over all phases, then, where there are several, those
+/// The figures of a record, in the order of a report: first those over all phases, then, if there are several, those
 /// of each.
 ///
 /// - The metrics of memory ([`Metric`]): over all phases the worst, of what is retained the last.
@@ -184,7 +184,7 @@ fn of_phases(phases: &[&PhaseReadings], wall_ns: u64) -> Vec<(&'static str, Valu
     memory.chain(activity).collect()
 }
 
-/// The worst reading of a metric; that of the last phase where it is of what is retained.
+/// The worst reading of a metric; that of the last phase if it is of what is retained.
 fn memory(metric: Metric, phases: &[&PhaseReadings]) -> Option<Value> {
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let direction = if metric.is_floor() { Direction::Higher } else { Direction::Lower };

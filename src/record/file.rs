@@ -1,7 +1,7 @@
 //! Record files: written beside, flushed, renamed; read whole, within bounds, with their digest checked.
 
 use std::fs::{self, File, FileType};
-use std::io::{self, BufReader, BufWriter, Read, Seek};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write as _};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ impl RecordFile {
     /// Makes a temporary file beside `path` and reserves 1 MiB for it.
     ///
     /// # Errors
-    /// [`RecordError`] where no record could be written to `path`: a missing or read-only folder, a read-only record, a
+    /// [`RecordError`] if no record could be written to `path`: a missing or read-only folder, a read-only record, a
     /// folder or device in its place, a full disk.
     pub fn prepare(path: &Path) -> Result<Self, RecordError> {
         let target = replaceable(path)?;
@@ -63,10 +63,10 @@ impl RecordFile {
         Ok(file)
     }
 
-    /// Reserves `bytes` for the record, where that is more than was reserved before.
+    /// Reserves `bytes` for the record, if that is more than was reserved before.
     ///
     /// # Errors
-    /// [`RecordError::DiskFull`] where the disk cannot hold them.
+    /// [`RecordError::DiskFull`] if the disk cannot hold them.
     pub fn reserve(&mut self, bytes: ByteSize) -> Result<(), RecordError> {
         let file = self.temporary.as_file_mut();
         match rustix::fs::fallocate(&*file, FallocateFlags::empty(), 0, bytes.bytes()) {
@@ -83,16 +83,29 @@ impl RecordFile {
     /// Writes `record` and puts it in the place of an older one, in one step.
     ///
     /// # Errors
-    /// [`RecordError`] where the disk is full or the folder went away; an older record is whole then, and so is `record`
+    /// [`RecordError`] if the disk is full or the folder went away; an older record is whole then, and so is `record`
     /// in memory, for another path.
     pub fn commit(mut self, record: &Record) -> Result<(), RecordError> {
         let length = json::length(record);
         self.reserve(length)?;
+        self.commit_with(length, |writer| json::write(writer, record))
+    }
+
+    /// As [`RecordFile::commit`], for a record that `write` writes, of about so many bytes.
+    pub(crate) fn commit_with(
+        self,
+        length: ByteSize,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), RecordError> {
         let Self { path, target, mut temporary } = self;
         let file = temporary.as_file_mut();
         let written = file.rewind().and_then(|()| {
-            json::write(BufWriter::with_capacity(1 << 16, &mut *file), record)?;
-            file.set_len(length.bytes())?;
+            let mut writer = BufWriter::with_capacity(1 << 16, &mut *file);
+            write(&mut writer)?;
+            writer.flush()?;
+            drop(writer);
+            let end = file.stream_position()?;
+            file.set_len(end)?;
             file.sync_all()
         });
         written.map_err(|source| write_error(&path, length, source))?;
@@ -106,7 +119,7 @@ impl RecordFile {
 /// Writes `record` to `path`: whole, or not at all.
 ///
 /// # Errors
-/// Those of [`RecordFile::prepare`] and [`RecordFile::commit`].
+/// As for [`RecordFile::prepare`] and [`RecordFile::commit`].
 pub fn write_record(path: &Path, record: &Record) -> Result<(), RecordError> {
     RecordFile::prepare(path)?.commit(record)
 }
@@ -115,7 +128,7 @@ impl Record {
     /// Reads a record and checks its schema, its digest and that every entry has its result.
     ///
     /// # Errors
-    /// [`RecordError`] where the file cannot be read, is no record of this version, or contradicts itself.
+    /// [`RecordError`] if the file cannot be read, is not a record of this version, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let io_error = |source: io::Error| match source.downcast::<LongText>() {
             Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },

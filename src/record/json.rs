@@ -10,10 +10,18 @@ use serde_json::ser::{Formatter, Serializer};
 use plimsoll_memory::bytes::ByteSize;
 
 /// Writes `value` and a line feed.
-pub(super) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write<W: io::Write>(mut writer: W, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut writer, Layout::default()))?;
     writer.write_all(b"\n")?;
     writer.flush()
+}
+
+/// The text of `value` as it stands within so many objects.
+pub(crate) fn within(depth: usize, value: &impl Serialize) -> Vec<u8> {
+    let mut text = Vec::new();
+    let layout = Layout { depth, empty: false };
+    value.serialize(&mut Serializer::with_formatter(&mut text, layout)).expect("records have text keys alone");
+    text
 }
 
 /// The bytes that [`write()`] writes.

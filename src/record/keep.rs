@@ -11,11 +11,11 @@ use super::{
     exit_code, write_record,
 };
 
-/// Writes the record of a test to the folder that [`RECORD_DIR`] names, as `SUITE.MODULE.NAME.json`; nothing where it
-/// names none. The folder is made where it is missing.
+/// Writes the record of a test to the folder that [`RECORD_DIR`] names, as `SUITE.MODULE.NAME.json`; nothing if it
+/// names none. The folder is made if it is missing.
 ///
 /// # Errors
-/// [`RecordError`] where it cannot be written.
+/// [`RecordError`] if it cannot be written.
 pub fn keep_record(run: impl FnOnce() -> ProcessRun) -> Result<Option<PathBuf>, RecordError> {
     let Some(folder) = std::env::var_os(RECORD_DIR).filter(|folder| !folder.is_empty()) else { return Ok(None) };
     write(Path::new(&folder), run()).map(Some)
@@ -33,7 +33,7 @@ pub fn keep_test_run(run: TestRun) -> Result<PathBuf, String> {
 
 fn write(folder: &Path, run: ProcessRun) -> Result<PathBuf, RecordError> {
     let record = Record::from(run);
-    // Where it cannot be made, writing the record says so.
+    // If it cannot be made, writing the record says so.
     let _ = std::fs::create_dir_all(folder);
     let path = folder.join(file_name(&record.semantics));
     write_record(&path, &record)?;
@@ -75,6 +75,7 @@ impl From<TestRun> for ProcessRun {
             end: Some(run.end),
             phases: run.phases,
             runs: Vec::new(),
+            rank: None,
             exit_code: exit_code(&verdicts),
             verdicts,
         }

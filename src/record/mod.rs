@@ -24,8 +24,9 @@ mod figures;
 mod file;
 mod head;
 mod isolation;
-mod json;
+pub(crate) mod json;
 mod keep;
+mod part;
 mod partial;
 mod policy;
 mod process;
@@ -36,13 +37,15 @@ mod results;
 pub(crate) mod sample;
 pub mod schema;
 mod semantics;
+mod shard;
+mod state;
 mod texts;
 mod verdict;
 mod versus;
 
 pub use differences::{Change, ChangeKind, Differences, Figures, MemoryDelta, TimingDelta, compare_records};
-pub use document::{Record, RunState, timestamp};
-pub use environment::{Environment, Gpu};
+pub use document::{Record, timestamp};
+pub use environment::{Environment, Gpu, hostname};
 pub use error::{RecordError, SCHEMA};
 pub use failure::{Failure, FailureKind};
 pub use figures::{Direction, Figure, Unit, figures, figures_of};
@@ -51,6 +54,7 @@ pub(crate) use file::not_a_file;
 pub use file::{MAX_RECORD, RecordFile, write_record};
 pub use isolation::{Isolation, Layer};
 pub use keep::{keep_record, keep_test_run};
+pub use part::Part;
 pub use partial::PartialRecord;
 pub use policy::{
     Batch, Batching, CacheRelease, CapturePolicy, CaptureSource, Policy, ProcessPolicy, Recycling, Repetition,
@@ -60,11 +64,13 @@ pub use process::ProcessRun;
 pub use release::{Release, ReleaseReason};
 pub use repeat::RepeatedRun;
 pub use results::{Audit, EntryResult, Profile, ProfileStatus, Results, Validation, ValidationStatus, Values, Versus};
-pub(crate) use semantics::SharedTensors;
 pub use semantics::{
     Aggregation, AuditSemantics, CaptureSemantics, CommandSemantics, EntrySemantics, Semantics, TensorSemantics,
     Tensors, TestSemantics, VersusSemantics,
 };
+pub(crate) use semantics::{SemanticsDigest, SharedTensors};
+pub use shard::{Rank, Shard, SharedCapture, TimedBeside};
+pub use state::RunState;
 pub(crate) use verdict::DIAGNOSIS;
 pub use verdict::{Verdict, VerdictStatus, exit_code};
 pub use versus::{Pairs, Speedup, SpeedupInterval};

@@ -10,7 +10,7 @@ use super::json;
 
 /// A record beside another, `FILE.partial` for `FILE`: whole at every moment, and gone once the other is written.
 ///
-/// It is not flushed to the disk, so that it outlives this process and not the machine.
+/// The file is not flushed to the disk: it outlives this process, but not the machine.
 #[derive(Debug)]
 pub struct PartialRecord {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub struct PartialRecord {
 }
 
 impl PartialRecord {
-    /// That of the record that is to be at `path`. Nothing is written yet.
+    /// The partial record beside `path`. Nothing is written yet.
     pub fn beside(path: &Path) -> Self {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".partial");
@@ -33,7 +33,7 @@ impl PartialRecord {
     /// Writes what is known by now in place of what was.
     ///
     /// # Errors
-    /// The system's, as where the disk is full; what was written before stays then.
+    /// The system's, as when the disk is full; what was written before stays then.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         let temporary = temporary_in(folder_of(&self.path))?;
         let mut writer = BufWriter::with_capacity(1 << 16, temporary.as_file());
@@ -48,7 +48,7 @@ impl PartialRecord {
     /// Removes it, as the record itself is there.
     pub fn remove(self) {
         if self.written {
-            // One that cannot be removed says by itself that it is no whole record.
+            // One that cannot be removed says by itself that it is not a whole record.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -11,7 +11,7 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Ceilings;
 
 /// How memory was managed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Policy {
     /// Of a run on a capture.
@@ -21,7 +21,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// That of a run on a capture.
+    /// The policy of a run on a capture, if it was one.
     pub fn capture(&self) -> Option<&CapturePolicy> {
         match self {
             Self::Capture(policy) => Some(policy),
@@ -37,7 +37,7 @@ pub struct ProcessPolicy {
     pub ceilings: Ceilings,
     /// Whether a process that passes a ceiling was to be stopped there.
     pub enforce: bool,
-    /// The longest that one run may take, in nanoseconds; absent where none was set.
+    /// The longest that one run may take, in nanoseconds; absent if none was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<u64>,
     /// Nanoseconds between two samples of memory.
@@ -46,7 +46,7 @@ pub struct ProcessPolicy {
     /// Whether a control group was to be made for it, so that `peak_cgroup` is of its processes alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_cgroup: bool,
-    /// How often it was run; absent where it was run once.
+    /// How often it was run; absent if it was run once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<Repetition>,
 }
@@ -63,7 +63,7 @@ pub struct Repetition {
 }
 
 /// How memory was managed during a run on a capture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturePolicy {
     /// Where the entries were read from.
     pub source: CaptureSource,
@@ -76,7 +76,7 @@ pub struct CapturePolicy {
     pub cache_release: CacheRelease,
     /// Threads that compared and hashed.
     pub threads: u32,
-    /// The longest that one launch may take, in nanoseconds; absent where none was set.
+    /// The longest that one launch may take, in nanoseconds; absent if none was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<u64>,
     /// Nanoseconds between two samples of memory.
@@ -87,6 +87,9 @@ pub struct CapturePolicy {
     /// Which rights kernels did not have; absent of kernels with those of their user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
+    /// How many times as fast as another the kernel had to be; absent if that was not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_speedup: Option<f64>,
 }
 
 /// Where the entries were read from.
@@ -114,7 +117,7 @@ pub enum SourceKind {
 /// How entries were grouped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Batching {
-    /// The most bytes that may be resident together; absent where none was set.
+    /// The most bytes that may be resident together; absent if none was set.
     #[serde(rename = "cap", default, skip_serializing_if = "Option::is_none")]
     pub batch_bytes: Option<ByteSize>,
     /// What was done with an entry that exceeds the cap by itself.
@@ -132,7 +135,7 @@ pub struct Batch {
     pub count: usize,
     /// The bytes that were planned to be resident: inputs, outputs and device copies, shared storages once, and `workspace`.
     pub bytes: ByteSize,
-    /// What the kernel takes on the device besides, at most, as launches before had shown; absent where they had shown nothing.
+    /// What the kernel takes on the device besides, at most, as launches before had shown; absent if they had shown nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<ByteSize>,
     /// Whether they exceed the cap, which a single entry may.
@@ -154,10 +157,10 @@ impl From<batch::Batch> for Batch {
 /// When a validation worker was replaced by a fresh process. One is always replaced before profiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recycling {
-    /// After it was given this many bytes of entries; absent where none was set.
+    /// After it was given this many bytes of entries; absent if none was set.
     #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
     pub recycle_after: Option<ByteSize>,
-    /// When its resident set reached this; absent where none was set.
+    /// When its resident set reached this; absent if none was set.
     #[serde(rename = "rss_mark", default, skip_serializing_if = "Option::is_none")]
     pub recycle_rss: Option<ByteSize>,
 }

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::document::{Record, RunState, timestamp};
-use super::environment::Environment;
+use super::document::{Record, timestamp};
+use super::environment::{Environment, hostname};
 use super::error::SCHEMA;
 use super::policy::{Policy, ProcessPolicy};
 use super::repeat::RepeatedRun;
 use super::results::Results;
 use super::semantics::Semantics;
+use super::shard::Rank;
+use super::state::RunState;
 use super::verdict::Verdict;
 use plimsoll_memory::command::ProcessEnd;
 use plimsoll_memory::meter::PhaseReadings;
@@ -33,10 +35,12 @@ pub struct ProcessRun {
     pub end: Option<ProcessEnd>,
     /// The memory of each phase; of several runs, that of the largest.
     pub phases: Vec<PhaseReadings>,
-    /// Every run, where there were several.
+    /// Every run, if there were several.
     pub runs: Vec<RepeatedRun>,
     /// What was judged.
     pub verdicts: Vec<Verdict>,
+    /// Which of several processes of a launcher it was.
+    pub rank: Option<Rank>,
     /// The exit code that followed.
     pub exit_code: u8,
 }
@@ -44,6 +48,7 @@ pub struct ProcessRun {
 impl From<ProcessRun> for Record {
     /// The record of the run, on the machine as it is now.
     fn from(run: ProcessRun) -> Self {
+        let hostname = run.rank.as_ref().and_then(|_| hostname());
         Self {
             schema: SCHEMA.to_owned(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -52,12 +57,15 @@ impl From<ProcessRun> for Record {
             started: timestamp(run.started),
             wall_ns: nanoseconds(run.wall),
             semantics_digest: run.semantics.digest(),
+            shard: None,
+            rank: run.rank,
             semantics: run.semantics,
             policy: Policy::Process(run.policy),
-            environment: Environment::here(),
+            environment: Environment { hostname, ..Environment::here() },
             phases: run.phases,
             end: run.end,
             runs: run.runs,
+            parts: Vec::new(),
             releases: Vec::new(),
             results: Results::default(),
             diagnosis: None,

@@ -23,7 +23,7 @@ pub struct Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReleaseReason {
-    /// It was given as many bytes as one worker may be.
+    /// The worker was given as many bytes as one worker may be.
     RecycleAfter,
     /// Its resident set reached the mark.
     #[serde(rename = "rss_mark")]

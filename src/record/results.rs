@@ -36,7 +36,7 @@ pub struct Versus {
     /// The pairs of each entry, in the same order.
     pub pairs: Vec<Pairs>,
     /// The speedup over all entries that both kernels were timed on: of the time that each takes for one launch on every
-    /// one of them. Absent where there is none.
+    /// one of them. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
 }
@@ -49,7 +49,7 @@ impl Results {
 }
 
 impl Aggregation {
-    /// The timings of `entries` as one figure; `None` where none was timed.
+    /// The timings of `entries` as one figure; `None` if none was timed.
     pub fn aggregate(self, entries: &[EntryResult]) -> Option<Statistics> {
         let statistics = entries.iter().filter_map(|entry| entry.profile.as_ref()?.statistics);
         let times: Vec<f64> = statistics.map(|statistics| self.time_ns(&statistics)).collect();
@@ -110,7 +110,7 @@ pub struct Validation {
     /// The comparison of each value of the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub leaves: Vec<LeafOutcome>,
-    /// Which wrong outputs would have passed; absent where nothing was compared.
+    /// Which wrong outputs would have passed; absent if nothing was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blindness: Option<Blindness>,
     /// The number of the worker that launched it, from 1.
@@ -137,7 +137,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// The result of a comparison: passed where every leaf did.
+    /// The result of a comparison: passed if every leaf did.
     pub fn compared(mut leaves: Vec<LeafOutcome>, blindness: Option<Blindness>) -> Self {
         // A vector that grew has room for four, and most calls give one value.
         leaves.shrink_to_fit();
@@ -225,7 +225,7 @@ pub struct Audit {
     pub launches: u32,
     /// Launches whose outputs were chosen after the fact, and judged.
     pub judged: u32,
-    /// Those of them that were on the captured values, and judged by what was captured.
+    /// How many of them were on the captured values, and judged by the captured outputs.
     pub judged_captured: u32,
     /// Regions whose reported time did not fit what the clock saw, and was not used.
     pub misfits: u32,
@@ -264,10 +264,10 @@ pub struct Profile {
     /// The launches that each sample is the mean of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches_per_sample: Option<u32>,
-    /// What was written before each launch to empty the cache; absent where it was left as it was.
+    /// What was written before each launch to empty the cache; absent if it was left as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
-    /// What ended the measurement; absent where the number of launches was given.
+    /// What ended the measurement; absent if the number of launches was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     /// The index of the batch in which it was resident.

@@ -2,6 +2,7 @@
 //! turns with another, is made of it, and so are the records of commands and tests.
 
 mod failing;
+mod parts;
 mod process;
 mod versus;
 
@@ -22,6 +23,7 @@ use plimsoll_memory::meter::{
 };
 
 pub(crate) use failing::failing;
+pub(crate) use parts::{ranks, shards};
 pub(crate) use plimsoll_memory::testing::assert_snapshot;
 pub(crate) use process::{command, repeated, repeated_more, test};
 pub(crate) use versus::versus;
@@ -105,6 +107,7 @@ pub(crate) fn policy() -> Policy {
         threads: 2,
         timeout_ns: Some(60_000_000_000),
         isolation: None,
+        min_speedup: None,
         sample_interval_ns: 10_000_000,
         digest: Digest::Skeleton,
     })
@@ -220,10 +223,13 @@ pub(crate) fn record() -> Record {
         started: "2026-03-02T09:30:00.000Z".to_owned(),
         wall_ns: 731_000_000,
         semantics_digest: semantics.digest(),
+        shard: None,
+        rank: None,
         semantics,
         policy: policy(),
         environment: environment(),
         runs: Vec::new(),
+        parts: Vec::new(),
         releases: vec![Release {
             worker: 1,
             pid: 4242,

@@ -34,7 +34,8 @@ mod tests {
 
     #[test]
     fn documents_follow_their_schemas_and_others_do_not() {
-        for sample in [sample::test(), sample::command(), sample::repeated()] {
+        let shards = sample::shards(2);
+        for sample in [sample::test(), sample::command(), sample::repeated(), sample::ranks(2), shards[0].clone()] {
             assert_eq!(faults(&record(), &serde_json::to_value(&sample).unwrap()), [""; 0]);
         }
         for sample in [sample::record(), sample::failing()] {

@@ -83,10 +83,10 @@ impl<'de> Deserialize<'de> for Semantics {
 /// A test in a process of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestSemantics {
-    /// The package that the test belongs to; absent where it is not known.
+    /// The package that the test belongs to; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
-    /// The test binary or module that holds the test; absent where it is not known.
+    /// The test binary or module that holds the test; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// The name of the test as its runner prints it: `reader::tests::opens_in_constant_memory`.
@@ -112,7 +112,7 @@ pub struct CaptureSemantics {
     pub entries: Vec<EntrySemantics>,
     /// The kernel that was launched.
     pub kernel: KernelIdentity,
-    /// Where it was launched; absent where that is the CPU.
+    /// Where it was launched; absent if that is the CPU.
     #[serde(default, skip_serializing_if = "PlaceKind::is_cpu")]
     pub device: PlaceKind,
     /// Whether timed launches were replays of a CUDA graph of one.
@@ -121,7 +121,7 @@ pub struct CaptureSemantics {
     /// The rule by which outputs were compared; absent for a run that only profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// The kernel whose outputs were expected; absent where those were that had been captured.
+    /// The kernel whose outputs were expected; absent if those were that had been captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<KernelIdentity>,
     /// The arguments that the kernel is meant to change in place; those of any other had to stay as they were.
@@ -219,7 +219,7 @@ impl<'de> Deserialize<'de> for Tensors {
 pub(crate) struct SharedTensors(HashSet<Tensors>);
 
 impl SharedTensors {
-    /// The same tensors as those of an entry before it, or these.
+    /// The equal tensors of an earlier entry, or these if there are none.
     pub(crate) fn share(&mut self, tensors: Tensors) -> Tensors {
         match self.0.get(&tensors) {
             Some(known) => known.clone(),
@@ -298,7 +298,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// The aggregation of entries that were timed by `protocol`: means where it keeps only a mean, else medians.
+    /// The aggregation of entries that were timed by `protocol`: means if it keeps only a mean, else medians.
     pub const fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::KernelForge { .. } => Self::EntryMeans,
@@ -307,11 +307,44 @@ impl Aggregation {
     }
 }
 
+/// The digest of the semantics of a run on a capture, of which the entries come one by one: the canonical form of all at once
+/// would be held in memory.
+pub(crate) struct SemanticsDigest {
+    hasher: blake3::Hasher,
+    /// What follows the entries in the canonical form.
+    rest: String,
+    is_first: bool,
+}
+
+impl SemanticsDigest {
+    /// That of semantics without entries.
+    pub fn of(others: CaptureSemantics) -> Self {
+        let others = canonical(&Semantics::Capture(others));
+        let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&others.as_bytes()[..at]);
+        Self { hasher, rest: others[at..].to_owned(), is_first: true }
+    }
+
+    /// Takes in the next entry.
+    pub fn add(&mut self, entry: &EntrySemantics) {
+        self.hasher.update(if self.is_first { b"" } else { b"," });
+        self.hasher.update(canonical(entry).as_bytes());
+        self.is_first = false;
+    }
+
+    /// The digest of all.
+    pub fn finish(mut self) -> String {
+        self.hasher.update(self.rest.as_bytes());
+        format!("blake3:{}", self.hasher.finalize().to_hex())
+    }
+}
+
 /// No entries in the canonical form of a capture's semantics. Within a text its quotes would be escaped.
 const NO_ENTRIES: &str = "\"entries\":[]";
 
 fn canonical(value: &impl Serialize) -> String {
-    // Only a key that is no text or a number that is not finite could fail: tolerances are finite.
+    // Only a key that is not text or a number that is not finite could fail: tolerances are finite.
     serde_json_canonicalizer::to_string(value).expect("semantics have a canonical form")
 }
 
@@ -321,26 +354,17 @@ impl Semantics {
     /// RFC 8785 writes every number as an IEEE double: sizes beyond 2^53 are rounded in the digest. The digests of the
     /// entries, which are texts, tell such sizes apart.
     pub fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
         match self {
             Self::Capture(capture) => {
-                // The canonical form of all entries at once would be held in memory: each is put into its place by itself.
-                let others = Self::Capture(capture.without_entries());
-                let others = canonical(&others);
-                let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;
-                hasher.update(&others.as_bytes()[..at]);
-                for (index, entry) in capture.entries.iter().enumerate() {
-                    hasher.update(if index > 0 { b"," } else { b"" });
-                    hasher.update(canonical(entry).as_bytes());
-                }
-                hasher.update(&others.as_bytes()[at..]);
+                let mut digest = SemanticsDigest::of(capture.without_entries());
+                capture.entries.iter().for_each(|entry| digest.add(entry));
+                digest.finish()
             }
-            others => drop(hasher.update(canonical(others).as_bytes())),
+            others => format!("blake3:{}", blake3::hash(canonical(others).as_bytes()).to_hex()),
         }
-        format!("blake3:{}", hasher.finalize().to_hex())
     }
 
-    /// Those of a run on a capture.
+    /// The semantics of a run on a capture, if it was one.
     pub fn capture(&self) -> Option<&CaptureSemantics> {
         match self {
             Self::Capture(semantics) => Some(semantics),
@@ -359,8 +383,8 @@ impl Semantics {
 }
 
 impl CaptureSemantics {
-    /// The same without entries, which are not copied.
-    pub(super) fn without_entries(&self) -> Self {
+    /// A copy without the entries.
+    pub(crate) fn without_entries(&self) -> Self {
         Self {
             entries: Vec::new(),
             operator: self.operator.clone(),

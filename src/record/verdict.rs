@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict that is no ceiling's.
+    /// A verdict that is not a ceiling's.
     pub fn new(subject: impl Into<String>, status: VerdictStatus, message: impl Into<String>) -> Self {
         Self { subject: subject.into(), status, message: message.into(), ceiling: None }
     }
@@ -45,9 +45,9 @@ impl From<CeilingVerdict> for Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictStatus {
-    /// It holds.
+    /// The condition holds.
     Pass,
-    /// It does not.
+    /// The condition does not hold.
     Fail,
     /// The figure it needs could not be read.
     NotMeasurable,
@@ -55,7 +55,7 @@ pub enum VerdictStatus {
     Inconclusive,
 }
 
-/// The exit code of a command with these verdicts: 1 where one failed, else 3 where one could not be reached, else 0.
+/// The exit code of a command with these verdicts: 1 if one failed, else 3 if one could not be reached, else 0.
 ///
 /// A failure outweighs what could not be measured: it stays a failure whatever the missing figure is. Code 2 (bad usage
 /// or unreadable input) belongs to errors, which leave no verdict.

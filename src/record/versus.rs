@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairs {
     /// Nanoseconds a launch, of the kernel and of the other, a pair after the other: the mean or the median of each
-    /// measurement, as the semantics' aggregation says. Empty where one of the two gave no time.
+    /// measurement, as the semantics' aggregation says. Empty if one of the two gave no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times_ns: Vec<[f64; 2]>,
     /// The speedup on this entry.
@@ -15,12 +15,12 @@ pub struct Pairs {
     pub speedup: Option<Speedup>,
 }
 
-/// How many times as fast as the other a kernel is: above 1 where it takes less time.
+/// How many times as fast as the other a kernel is: above 1 if it takes less time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speedup {
     /// The time of the other kernel over that of this one.
     pub ratio: f64,
-    /// Where the true ratio lies; absent where there are too few pairs to tell.
+    /// Where the true ratio lies; absent if there are too few pairs to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<SpeedupInterval>,
     /// How many pairs it was taken of.

@@ -6,7 +6,7 @@ use super::outcome::{Judged, status_word};
 use super::terminal::clean;
 use crate::record::{Record, VerdictStatus};
 
-/// The verdicts that do not hold as `::error` and, where they could not be reached, as `::warning`. Nothing where all do.
+/// The verdicts that do not hold as `::error` and, if they could not be reached, as `::warning`. Nothing if all do.
 pub fn annotations(records: &[Record]) -> String {
     lines(&Judged::records(records))
 }

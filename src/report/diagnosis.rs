@@ -1,9 +1,9 @@
-//! [`Told`]: what was found in the run of a command, in words, for the documents that are no terminal.
+//! [`Told`]: what was found in the run of a command, in words, for the documents that are not a terminal.
 
 use std::fmt::Write;
 
 use super::page::{Body, escaped};
-use super::terminal::{EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
+use super::terminal::{ADVICE, EVIDENCE, SHOWN, advice_lines, groups, numbers, what};
 use crate::record::Record;
 use plimsoll_diagnose::{Event, Findings};
 
@@ -14,7 +14,10 @@ pub(super) struct Told {
     /// What ran out, and where.
     pub(super) what: String,
     pub(super) explanation: String,
+    /// What to do first.
     pub(super) advice: Vec<String>,
+    /// What else can be done.
+    pub(super) more: Vec<String>,
     /// The numbers in a line; empty where there are none.
     pub(super) numbers: String,
     /// Lines with their places.
@@ -31,11 +34,16 @@ impl Told {
         let event = group[0];
         let line =
             |evidence: &plimsoll_diagnose::Evidence| format!("{}:{}: {}", evidence.file, evidence.line, evidence.text);
+        let mut advice: Vec<String> = advice_lines(event).collect();
+        // With an estimate the list ends where it is enough: all of it is the answer.
+        let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
+        let more = if estimated { Vec::new() } else { advice.split_off(advice.len().min(ADVICE)) };
         Self {
             verdict: event.verdict.to_string(),
             what: what(group),
             explanation: event.explanation.clone(),
-            advice: advice_lines(event).collect(),
+            advice,
+            more,
             numbers: numbers(&event.numbers),
             evidence: event.evidence.iter().take(EVIDENCE).map(line).collect(),
         }
@@ -43,9 +51,9 @@ impl Told {
 
     /// All of it as plain text.
     pub(super) fn text(&self) -> String {
-        let Self { verdict, what, explanation, advice, numbers, evidence } = self;
+        let Self { verdict, what, explanation, advice, more, numbers, evidence } = self;
         let mut text = format!("{verdict}: {what}\n{explanation}\n");
-        for (at, line) in advice.iter().enumerate() {
+        for (at, line) in advice.iter().chain(more).enumerate() {
             let _ = writeln!(text, "{}. {line}", at + 1);
         }
         if !numbers.is_empty() {
@@ -78,6 +86,12 @@ pub(super) fn html(out: &mut Body, record: &Record) {
             told.advice.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
             text.push_str("</ol>\n");
         }
+        if !told.more.is_empty() {
+            let (count, from) = (told.more.len(), told.advice.len() + 1);
+            let _ = write!(text, "<details><summary>{count} more</summary>\n<ol start=\"{from}\">\n");
+            told.more.iter().for_each(|line| text.push_str(&format!("<li>{}</li>\n", escaped(line))));
+            text.push_str("</ol>\n</details>\n");
+        }
         if !told.numbers.is_empty() {
             let _ = writeln!(text, "<p class=\"soft\">{}</p>", escaped(&told.numbers));
         }
@@ -105,6 +119,23 @@ mod tests {
         let mut record = sample::command();
         record.diagnosis = Some(Box::new(analysis.findings(None)));
         record
+    }
+
+    #[test]
+    fn pages_and_comments_show_three_pieces_of_advice_and_fold_the_rest() {
+        let mut record = diagnosed();
+        let event = &mut record.diagnosis.as_mut().unwrap().events[0];
+        let one = event.advice[0].clone();
+        event.advice = (1..=5)
+            .map(|number| plimsoll_diagnose::Advice { what: format!("advice {number}"), ..one.clone() })
+            .collect();
+        for (document, fold) in [
+            (html(std::slice::from_ref(&record)), "<details><summary>2 more</summary>"),
+            (markdown(std::slice::from_ref(&record)), "<details><summary>2 more</summary>"),
+        ] {
+            let at = |words: &str| document.find(words).unwrap_or_else(|| panic!("{words}: {document}"));
+            assert!(at("advice 3") < at(fold) && at(fold) < at("advice 4") && at("advice 4") < at("advice 5"));
+        }
     }
 
     #[test]

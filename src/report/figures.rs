@@ -36,7 +36,7 @@ pub(crate) fn chance(p: f64) -> String {
     if p < 1e-9 { "p < 1e-9".to_owned() } else { format!("p {p:.0e}") }
 }
 
-/// The shift in per cent, or as an amount where there was nothing before.
+/// The shift in per cent, or as an amount if there was nothing before.
 pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     match comparison.shift {
         None => "-".to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn change(comparison: &Comparison, before: f64) -> String {
     }
 }
 
-/// An interval in per cent, or as amounts where there was nothing before.
+/// An interval in per cent, or as amounts if there was nothing before.
 pub(crate) fn range(interval: Interval, before: f64, unit: Unit) -> String {
     if interval.low == 0.0 && interval.high == 0.0 {
         return "=".to_owned();
@@ -91,7 +91,7 @@ pub(crate) fn figure_words(judged: &FigureVerdict) -> String {
     [message, dependent, judged.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Said where figures count as fewer than they are.
+/// Said if figures count as fewer than they are.
 pub(crate) fn dependence(comparison: &Comparison) -> Option<String> {
     let Some(Method::Normal { baseline_effective, current_effective }) = comparison.method else { return None };
     let fewer = |summary: Option<Summary>, effective: f64| {

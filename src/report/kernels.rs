@@ -12,7 +12,7 @@ pub(super) fn kernels(semantics: &CaptureSemantics, name: &dyn Fn(&str) -> Strin
         words.push_str(&format!(", in turns with {}", kernel(&versus.kernel, name)));
     }
     if let Some(reference) = &semantics.reference {
-        words.push_str(&format!("; what {} gives is expected, not what was captured", kernel(reference, name)));
+        words.push_str(&format!("; the output of {} is expected, not the captured one", kernel(reference, name)));
     }
     words
 }
@@ -59,8 +59,8 @@ mod tests {
         semantics.reference = Some(KernelIdentity::new("torch:embedding", None));
         assert_eq!(
             kernels(&semantics, &name),
-            "`lib:rows.so` (`blake3:0123456789ab`) on a GPU, replays of a CUDA graph; what `torch:embedding` gives is \
-             expected, not what was captured"
+            "`lib:rows.so` (`blake3:0123456789ab`) on a GPU, replays of a CUDA graph; the output of `torch:embedding` \
+             is expected, not the captured one"
         );
     }
 }

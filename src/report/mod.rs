@@ -22,6 +22,7 @@ pub mod matrix;
 mod openmetrics;
 mod outcome;
 mod page;
+mod parts;
 mod runs;
 pub mod snapshot;
 mod speedup;
@@ -44,6 +45,6 @@ pub use openmetrics::openmetrics;
 
 /// A document as JSON with a line break at its end.
 fn pretty(document: &impl serde::Serialize) -> String {
-    // Only a key that is no text could fail.
+    // Only a key that is not text could fail.
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }

@@ -55,7 +55,7 @@ pub fn openmetrics(records: &[Record]) -> String {
     of_records(records).text()
 }
 
-/// Those of the records, then the judgement of each figure by its limit, and by how much it moved.
+/// The metrics of the records, then the judgement of each figure by its limit, and by how much it moved.
 pub(super) fn gate(gate: &GateReport, records: &[Record]) -> String {
     let mut families = of_records(records);
     for (subject, judged) in gate.subjects.iter().zip(Judged::gate(gate)) {

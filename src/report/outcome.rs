@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use plimsoll_memory::text::Tone;
+use plimsoll_memory::text::{Tone, counted};
 
 use super::figures::{amount, figure_words};
 use crate::gate::{self, FigureVerdict, GateReport, SubjectVerdict, Summary};
@@ -21,7 +21,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// That of `record`.
+    /// The outcome of `record`.
     pub(crate) fn of(record: &Record) -> Self {
         let judged = record.verdicts.iter().any(|verdict| verdict.status != VerdictStatus::Pass);
         let of_its_own = record.end.as_ref().filter(|end| !judged && !end.success());
@@ -33,12 +33,36 @@ impl Outcome {
         let (word, meaning, tone) = match record.exit_code {
             1 if by_diagnosis => ("FAILED", "what --fail-on names was found".to_owned(), Tone::Bad),
             0 => ("HOLDS", "every verdict passed".to_owned(), Tone::Good),
-            1 => ("FAILED", "a ceiling, a comparison or a gate failed".to_owned(), Tone::Bad),
-            3 => ("NOT JUDGED", "a figure was not measurable or a verdict is inconclusive".to_owned(), Tone::Warn),
+            1 => ("FAILED", named(record, "failed", |status| status == VerdictStatus::Fail), Tone::Bad),
+            3 => (
+                "NOT JUDGED",
+                named(record, "could not be reached", |status| status != VerdictStatus::Pass),
+                Tone::Warn,
+            ),
             _ => ("ERROR", "bad usage or unreadable input".to_owned(), Tone::Bad),
         };
         Self { word, meaning, tone }
     }
+}
+
+/// So many verdicts are named in the sentence on the whole.
+const NAMED: usize = 3;
+
+/// How many verdicts of `record` are `what`, and the subjects of the first.
+fn named(record: &Record, what: &str, is: impl Fn(VerdictStatus) -> bool) -> String {
+    let subjects: Vec<&str> =
+        record.verdicts.iter().filter(|verdict| is(verdict.status)).map(|verdict| verdict.subject.as_str()).collect();
+    let more = match subjects.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = &subjects[..subjects.len().min(NAMED)];
+    format!(
+        "{} of {} {what}: {}{more}",
+        subjects.len(),
+        counted(record.verdicts.len(), "verdict", "verdicts"),
+        shown.join(", ")
+    )
 }
 
 /// The judgement of the gate in a word.
@@ -61,7 +85,7 @@ pub(crate) const fn status_word(status: VerdictStatus) -> &'static str {
     }
 }
 
-/// What there is to say of a run that did not come to its end; empty where it did.
+/// What there is to say of a run that did not come to its end; empty if it did.
 pub(crate) fn state_words(state: RunState) -> &'static str {
     match state {
         RunState::Complete => "",
@@ -103,7 +127,7 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding<'_>> {
     findings
 }
 
-/// What was found in the run of a command, where no verdict tells of it: something to act on in a run that failed, something
+/// What was found in the run of a command, if no verdict tells of it: something to act on in a run that failed, something
 /// to know of one that did not.
 fn of_diagnosis(record: &Record) -> Option<Finding<'_>> {
     let event = record.diagnosis.as_ref()?.events.first()?;
@@ -178,7 +202,7 @@ fn of_figure(judged: &FigureVerdict) -> String {
     format!("{}{now}{before}: {}", judged.name, figure_words(judged))
 }
 
-/// The records' subjects, each told apart by a number where one comes again.
+/// The records' subjects, each told apart by a number if one comes again.
 pub(crate) fn names(records: &[Record]) -> Vec<String> {
     told_apart(records.iter().map(|record| record.semantics.subject()))
 }

@@ -22,13 +22,13 @@ pub(crate) fn end_words(end: &ProcessEnd) -> String {
     end.exit_code.map_or_else(|| end.to_string(), |code| format!("exit {code}"))
 }
 
-/// The least, the median and the most; `None` where a run has no value.
+/// The least, the median and the most; `None` if a run has no value.
 fn spread(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 3]> {
     let summary = Summary::of(&values.collect::<Option<Vec<f64>>>()?)?;
     Some([summary.min, summary.median, summary.max])
 }
 
-/// Those of `metrics` that any of `runs` has.
+/// The `metrics` that any of `runs` has.
 pub(crate) fn known<const N: usize>(metrics: [Metric; N], runs: &[RepeatedRun]) -> Vec<Metric> {
     let known = |metric: &Metric| runs.iter().any(|run| worst_reading(&run.phases, *metric).is_some());
     metrics.into_iter().filter(known).collect()
@@ -45,7 +45,7 @@ impl Spreads {
     /// What the parts of a spread are called.
     pub(crate) const TITLES: [&str; 3] = ["least", "median", "most"];
 
-    /// Those of `runs`, and of each of `metrics`.
+    /// The spreads of `runs`, one for each of `metrics` beside the times.
     pub(crate) fn of(runs: &[RepeatedRun], metrics: &[Metric]) -> Self {
         let bytes = |metric: &Metric| {
             spread(runs.iter().map(|run| Some(worst_reading(&run.phases, *metric)?.1.bytes.bytes() as f64)))
@@ -65,7 +65,7 @@ pub(crate) struct Shift {
     pub(crate) comparison: Comparison,
 }
 
-/// The shifts from the runs of `before` to those of `after`, which mean the same; none where neither has several.
+/// The shifts from the runs of `before` to those of `after`, which mean the same; none if neither has several.
 pub(crate) fn shifts(before: &Record, after: &Record) -> Vec<Shift> {
     if before.runs.is_empty() && after.runs.is_empty() {
         return Vec::new();

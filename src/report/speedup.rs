@@ -8,7 +8,7 @@ pub(crate) fn ratio(speedup: &Speedup) -> String {
     format!("{:.3}x", speedup.ratio)
 }
 
-/// Where the true ratio lies; absent where there are too few pairs.
+/// Where the true ratio lies; absent if there are too few pairs.
 pub(crate) fn between(speedup: &Speedup) -> Option<String> {
     speedup.interval.map(|interval| format!("{:.3} to {:.3}", interval.low, interval.high))
 }

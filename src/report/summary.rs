@@ -13,12 +13,12 @@ use plimsoll_memory::meter::Source;
 pub(crate) struct Summary {
     /// The median.
     pub(crate) value: f64,
-    /// The least and the most; absent where there is one value.
+    /// The least and the most; absent if there is one value.
     pub(crate) range: Option<(f64, f64)>,
 }
 
 impl Summary {
-    /// That of `figure`; `None` where it has no value.
+    /// The summary of `figure`; `None` if it has no value.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
         let values: Vec<f64> = figure.values.iter().copied().filter(|value| value.is_finite()).collect();
         let (least, most) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));

@@ -378,8 +378,8 @@ fn check_html(page: &str) -> Result<(), TestCaseError> {
     for node in parsed.descendants().filter(roxmltree::Node::is_element) {
         let known = [
             "main", "article", "section", "div", "span", "p", "b", "i", "small", "strong", "code", "pre", "h1", "h2",
-            "h3", "a", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "details", "summary", "svg", "path",
-            "circle", "rect", "line", "script", "wbr",
+            "h3", "a", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "details", "summary", "dl", "dt", "dd",
+            "svg", "path", "circle", "rect", "line", "script", "wbr",
         ];
         prop_assert!(known.contains(&node.tag_name().name()), "{:?}", node.tag_name());
         if node.tag_name().name() == "script" {

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 
 use crate::record::{
     Batching, CacheRelease, CapturePolicy, CaptureSemantics, CaptureSource, Environment, Gpu, Policy, Record,
-    Recycling, Release, Results, RunState, SCHEMA, Semantics, SourceKind, Verdict, exit_code, timestamp,
+    Recycling, Release, Results, RunState, SCHEMA, Semantics, Shard, SourceKind, Verdict, exit_code, hostname,
+    timestamp,
 };
 use plimsoll_capture::batch::Batch;
 use plimsoll_memory::ceiling::judge_watches;
@@ -14,8 +15,9 @@ use plimsoll_memory::nanoseconds;
 
 use super::error::RunError;
 use super::launcher::Launcher;
+use super::node::Node;
 use super::session::{Run, Timing};
-use super::verdicts;
+use super::verdicts::Ended;
 
 impl Run<'_> {
     /// The record of the run, which is over.
@@ -31,30 +33,52 @@ impl Run<'_> {
         mut verdicts: Vec<Verdict>,
     ) -> Result<Record, RunError> {
         let proofs = self.proofs();
-        if !proofs.is_empty() {
-            verdicts.push(verdicts::release(&proofs));
-        }
+        verdicts.extend(Ended::of(&proofs).verdict());
         verdicts.extend(judge_watches(&phases, self.meter.watches()).into_iter().map(Verdict::from));
-        let semantics = Semantics::Capture(semantics);
+        let blank = self.blank(semantics)?;
+        Ok(Record {
+            state: if self.observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
+            semantics_digest: blank.semantics.digest(),
+            policy: Policy::Capture(self.policy(batches)),
+            phases,
+            releases: proofs,
+            results,
+            exit_code: exit_code(&verdicts),
+            verdicts,
+            ..blank
+        })
+    }
+
+    /// The record of the run as far as it is known before anything was launched, or is known of what ran: nothing was judged,
+    /// and it does not say that the run came to its end.
+    pub(super) fn blank(&self, semantics: CaptureSemantics) -> Result<Record, RunError> {
+        let share = self.options.share.as_ref();
+        let hostname = share.and_then(|_| hostname());
+        let system = Environment::of(SystemInfo::read()?, self.versions());
+        let shard =
+            share.map(|share| Shard { timing: self.node.as_ref().and_then(Node::timing), ..share.shard.clone() });
         Ok(Record {
             diagnosis: None,
             schema: SCHEMA.to_owned(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             command: self.options.command.clone(),
-            state: if self.observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
+            state: RunState::Interrupted,
             started: timestamp(self.started),
             wall_ns: nanoseconds(self.clock.elapsed()),
-            semantics_digest: semantics.digest(),
-            semantics,
-            policy: Policy::Capture(self.policy(batches)),
-            environment: Environment { gpus: self.gpus(), ..Environment::of(SystemInfo::read()?, self.versions()) },
-            phases,
+            semantics: Semantics::Capture(semantics),
+            semantics_digest: String::new(),
+            shard,
+            rank: share.and_then(|share| share.rank.clone()),
+            policy: Policy::Capture(self.policy(Vec::new())),
+            environment: Environment { gpus: self.gpus(), hostname, ..system },
+            phases: Vec::new(),
             end: None,
             runs: Vec::new(),
-            releases: proofs,
-            results,
-            exit_code: exit_code(&verdicts),
-            verdicts,
+            parts: Vec::new(),
+            releases: Vec::new(),
+            results: Results::default(),
+            verdicts: Vec::new(),
+            exit_code: 3,
         })
     }
 
@@ -111,6 +135,7 @@ impl Run<'_> {
             sample_interval_ns: nanoseconds(self.meter.sample_interval()),
             digest: options.digest,
             isolation: self.sides[0].launcher.isolation(),
+            min_speedup: options.min_speedup,
         }
     }
 

@@ -1,5 +1,7 @@
 //! [`RunError`]: why a run gave no record.
 
+use std::path::PathBuf;
+
 use crate::record::RecordError;
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::MeterError;
@@ -24,6 +26,14 @@ pub enum RunError {
     /// A kernel cannot be launched at all.
     #[error(transparent)]
     Launch(LaunchError),
+    /// The file by which the shards of a node see one another cannot be locked.
+    #[error("cannot lock {}, by which the shards of a node see one another: {source}; name another folder for it in TMPDIR", .path.display())]
+    Node {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The record could not be built.
     #[error(transparent)]
     Record(#[from] RecordError),

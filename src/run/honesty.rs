@@ -47,7 +47,7 @@ impl<'a> Honesty<'a> {
     /// Judges the outputs of a launch. `before` is the entry that was launched before this one.
     ///
     /// # Errors
-    /// A failure of kind `late-write` or `stale-output`, or of `input` where a file shrank while it was read.
+    /// A failure of kind `late-write` or `stale-output`, or of `input` if a file shrank while it was read.
     pub fn outputs(
         &mut self,
         expected: Expected<'_>,

@@ -73,8 +73,8 @@ impl<'a> Expected<'a> {
 /// Judges every leaf: the expected ones in order, then what the kernel gave beyond them.
 ///
 /// # Errors
-/// A failure of kind `input` if the entry's file changed while it was read, or the bytes that were compared do not have the
-/// CRC-32 that the file says.
+/// A failure of kind `input` if the entry's file changed while it was read, or the bytes that were compared do not have
+/// the CRC-32 that the file says.
 pub fn judge(expected: Expected<'_>, launched: &Launched, rule: &Comparison) -> Result<Vec<LeafOutcome>, Failure> {
     let memory = (*launched.memory).as_ref();
     let mut leaves = Vec::new();
@@ -144,10 +144,10 @@ fn judge_leaf(
 }
 
 /// What wrong outputs would have passed for the whole entry: only what passes for every tensor of it counts, and a leaf
-/// that is no tensor tells them all.
+/// that is not a tensor tells them all.
 ///
 /// # Errors
-/// A failure of kind `input` where a file shrank while it was read.
+/// A failure of kind `input` if a file shrank while it was read.
 pub fn blind_spots(
     expected: Expected<'_>,
     previous: Option<(&Entry, &MappedEntry)>,
@@ -165,7 +165,7 @@ pub fn blind_spots(
                         _ => None,
                     })
                 });
-                // An output that tells nothing until its end is read whole, once more.
+                // An output that says nothing until its end is read whole, once more.
                 blindness_with(tensor, earlier.transpose()?, rule, &mut releasing(&maps))
             }
             Leaf::Value(_) => Blindness { zeros: false, nan: false, previous: before.is_some().then_some(false) },

@@ -37,7 +37,7 @@ pub struct Launched {
     pub elapsed: Duration,
     /// The arguments whose bytes the kernel changed.
     pub mutated: Vec<String>,
-    /// What it took of the memory of a GPU; absent where it ran on the CPU.
+    /// What it took of the memory of a GPU; absent if it ran on the CPU.
     pub device: Option<DeviceUse>,
 }
 
@@ -113,9 +113,9 @@ pub trait Audited {
 
 /// The launchers of a run.
 pub struct Launchers<'k, 'r> {
-    /// That of the kernel.
+    /// The launcher of the kernel.
     pub kernel: &'k mut dyn Launcher,
-    /// That of the kernel whose outputs are expected of validated entries; those that were captured where there is none.
+    /// The launcher of the reference, whose outputs are expected of validated entries; without one, the captured outputs are.
     pub reference: Option<&'r mut dyn Launcher>,
 }
 
@@ -205,10 +205,10 @@ pub trait Launcher {
         self.proofs()
     }
 
-    /// The number of the worker that the last launch ran in, from 1; `None` where kernels run in this process.
+    /// The number of the worker that the last launch ran in, from 1; `None` if kernels run in this process.
     fn worker(&self) -> Option<u32>;
 
-    /// The resident memory of the worker now, where there is one and it can be read.
+    /// The resident memory of the worker now, if there is one and it can be read.
     fn worker_rss(&self) -> Option<ByteSize>;
 
     /// Versions of what the kernel runs on (`torch`, `python`), known after the first launch.

@@ -11,7 +11,7 @@ const UNREADABLE: &str = "unreadable";
 pub struct Planned {
     /// Its place in the record's semantics.
     pub semantics: EntrySemantics,
-    /// What will be resident; `None` where the entry could not be read.
+    /// What will be resident; `None` if the entry could not be read.
     pub residency: Option<Residency>,
     /// What its file was like; `None` if the entry could not be read.
     pub stamp: Option<Stamp>,

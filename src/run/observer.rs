@@ -1,6 +1,8 @@
 //! [`Observer`]: who watches a run as it goes.
 
-use crate::record::EntryResult;
+use std::time::Instant;
+
+use crate::record::{EntryResult, Record};
 
 /// The parts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,14 @@ pub trait Observer {
 
     /// An entry was judged or timed.
     fn entry(&mut self, _phase: Phase, _result: &EntryResult) {}
+
+    /// When what is known so far is to be given to [`Observer::keep`]; `None` if never.
+    fn keeps(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What is known so far, as a record that says that it is not whole.
+    fn keep(&mut self, _so_far: &Record) {}
 
     /// Whether the run is to stop before the next entry. What was found until then is kept, and the record says so.
     fn cancelled(&self) -> bool {

@@ -1,8 +1,10 @@
 //! [`Options`]: what a run does and how it manages memory.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use crate::defaults;
+use crate::record::{Rank, Shard};
 use plimsoll_capture::Digest;
 use plimsoll_capture::batch::OverCap;
 use plimsoll_capture::compare::Comparison;
@@ -27,7 +29,7 @@ pub struct Options {
     pub protocol: Protocol,
     /// How often two kernels are measured side by side on each entry ([`versus()`](super::versus())).
     pub pairs: NonZeroU32,
-    /// How many times as fast as the other the kernel has to be, where that is judged.
+    /// How many times as fast as the other the kernel has to be, if that is judged.
     pub min_speedup: Option<f64>,
     /// The most bytes that may be resident together while profiling.
     pub batch_bytes: ByteSize,
@@ -45,6 +47,8 @@ pub struct Options {
     pub verify: VerifyObjects,
     /// Has timed launches audited.
     pub audit: Option<AuditOptions>,
+    /// The share of a capture that is run: the capture has the entries of the share alone.
+    pub share: Option<Share>,
     /// The command line, for the record.
     pub command: Vec<String>,
 }
@@ -67,9 +71,23 @@ impl Default for Options {
             digest: Digest::Skeleton,
             verify: VerifyObjects::default(),
             audit: None,
+            share: None,
             command: Vec::new(),
         }
     }
+}
+
+/// The share of a capture that a run takes.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// The share.
+    pub shard: Shard,
+    /// Which of several processes of a launcher the run is.
+    pub rank: Option<Rank>,
+    /// A file that all shards of this node lock, by which they see one another.
+    pub lock: PathBuf,
+    /// Whether shards take turns: while one times its entries, no other runs.
+    pub in_turns: bool,
 }
 
 /// How timed launches are audited.
@@ -79,6 +97,6 @@ pub struct AuditOptions {
     pub constant: Vec<String>,
     /// Whether the kernel runs without the rights of its user.
     pub untrusted: bool,
-    /// Entries whose comparison cannot tell a wrong kernel, and may pass all the same.
+    /// Entries whose comparison cannot detect a wrong kernel, and may pass all the same.
     pub allow_blind: Vec<String>,
 }

@@ -24,7 +24,7 @@ impl Placement {
     /// numbered.
     ///
     /// # Errors
-    /// [`KernelError::OutputBytes`] where they do not fit an address space.
+    /// [`KernelError::OutputBytes`] if they do not fit an address space.
     pub fn of(specs: &[TensorSpec], captured: &[CapturedOutput]) -> Result<Self, KernelError> {
         let mut end = 0usize;
         let mut outputs = Vec::with_capacity(specs.len());
@@ -58,7 +58,7 @@ impl Placement {
     /// The buffers of the outputs in `memory`, which begins where the placement does.
     ///
     /// # Errors
-    /// [`KernelError::OutputBytes`] where `memory` is too short.
+    /// [`KernelError::OutputBytes`] if `memory` is too short.
     pub fn buffers<'a>(&self, memory: &'a mut [u8]) -> Result<Vec<OutputBuffer<'a>>, KernelError> {
         let (mut rest, mut at) = (memory, 0);
         let mut buffers = Vec::with_capacity(self.outputs.len());

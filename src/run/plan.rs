@@ -31,7 +31,7 @@ pub(super) struct Plan<'a> {
 pub(super) enum Grouping {
     /// As many as the cap allows.
     Together,
-    /// The same, but for the first, whose launch shows what the kernel takes.
+    /// As many as the cap allows, but the first entry alone: its launch shows what the kernel takes.
     FirstAlone,
     /// None.
     Alone,
@@ -41,7 +41,7 @@ impl<'a> Plan<'a> {
     /// Plans the batches.
     ///
     /// # Errors
-    /// [`RunError::OverCap`] where an entry exceeds the cap by itself, and such entries are refused.
+    /// [`RunError::OverCap`] if an entry exceeds the cap by itself, and such entries are refused.
     pub fn new(planned: &'a [Planned], options: &'a Options, grouping: Grouping) -> Result<Self, RunError> {
         let mut plan = Self { planned, options, grouping, workspace: ByteSize::ZERO, batches: Vec::new(), taken: 0 };
         plan.batches = plan.from(0, options.over_cap)?;

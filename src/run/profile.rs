@@ -11,10 +11,11 @@ use super::entries::Entries;
 use super::honesty::Honesty;
 use super::judge::Expected;
 use super::launcher::{Job, Launcher, Timed};
-use super::observer::{Observer, Phase};
+use super::observer::Phase;
 use super::options::Options;
 use super::plan::Plan;
 use super::validate::{CANCELLED, FAIL_FAST};
+use super::watch::Watch;
 
 /// Times every entry of every batch, writing into `results`. An entry that was not validated is not timed: the time of a
 /// wrong answer is none. Where there is a rule, what the kernel gives after it was timed is judged again.
@@ -24,8 +25,8 @@ pub(super) fn profile(
     rule: Option<&Comparison>,
     (launcher, mut witness): (&mut dyn Launcher, Option<&mut Witness<'_>>),
     options: &Options,
-    observer: &mut dyn Observer,
-    results: &mut [EntryResult],
+    watch: &mut Watch<'_>,
+    results: &mut Vec<EntryResult>,
 ) {
     let mut stopped: Option<&str> = None;
     let mut honesty = Honesty::new(&options.mutates);
@@ -34,7 +35,7 @@ pub(super) fn profile(
         let mut loaded: Vec<(usize, Entry, Bound)> = Vec::new();
         let refused = plan.refused(&batch);
         for index in batch.entries.clone() {
-            if observer.cancelled() {
+            if watch.observer.cancelled() {
                 stopped = Some(CANCELLED);
             }
             let refused = || refused.clone();
@@ -47,7 +48,7 @@ pub(super) fn profile(
             }
             if let Some(profile) = &results[index].profile {
                 let failed = profile.error.is_some();
-                observer.entry(Phase::Profile, &results[index]);
+                watch.entry(Phase::Profile, results, index, || launcher.kernel());
                 if failed && options.fail_fast {
                     stopped = stopped.or(Some(FAIL_FAST));
                 }
@@ -57,6 +58,7 @@ pub(super) fn profile(
         if jobs.is_empty() {
             continue;
         }
+        let kernel = launcher.kernel();
         let mut each = |at: usize, timed: Result<Timed, Failure>| {
             let index = loaded[at].0;
             let timed = timed.and_then(|timed| rechecked(timed, &loaded[at].1, rule, &mut honesty));
@@ -64,7 +66,7 @@ pub(super) fn profile(
                 let audit = timed.audit;
                 Profile { audit, ..profiled(timed.samples, timed.again.device, timed.state, number) }
             }));
-            observer.entry(Phase::Profile, &results[index]);
+            watch.entry(Phase::Profile, results, index, || kernel.clone());
         };
         match &options.audit {
             None => launcher.profile(&jobs, options.protocol, &mut each),

@@ -17,14 +17,16 @@ use super::entries::Entries;
 use super::error::RunError;
 use super::launcher::{Launcher, Launchers};
 use super::manifest::{Planned, manifest};
+use super::node::Node;
 use super::observer::{Observer, Phase};
 use super::options::Options;
 use super::plan::{Grouping, Plan};
 use super::profile::profile;
 use super::side::Side;
 use super::validate::validate;
-use super::verdicts;
+use super::verdicts::{self, Tally};
 use super::versus::{Turns, all_entries};
+use super::watch::{SoFar, Watch};
 
 /// Runs `options` on `capture` with the kernel of `launcher`, metered by `meter`, and gives the record.
 ///
@@ -117,6 +119,10 @@ pub(super) struct Run<'a> {
     /// The kernel whose outputs are expected of validated entries; those that were captured if there is none.
     pub reference: Option<&'a mut dyn Launcher>,
     verifier: ObjectVerifier,
+    /// What is known so far, for an observer that keeps it.
+    so_far: SoFar,
+    /// The other shards of the node, if this is one.
+    pub node: Option<Node>,
     pub started: SystemTime,
     pub clock: Instant,
 }
@@ -138,6 +144,8 @@ impl<'a> Run<'a> {
             sides: vec![Side { launcher, witness: None, results: Vec::new() }],
             reference: None,
             verifier: ObjectVerifier::new(options.verify),
+            so_far: SoFar::default(),
+            node: None,
             started: SystemTime::now(),
             clock: Instant::now(),
         }
@@ -174,6 +182,11 @@ impl<'a> Run<'a> {
         let planned = manifest(self.capture, self.options.digest);
         let mut plan = self.plan(&planned)?;
         let mut semantics = self.semantics(&planned);
+        let share = self.options.share.as_ref();
+        self.node = share.map(|share| Node::join(share, &|| self.observer.cancelled())).transpose()?;
+        if self.observer.keeps().is_some() {
+            self.so_far = SoFar::of(self.blank(semantics.clone())?);
+        }
         for side in &mut self.sides {
             side.results = no_results(&planned);
         }
@@ -181,7 +194,7 @@ impl<'a> Run<'a> {
         if let Some(rule) = rule {
             self.validate(&planned, rule);
         }
-        let pairs = self.time(&planned, &mut plan, rule);
+        let pairs = self.time(&planned, &mut plan, rule)?;
         self.name_kernels(&mut semantics);
         let phases = self.meter.finish();
         self.verifier.remember();
@@ -263,7 +276,13 @@ impl<'a> Run<'a> {
             let mut entries = Entries { capture: self.capture, planned, verifier: &mut self.verifier, by_name };
             let reference = self.reference.as_mut().map(|reference| &mut **reference as &mut dyn Launcher);
             let mut launchers = Launchers { kernel: &mut *side.launcher, reference };
-            validate(&mut entries, planned, rule, &mut launchers, self.options, &mut *self.observer, &mut side.results);
+            let mut watch =
+                Watch { observer: &mut *self.observer, meter: self.meter, so_far: &mut self.so_far, node: None };
+            validate(&mut entries, planned, rule, &mut launchers, self.options, &mut watch, &mut side.results);
+            // What is kept is of the first side alone.
+            if timing == Timing::InTurns {
+                self.so_far = SoFar::default();
+            }
             // In turns a worker that ends is followed by another, and its memory is none that a phase could show.
             if timing != Timing::InTurns {
                 self.meter.phase(Phase::Release.name());
@@ -277,12 +296,20 @@ impl<'a> Run<'a> {
     }
 
     /// Times every entry, and gives the pairs of each if that is done in turns.
-    fn time(&mut self, planned: &[Planned], plan: &mut Plan<'_>, rule: Option<&Comparison>) -> Vec<Pairs> {
+    fn time(
+        &mut self,
+        planned: &[Planned],
+        plan: &mut Plan<'_>,
+        rule: Option<&Comparison>,
+    ) -> Result<Vec<Pairs>, RunError> {
         let timing = self.timing();
-        let Some(phase) = timing.phase() else { return Vec::new() };
+        let Some(phase) = timing.phase() else { return Ok(Vec::new()) };
         let options = self.options;
         if options.validate {
             self.meter.phase(phase.name());
+        }
+        if let Some(node) = &mut self.node {
+            node.begin_timing(&|| self.observer.cancelled())?;
         }
         let rounds = if timing == Timing::InTurns { options.pairs.get() as usize } else { 1 };
         self.observer.phase(phase, self.capture.names().len() * rounds);
@@ -295,9 +322,12 @@ impl<'a> Run<'a> {
                 Turns::new(rule, options, plan).all(&mut entries, [own, other], &mut self.reference, observer)
             }
             sides => {
+                let mut watch =
+                    Watch { observer, meter: self.meter, so_far: &mut self.so_far, node: self.node.as_mut() };
                 for Side { launcher, witness, results } in sides {
                     let mut witness = witness_of(&mut self.reference, witness);
-                    profile(&mut entries, plan, rule, (&mut **launcher, witness.as_mut()), options, observer, results);
+                    let launchers: (&mut dyn Launcher, _) = (&mut **launcher, witness.as_mut());
+                    profile(&mut entries, plan, rule, launchers, options, &mut watch, results);
                 }
                 Vec::new()
             }
@@ -307,7 +337,8 @@ impl<'a> Run<'a> {
             side.witness.iter_mut().for_each(|witness| witness.end_worker(ReleaseReason::Finished));
         }
         self.reference.iter_mut().for_each(|reference| reference.end_worker(ReleaseReason::Finished));
-        pairs
+        self.node.iter_mut().for_each(Node::end_timing);
+        Ok(pairs)
     }
 
     /// What became of the entries.
@@ -331,11 +362,12 @@ impl<'a> Run<'a> {
         let other = results.versus.as_ref().map(|versus| (&versus.entries, "versus validation", "versus profile"));
         let mut verdicts = Vec::new();
         for (entries, validation, profile) in [own].into_iter().chain(other) {
+            let tally = Tally::of(entries);
             if self.options.validate {
-                verdicts.push(verdicts::validation(validation, entries));
+                verdicts.push(tally.validation(validation));
             }
             if self.timing() != Timing::Never {
-                verdicts.push(verdicts::profile(profile, entries));
+                verdicts.push(tally.profile(profile));
             }
         }
         if let (Some(least), Some(versus), Some(other)) = (self.options.min_speedup, &results.versus, self.sides.get(1))

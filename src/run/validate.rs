@@ -11,8 +11,9 @@ use super::honesty::Honesty;
 use super::judge::{Expected, blind_spots};
 use super::launcher::{Job, Launched, Launcher, Launchers};
 use super::manifest::Planned;
-use super::observer::{Observer, Phase};
+use super::observer::Phase;
 use super::options::Options;
+use super::watch::Watch;
 
 /// Why entries after the first that failed were left out.
 pub(super) const FAIL_FAST: &str = "an entry before it failed (--fail-fast)";
@@ -26,15 +27,15 @@ pub(super) fn validate(
     rule: &Comparison,
     launchers: &mut Launchers<'_, '_>,
     options: &Options,
-    observer: &mut dyn Observer,
-    results: &mut [EntryResult],
+    watch: &mut Watch<'_>,
+    results: &mut Vec<EntryResult>,
 ) {
     let mut previous: Option<(Entry, MappedEntry)> = None;
     let mut honesty = Honesty::new(&options.mutates);
     let mut given = ByteSize::ZERO;
     let mut stopped: Option<&str> = None;
-    for (index, result) in results.iter_mut().enumerate() {
-        if observer.cancelled() {
+    for index in 0..results.len() {
+        if watch.observer.cancelled() {
             stopped = Some(CANCELLED);
         }
         let validation = match stopped {
@@ -51,8 +52,8 @@ pub(super) fn validate(
         } else if options.fail_fast && !validation.passed() {
             stopped = stopped.or(Some(FAIL_FAST));
         }
-        result.validation = Some(validation);
-        observer.entry(Phase::Validate, result);
+        results[index].validation = Some(validation);
+        watch.entry(Phase::Validate, results, index, || launchers.kernel.kernel());
     }
 }
 

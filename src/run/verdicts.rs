@@ -2,64 +2,131 @@
 
 use crate::record::{EntryResult, ProfileStatus, Release, Speedup, ValidationStatus, Values, Verdict, VerdictStatus};
 
-/// Whether every entry passed its validation.
-pub(super) fn validation(subject: &str, results: &[EntryResult]) -> Verdict {
-    let count = |wanted| results.iter().filter_map(|r| r.validation.as_ref()).filter(|v| v.status == wanted).count();
-    let [passed, mismatched, failed, not_run] =
-        [ValidationStatus::Passed, ValidationStatus::Mismatch, ValidationStatus::Error, ValidationStatus::NotRun]
-            .map(count);
-    let blind =
-        results.iter().filter_map(|r| r.validation.as_ref()?.blindness).filter(|blindness| blindness.any()).count();
-    let mut message = format!("{passed} of {} entries passed", results.len());
-    for (count, what) in [
-        (mismatched, "did not match"),
-        (failed, "gave no output to compare"),
-        (not_run, "were not run"),
-        (blind, "cannot tell a wrong kernel"),
-    ] {
+/// What became of entries, counted one by one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    entries: usize,
+    passed: usize,
+    mismatched: usize,
+    no_output: usize,
+    not_validated: usize,
+    blind: usize,
+    timed: usize,
+    not_timed: usize,
+    failed: usize,
+    judged: usize,
+    unheld: usize,
+    throttled: usize,
+}
+
+impl Tally {
+    /// That of all `results`.
+    pub fn of(results: &[EntryResult]) -> Self {
+        let mut tally = Self::default();
+        results.iter().for_each(|result| tally.add(result));
+        tally
+    }
+
+    /// Counts an entry.
+    pub fn add(&mut self, result: &EntryResult) {
+        self.entries += 1;
+        if let Some(validation) = &result.validation {
+            *match validation.status {
+                ValidationStatus::Passed => &mut self.passed,
+                ValidationStatus::Mismatch => &mut self.mismatched,
+                ValidationStatus::Error => &mut self.no_output,
+                ValidationStatus::NotRun => &mut self.not_validated,
+            } += 1;
+            self.blind += usize::from(validation.blindness.is_some_and(|blindness| blindness.any()));
+        }
+        if let Some(profile) = &result.profile {
+            *match profile.status {
+                ProfileStatus::Timed => &mut self.timed,
+                ProfileStatus::Error => &mut self.failed,
+                ProfileStatus::NotRun => &mut self.not_timed,
+            } += 1;
+            self.throttled += usize::from(profile.state.as_ref().is_some_and(|state| !state.throttled.is_empty()));
+            if let Some(audit) = &profile.audit {
+                self.judged += audit.judged as usize;
+                self.unheld += usize::from(audit.values == Values::Captured);
+            }
+        }
+    }
+
+    /// Whether every entry passed its validation.
+    pub fn validation(&self, subject: &str) -> Verdict {
+        let message = counts(
+            format!("{} of {} entries passed", self.passed, self.entries),
+            [
+                (self.mismatched, "did not match"),
+                (self.no_output, "gave no output to compare"),
+                (self.not_validated, "were not run"),
+                (self.blind, "cannot detect a wrong kernel"),
+            ],
+        );
+        verdict(subject, self.mismatched + self.no_output, self.not_validated, message)
+    }
+
+    /// Whether every entry was timed.
+    pub fn profile(&self, subject: &str) -> Verdict {
+        let message = counts(
+            format!("{} of {} entries timed", self.timed, self.entries),
+            [
+                (self.judged, "timed launches judged"),
+                (self.unheld, "on captured values alone"),
+                (self.failed, "failed"),
+                (self.not_timed, "were not run"),
+                (self.throttled, "while the GPU's clocks were held back: their times are of a slower device"),
+            ],
+        );
+        verdict(subject, self.failed, self.not_timed, message)
+    }
+}
+
+/// `message`, and each of `others` that there are any of.
+fn counts<const N: usize>(mut message: String, others: [(usize, &str); N]) -> String {
+    for (count, what) in others {
         if count > 0 {
             message.push_str(&format!(", {count} {what}"));
         }
     }
-    verdict(subject, mismatched + failed, not_run, message)
+    message
 }
 
-/// Whether every entry was timed.
-pub(super) fn profile(subject: &str, results: &[EntryResult]) -> Verdict {
-    let count = |wanted| results.iter().filter_map(|r| r.profile.as_ref()).filter(|p| p.status == wanted).count();
-    let [timed, failed, not_run] = [ProfileStatus::Timed, ProfileStatus::Error, ProfileStatus::NotRun].map(count);
-    let mut message = format!("{timed} of {} entries timed", results.len());
-    let states = results.iter().filter_map(|r| r.profile.as_ref()?.state.as_ref());
-    let throttled = states.filter(|state| !state.throttled.is_empty()).count();
-    let audits = || results.iter().filter_map(|r| r.profile.as_ref()?.audit.as_ref());
-    let judged = audits().map(|audit| audit.judged as usize).sum();
-    let unheld = audits().filter(|audit| audit.values == Values::Captured).count();
-    for (count, what) in [
-        (judged, "timed launches judged"),
-        (unheld, "on captured values alone"),
-        (failed, "failed"),
-        (not_run, "were not run"),
-        (throttled, "while the GPU's clocks were held back: their times are of a slower device"),
-    ] {
-        if count > 0 {
-            message.push_str(&format!(", {count} {what}"));
-        }
+/// Workers that ended, counted one by one.
+#[derive(Default)]
+pub(crate) struct Ended {
+    workers: usize,
+    gone: usize,
+    recovered: usize,
+}
+
+impl Ended {
+    /// Those of all `proofs`.
+    pub fn of(proofs: &[Release]) -> Self {
+        let mut ended = Self::default();
+        proofs.iter().for_each(|release| ended.add(release));
+        ended
     }
-    verdict(subject, failed, not_run, message)
-}
 
-/// Whether every worker is gone. That MemAvailable came back is recorded with each release, but other programs move it
-/// too: it decides nothing.
-pub(super) fn release(proofs: &[Release]) -> Verdict {
-    let left = proofs.iter().filter(|ended| !ended.proof.gone).count();
-    let recovered = proofs.iter().filter(|ended| ended.proof.recovered == Some(true)).count();
-    let message =
-        format!("{} of {} workers gone, MemAvailable back after {recovered}", proofs.len() - left, proofs.len());
-    verdict("release", left, 0, message)
+    /// Counts a worker.
+    pub fn add(&mut self, Release { proof, .. }: &Release) {
+        self.workers += 1;
+        self.gone += usize::from(proof.gone);
+        self.recovered += usize::from(proof.recovered == Some(true));
+    }
+
+    /// Whether every worker is gone; `None` if there was none. That MemAvailable came back is recorded with each release, but
+    /// other programs move it too: it decides nothing.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let Self { workers, gone, recovered } = self;
+        let message = format!("{gone} of {workers} workers gone, MemAvailable back after {recovered}");
+        (*workers > 0).then(|| verdict("release", workers - gone, 0, message))
+    }
 }
 
 /// Whether a kernel is at least `least` times as fast as the other: only an interval that lies on one side of it can tell.
-pub(super) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Verdict {
+pub(crate) fn speedup(speedup: Option<&Speedup>, least: f64, other: &str) -> Verdict {
     let Some(speedup) = speedup else {
         let message =
             format!("no entry was timed with both kernels, and {least} times as fast as {other} was asked for");

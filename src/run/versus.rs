@@ -19,11 +19,32 @@ use super::validate::{CANCELLED, FAIL_FAST};
 
 /// The speedup on all entries that have pairs: of the sums of their times, pair by pair.
 pub(super) fn all_entries(pairs: &[Pairs]) -> Option<Speedup> {
-    let timed: Vec<&Pairs> = pairs.iter().filter(|pairs| pairs.speedup.is_some()).collect();
-    let count = timed.first()?.times_ns.len();
-    let sum = |pair: usize, of: usize| timed.iter().map(|entry| entry.times_ns[pair][of]).sum::<f64>();
-    let sums: Vec<[f64; 2]> = (0..count).map(|pair| [sum(pair, 0), sum(pair, 1)]).collect();
-    speedup(&sums, DEFAULT_CONFIDENCE)
+    let mut sums = PairSums::default();
+    pairs.iter().for_each(|pairs| sums.add(pairs));
+    sums.speedup()
+}
+
+/// The sums of the times of entries, pair by pair.
+#[derive(Default)]
+pub(crate) struct PairSums(Option<Vec<[f64; 2]>>);
+
+impl PairSums {
+    /// Adds the times of an entry, if it has pairs.
+    pub fn add(&mut self, pairs: &Pairs) {
+        if pairs.speedup.is_none() {
+            return;
+        }
+        let sums = self.0.get_or_insert_with(|| vec![[0.0; 2]; pairs.times_ns.len()]);
+        for (sum, times) in sums.iter_mut().zip(&pairs.times_ns) {
+            sum[0] += times[0];
+            sum[1] += times[1];
+        }
+    }
+
+    /// The speedup over all.
+    pub fn speedup(&self) -> Option<Speedup> {
+        speedup(self.0.as_ref()?, DEFAULT_CONFIDENCE)
+    }
 }
 
 /// How two kernels are timed in turns.

@@ -32,12 +32,14 @@ fn a_broken_ceiling_fails_a_test_that_should_panic() {
         .fails()
         .says("above its ceiling of 32.00 MiB")
         .says("and the test panicked: as expected");
-    run("exits_where_it_should_panic").fails().says("exited with code 101 before its body was over");
+    run("exits_where_it_should_panic").fails().says("exited with code 101 before its body had ended");
 }
 
 #[test]
 fn a_crash_is_told_by_its_signal() {
-    run("is_killed_by_a_signal").fails().says("its process was killed by SIGSEGV (signal 11) before its body was over");
+    run("is_killed_by_a_signal")
+        .fails()
+        .says("its process was killed by SIGSEGV (signal 11) before its body had ended");
     run("aborts").fails().says("SIGABRT (signal 6)");
     run("recurses_for_ever").fails().says("has overflowed its stack").says("SIGABRT (signal 6)");
     run("is_killed_by_another").fails().says("SIGKILL (signal 9): by another program");
@@ -47,7 +49,7 @@ fn a_crash_is_told_by_its_signal() {
 fn an_exit_is_no_success() {
     run("exits")
         .fails()
-        .says("its process exited with code 0 before its body was over: did the test call `std::process::exit`?")
+        .says("its process exited with code 0 before its body had ended: did the test call `std::process::exit`?")
         .says("printed before the exit");
 }
 

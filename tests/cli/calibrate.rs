@@ -51,7 +51,7 @@ fn a_file_keeps_whatever_else_is_in_it() {
     assert!(!written.contains("1 KiB"), "{written}");
 
     for (text, says) in
-        [("= no toml", "is no TOML, so it is left as it is"), ("ceilings = 1\n", "`ceilings` is no table")]
+        [("= no toml", "is not valid TOML and was not changed"), ("ceilings = 1\n", "`ceilings` is not a table")]
     {
         fs::write(&file, text).unwrap();
         let mut command = plimsoll();

@@ -100,7 +100,7 @@ fn a_folder_of_baselines_is_made_committed_and_read_from_a_commit() {
     assert!(code == 3 && out.contains("it has no baseline in git:main:plimsoll-baselines"), "{out}");
     let (code, _, err) = gate(dir.path(), &["after.json", "--baseline", "git:nowhere"]);
     assert!(
-        code == 2 && err.contains("nowhere is no commit of this repository") && err.contains("fetch-depth"),
+        code == 2 && err.contains("nowhere is not a commit of this repository") && err.contains("fetch-depth"),
         "{err}"
     );
     let (code, _, err) = gate(dir.path(), &["after.json", "--baseline", "git:main:perf", "--update-baseline"]);
@@ -112,7 +112,7 @@ fn a_run_that_broke_a_ceiling_is_no_new_baseline() {
     let dir = scene(230);
     let update = ["after.json", "--baseline", "perf", "--update-baseline", "--peak-rss", "210MiB"];
     let (code, _, err) = gate(dir.path(), &update);
-    assert!(code == 1 && err.contains("the baseline perf stays as it is: load failed or broke a ceiling"), "{err}");
+    assert!(code == 1 && err.contains("the baseline perf was not changed: load failed or broke a ceiling"), "{err}");
     assert!(!dir.path().join("perf").exists());
     // Growth that is meant is taken over: the limit is what the new baseline replaces.
     let written = gate(dir.path(), &["before.json", "--baseline", "perf", "--update-baseline"]);
@@ -135,7 +135,7 @@ fn other_conditions_are_not_compared_until_they_are_allowed() {
     assert!(out.contains("--allow page") && out.contains("NOT COMPARABLE"), "{out}");
     assert_eq!(against(&["--limit", "peak_rss=5%", "--allow", "page,kernel"]).0, 0);
     let (code, _, err) = against(&["--allow", "pages"]);
-    assert!(code == 2 && err.contains("`pages` is no condition of a comparison"), "{err}");
+    assert!(code == 2 && err.contains("`pages` is not a condition of a comparison"), "{err}");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn what_cannot_be_used_is_2() {
     let dir = scene(200);
     for (arguments, says) in [
         (&["missing.json"][..], "missing.json"),
-        (&["after.json", "--limit", "peak_rss=five"], "`five` is no part of an allowance"),
+        (&["after.json", "--limit", "peak_rss=five"], "`five` is not part of an allowance"),
         (&["after.json", "--confidence", "99"], "a confidence is a number from 0.5 to below 1"),
-        (&["after.json", "--baseline", "git:"], "is no revision of git"),
+        (&["after.json", "--baseline", "git:"], "is not a revision of git"),
     ] {
         let (code, _, err) = gate(dir.path(), arguments);
         assert!(code == 2 && err.contains(says), "{err}");

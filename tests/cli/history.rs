@@ -127,7 +127,7 @@ fn what_is_not_there_is_told_and_a_commit_can_be_removed() {
     assert_eq!((remove().0, remove().0), (0, 3));
     fs::write(dir.path().join("text"), "no database, but long enough to be taken for one by its size").unwrap();
     let (code, _, err) = history(dir.path(), &["show", "--history", "text"]);
-    assert!(code == 2 && err.contains("is no history that this version reads"), "{err}");
+    assert!(code == 2 && err.contains("is not a history that this version reads"), "{err}");
 }
 
 #[test]

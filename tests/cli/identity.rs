@@ -11,7 +11,12 @@ use crate::support::{Scene, plimsoll, run, torch_python};
 
 /// A record of `kernel`, which has to pass, and its kernel.
 fn checked(scene: &Scene, kernel: &str, flags: &[&str]) -> (Record, KernelIdentity) {
-    let mut command = scene.command("validate");
+    ran(scene, "validate", kernel, flags)
+}
+
+/// A record of a part of a check of `kernel`, which has to pass, and its kernel.
+fn ran(scene: &Scene, part: &str, kernel: &str, flags: &[&str]) -> (Record, KernelIdentity) {
+    let mut command = scene.command(part);
     command.args(["--kernel", kernel]).args(flags);
     if let Some(python) = std::env::var_os("PLIMSOLL_TORCH_PYTHON") {
         command.arg("--python").arg(python);
@@ -107,6 +112,12 @@ fn a_folder_of_kernelforge_is_built_launched_and_known_by_its_sources() {
         ("kernelforge:torch_nn_functional_embedding", vec!["rows.h"])
     );
     assert_eq!(identity.sources["rows.h"], file_digest(&header).unwrap());
+    // A language model has written it: its timing is audited, unless the user says that it need not be.
+    let is_audited = |flags: &[&str]| {
+        let (record, _) = ran(&scene, "profile", &name, flags);
+        record.semantics.capture().unwrap().audit.is_some()
+    };
+    assert!(is_audited(&["--launches", "5"]) && !is_audited(&["--launches", "5", "--audit=off"]));
     // Built anew, at another place: the kernel is the same.
     let elsewhere = scene.path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();

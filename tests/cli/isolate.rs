@@ -72,7 +72,7 @@ fn a_runner_has_the_last_word_on_how_a_body_ended() {
     let script = format!("{raises} outcome '{}'", r#"{"kind":"expected_failure","message":"bug 7"}"#);
     let (code, told, record) = answer(&[], &script);
     assert_eq!((code, told), (0, json!({"judgement": "passed"})));
-    assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Pass, "it failed, as is expected of it: bug 7"));
+    assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Pass, "it failed, as expected: bug 7"));
 
     // What was skipped has nothing to be judged by, whether its body had begun or not.
     for script in [format!("{raises} outcome '{}'", r#"{"kind":"skipped"}"#), r#"outcome '{"kind":"skipped"}'"#.into()]
@@ -90,8 +90,8 @@ fn a_runner_has_the_last_word_on_how_a_body_ended() {
 fn an_end_before_the_bodys_is_told() {
     for (script, says) in [
         ("exit 3", "its process exited with code 3 before its body began"),
-        ("ready; exit 3", "its process exited with code 3 before its body was over: did the test end its process?"),
-        ("ready; kill -SEGV $$", "its process was killed by SIGSEGV (signal 11) before its body was over"),
+        ("ready; exit 3", "its process exited with code 3 before its body had ended: did the test end its process?"),
+        ("ready; kill -SEGV $$", "its process was killed by SIGSEGV (signal 11) before its body had ended"),
     ] {
         let (code, told, record) = answer(&[], script);
         assert_eq!((code, told), (1, json!({"judgement": "failed", "message": format!("test_sum[1]: {says}")})));
@@ -105,7 +105,7 @@ fn every_wrong_argument_is_told_and_nothing_is_run() {
     assert_eq!((code, &told["judgement"], record.is_none()), (2, &json!("refused"), true));
     let errors: Vec<&str> = told["errors"].as_array().unwrap().iter().map(|error| error.as_str().unwrap()).collect();
     assert_eq!(errors.len(), 3, "{errors:?}");
-    assert_eq!(errors[0], "`peek_rss` is no argument: did you mean `peak_rss`?");
+    assert_eq!(errors[0], "`peek_rss` is not an argument: did you mean `peak_rss`?");
     assert_eq!(errors[2], "enforce: `` is neither true nor false");
 }
 
@@ -122,6 +122,6 @@ fn a_test_is_given_up_with_all_its_processes() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(!Path::new(&format!("/proc/{}", sleeps.trim())).exists());
     let answer: Value = serde_json::from_slice(&std::fs::read(dir.path().join("answer.json")).unwrap()).unwrap();
-    let says = "test_sum[1]: its process was killed, for the run was given up before its body was over";
+    let says = "test_sum[1]: its process was killed because the run was given up before its body had ended";
     assert_eq!(answer["message"], says);
 }

@@ -10,10 +10,11 @@ use super::support::{plimsoll, run};
 /// The page that documents every metric, from what they declare.
 fn page() -> String {
     let mut text = "# Metrics\n\n<!-- Generated from the declarations of the metrics: PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll-harness metrics -->\n\n\
-         Every figure that a ceiling may limit, by the name that it has everywhere: in `assert_memory!` and `#[plimsoll::test]`, in\n\
-         `[ceilings]` of `plimsoll.toml`, in records, and, if it has a flag, on the command line (`peak_rss` is `--peak-rss` and\n\
-         `PLIMSOLL_PEAK_RSS`). All are amounts of bytes. A peak is the worst instant of a phase, a growth that peak less what there was\n\
-         when the first phase began, and what is retained what there is at the end less what there was then.\n\n\
+         Every figure that a ceiling can limit, by the name that it has everywhere: in `assert_memory!` and\n\
+         `#[plimsoll::test]`, in `[ceilings]` of `plimsoll.toml`, in records, and, if it has a flag, on the command line\n\
+         (`peak_rss` is `--peak-rss` and `PLIMSOLL_PEAK_RSS`). All are amounts of bytes. A peak is the worst instant of a\n\
+         phase, a growth is that peak less the amount when the first phase began, and retained is the amount at the end less\n\
+         that same amount. [Measuring](measuring.md) explains the words.\n\n\
          | metric | what it is | of | limit | flag | read from, for a tree of processes |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for metric in Metric::ALL {

@@ -94,10 +94,11 @@ fn what_cannot_be_measured_is_exit_code_3() {
 fn daemons_count_and_are_ended() {
     let mark = format!("81{}", std::process::id());
     let dir = tempfile::tempdir().unwrap();
-    // The first byte comes once the block is whole, which is held until the rest of it is read.
+    // The first byte comes once the block is whole, which is held until the rest of it is read. A phase begins with a sample.
     let script = format!(
         "mkfifo pipe; (setsid sh -c 'dd if=/dev/zero of=pipe bs=96M 2>/dev/null' & setsid sleep {mark} &); \
-         exec 3< pipe; head -c 1 <&3 >/dev/null; sleep 1"
+         exec 3< pipe; head -c 1 <&3 >/dev/null; '{}' mark held",
+        env!("CARGO_BIN_EXE_plimsoll")
     );
     let (code, _, report) = run(shell(&["--peak-rss", "64MiB"], &script).current_dir(dir.path()));
     assert_eq!(code, 1, "{report}");

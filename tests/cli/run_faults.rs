@@ -112,7 +112,10 @@ fn a_kill_of_plimsoll_leaves_no_process_and_a_partial_record() {
 fn a_kill_of_the_meter_leaves_no_process_and_a_partial_record() {
     let (scene, mark) = (Scene::new(), format!("76{}", std::process::id()));
     let mut child = scene.start(&scatters(&mark));
-    assert!(comes(|| scene.path("record.json.partial").exists()));
+    // However seldom a slow machine is sampled, a later partial record has what the processes took.
+    let peak = |record: &Record| record.phases[0].readings[&Metric::PeakRss].bytes.bytes();
+    let path = scene.path("record.json.partial");
+    assert!(comes(|| Record::read(&path).is_ok_and(|record| peak(&record) > 1 << 20)));
     let meter = process_tree(child.id()).unwrap()[1].pid;
     send(meter, Signal::KILL);
     assert_eq!(child.wait().unwrap().code(), Some(137));
@@ -121,8 +124,7 @@ fn a_kill_of_the_meter_leaves_no_process_and_a_partial_record() {
     let record = scene.partial();
     assert_eq!((record.state, record.verdicts[0].status), (RunState::Interrupted, VerdictStatus::Inconclusive));
     assert!(record.verdicts[0].message.starts_with("it had not ended when this was written"), "{record:?}");
-    let peak = &record.phases[0].readings[&Metric::PeakRss];
-    assert!(peak.bytes.bytes() > 1 << 20, "{peak:?}");
+    assert!(peak(&record) > 1 << 20, "{record:?}");
 }
 
 #[test]

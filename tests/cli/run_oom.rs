@@ -129,7 +129,7 @@ fn a_device_that_is_full_is_told_by_what_the_command_said() {
     };
     let end = ended(&log, &[], said);
     assert!(full(&end), "{end:?}");
-    assert!(fs::read_to_string(&log).unwrap().contains("for the memory of a device was exhausted"));
+    assert!(fs::read_to_string(&log).unwrap().contains("because the memory of a device was exhausted"));
     // What stood in the file before is of another.
     assert_eq!(ended(&log, &[], "exit 1").cause, EndCause::Exited);
     // It came through a pipe here.

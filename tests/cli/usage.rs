@@ -33,7 +33,7 @@ fn amounts_that_are_none() {
     };
     refused(check().args(["--batch-bytes", "lots"]), &["lots", "256 MiB"]);
     refused(check().args(["--rtol", "-1"]), &["-1"]);
-    refused(check().args(["--timeout", "0s"]), &["longer than nothing"]);
+    refused(check().args(["--timeout", "0s"]), &["greater than zero"]);
     refused(check().args(["--launches", "0"]), &["0"]);
 }
 

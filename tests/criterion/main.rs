@@ -56,7 +56,7 @@ fn take(mib: usize) -> MmapMut {
     block
 }
 
-/// That every figure is `truth`, or more by what the threads of the test harness allocated meanwhile.
+/// Asserts that every figure is `truth`, or more by what the threads of the test harness allocated meanwhile.
 fn assert_heap(figures: &[f64], truth: usize) {
     let noise = 16 << 10;
     assert!(figures.iter().all(|&figure| (truth..truth + noise).contains(&(figure as usize))), "{truth}: {figures:?}");

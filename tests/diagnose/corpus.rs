@@ -26,7 +26,7 @@ pub fn cases(folder: &str) -> Vec<Case> {
     let mut cases = Vec::new();
     for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
         let file = fs::read_to_string(path).unwrap();
-        for case in file.split("=== ").filter(|case| case.contains("\n---\n")) {
+        for case in split(&file) {
             let (head, text) = case.split_once("\n---\n").unwrap();
             let (name, truth) = head.split_once('\n').unwrap();
             let truth = truth.lines().filter_map(|line| line.split_once(':')).map(|(what, truth)| {
@@ -37,6 +37,18 @@ pub fn cases(folder: &str) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// The cases of a file, without their `=== `. A text may hold lines of that kind, too: behind those of a case stands its truth.
+fn split(file: &str) -> Vec<&str> {
+    let begins = |at: &usize| {
+        let (start, rest) = (*at == 0 || file[..*at].ends_with('\n'), &file[*at + 4..]);
+        start
+            && rest.split_once('\n').is_some_and(|(_, next)| next.starts_with("verdict:") || next.starts_with("side:"))
+    };
+    let starts: Vec<usize> = file.match_indices("=== ").map(|(at, _)| at).filter(begins).collect();
+    let ends = starts.iter().skip(1).copied().chain([file.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &file[start + 4..end]).collect()
 }
 
 fn side(kind: Kind) -> &'static str {
@@ -64,12 +76,19 @@ impl Case {
                     also.into_iter().find(|also| truth.iter().any(|truth| truth == also)).unwrap_or_default().to_owned()
                 }
                 number => {
-                    let (found, expected) = (event["numbers"][number].as_f64(), truth[0].parse::<f64>().unwrap());
+                    // Some cases call the request so, and the memory of a device what is allowed.
+                    let names: &[&str] = match number {
+                        "requested" => &["tried"],
+                        "allowed" => &["allowed", "capacity"],
+                        number => &[number],
+                    };
+                    let expected = truth[0].parse::<f64>().unwrap();
+                    let found: Vec<f64> = names.iter().filter_map(|name| event["numbers"][name].as_f64()).collect();
                     // An amount that is told with one decimal is good to a hundredth.
-                    match found.filter(|found| (found - expected).abs() <= (expected * 0.01).max(11e6)) {
-                        Some(_) => continue,
-                        None => found.map_or_else(String::new, |found| found.to_string()),
+                    if found.iter().any(|found| (found - expected).abs() <= (expected * 0.01).max(11e6)) {
+                        continue;
                     }
+                    format!("{found:?}")
                 }
             };
             if !truth.contains(&own) {
@@ -77,6 +96,60 @@ impl Case {
             }
         }
         wrong
+    }
+}
+
+/// How a case fares: what people rely on is the side and the verdict, and that nothing is claimed that did not happen.
+fn fares(case: &Case, found: &Findings) -> &'static str {
+    let nothing = ["not-oom", "report-only", "cache-not-leak", "none"];
+    let expected = |what: &str| case.truth.get(what).map(Vec::as_slice).unwrap_or_default();
+    let events = |truth: &[String]| truth.is_empty() || truth.iter().any(|truth| !nothing.contains(&truth.as_str()));
+    let (verdict, side_of) = (found.verdict.to_string(), side(found.kind).to_owned());
+    let is = |what: &str, own: &String| expected(what).is_empty() || expected(what).contains(own);
+    if !events(expected("verdict")) || !events(expected("side")) {
+        return if found.failed() {
+            "false claim"
+        } else if is("verdict", &verdict) {
+            "right"
+        } else {
+            "partly"
+        };
+    }
+    match (is("verdict", &verdict), is("side", &side_of)) {
+        _ if !found.failed() && !is("verdict", &verdict) => "missed",
+        (true, true) if case.wrong(found).iter().all(|(who, _)| *who) => "right",
+        (true, true) => "partly",
+        _ => "wrong",
+    }
+}
+
+/// Whether a case is of the half that nobody looks at before it is counted, by a hash of its name (FNV-1a).
+fn held_back(name: &str) -> bool {
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (hash >> 32) & 1 == 1
+}
+
+/// Counts how the cases of `unseen2` fare, by file and by half. `SCORE_SHOWS` names a half to show in full: `seen`.
+#[test]
+fn how_the_second_blind_set_fares() {
+    let mut counts: BTreeMap<(String, &str), usize> = BTreeMap::new();
+    let shows = std::env::var("SCORE_SHOWS").unwrap_or_default();
+    for case in cases("unseen2") {
+        let found = findings(case.text.as_bytes());
+        let fares = fares(&case, &found);
+        let half = if held_back(&case.name) { "held back" } else { "seen" };
+        for of in ["all", half, case.name.split('/').next().unwrap_or_default()] {
+            *counts.entry((of.to_owned(), fares)).or_default() += 1;
+            *counts.entry((of.to_owned(), "cases")).or_default() += 1;
+        }
+        if fares != "right" && shows == half {
+            println!("{fares}: {}: {:?}", case.name, case.wrong(&found));
+        }
+    }
+    for ((of, fares), count) in &counts {
+        println!("{of}: {fares}: {count}");
     }
 }
 
@@ -100,6 +173,12 @@ fn texts_that_were_written_without_sight_of_the_patterns_are_right() {
 #[test]
 fn what_programs_printed_that_ran_out_of_memory_is_right() {
     let wrong = judged("made", 20);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_people_and_programs_say_about_memory_is_no_event() {
+    let wrong = judged("talk", 90);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -10,10 +10,10 @@ use crate::support::findings;
 fn page() -> String {
     let mut text = "# Wordings that `diagnose` knows\n\n\
         <!-- Generated from the table of wordings: PLIMSOLL_UPDATE_DOCS=1 cargo test --features full --test diagnose page -->\n\n\
-        `plimsoll diagnose` reads logs of any kind. PyTorch's allocators, XLA, the Linux kernel, Slurm, Ray and shells have readers\n\
-        of their own; every other wording is a row of the table below, which stands in `src/diagnose/wording/table/`. A new\n\
-        wording is a new row: a pattern, what it means, an example, its source. The generic rows at the end take what any program\n\
-        may print; the words around decide whether a device or the host ran out.\n"
+        `plimsoll diagnose` reads logs of any kind. PyTorch's allocators, XLA, the Linux kernel, Slurm, Ray and shells have\n\
+        readers of their own; every other wording is a row of the table below, which is in `src/diagnose/wording/table/`. A\n\
+        new wording is a new row: a pattern, what it means, an example, its source. The generic rows at the end match what\n\
+        any program may print; the words around decide whether a device or the host ran out.\n"
         .to_owned();
     let mut family = "";
     for wording in known_wordings() {

@@ -1,7 +1,7 @@
 //! The rules of device and host memory in training, each as a test: M2 to M20 as far as they concern diagnosis.
 
 use plimsoll::ByteSize;
-use plimsoll::diagnose::{Analysis, Event, KnownBatch, Verdict};
+use plimsoll::diagnose::{Analysis, Event, Kind, KnownBatch, Verdict};
 use plimsoll::estimate::{Limits, Model, Setup, ladder};
 
 use crate::support::{cuda, findings, only};
@@ -94,8 +94,14 @@ fn m5_a_smaller_micro_batch_keeps_the_product() {
     let event = only(&format!("{trainer}{message}\n"));
     let first = &event.advice[0];
     assert_eq!(first.batch, Some(KnownBatch { micro: Some(4), accumulation: Some(8), world: Some(2) }));
-    assert!(first.what.contains("micro 8 -> 4, accumulation 4 -> 8, world 2"), "{}", first.what);
+    assert!(
+        first.what.contains("micro 8 -> 4, accumulation x4 -> x8, world 2: the effective batch stays"),
+        "{}",
+        first.what
+    );
 
+    let odd = only(&format!("{}{message}\n", trainer.replace("= 8", "= 15")));
+    assert!(odd.advice[0].what.contains("micro 15 -> 5, accumulation x4 -> x12"), "{}", odd.advice[0].what);
     let one = only(&format!("{}{message}\n", trainer.replace("= 8", "= 1")));
     assert!(!rungs(&one).contains(&1), "a micro-batch of one has no smaller one");
 }
@@ -221,4 +227,54 @@ fn a_server_without_room_for_its_cache_is_told_of_its_own_settings() {
     assert!(event.explanation.contains("KV cache"), "{}", event.explanation);
     assert!(event.advice[0].what.contains("gpu_memory_utilization"), "{:?}", event.advice[0]);
     assert!(!event.advice.iter().any(|advice| advice.what.contains("gradient_checkpointing")));
+}
+
+#[test]
+fn m15_predictions_that_pile_up_are_told_from_a_batch_that_is_too_large() {
+    let message = cuda("1.00 GiB", "79.15 GiB", "0.50 GiB", "78.60 GiB", "77.00 GiB", "1.00 GiB");
+    let evaluates = "Traceback (most recent call last):\n  File \"trainer.py\", line 4, in evaluation_loop\n";
+    let forward = only(&format!("{evaluates}  File \"m.py\", line 9, in forward\n{message}\n"));
+    assert!(forward.also.contains(&Verdict::Eval) && !forward.also.contains(&Verdict::EvalAccumulation));
+    assert!(forward.advice[0].what.contains("per_device_eval_batch_size"), "{:?}", forward.advice);
+    let piles = only(&format!(
+        "{evaluates}  File \"trainer_pt_utils.py\", line 9, in torch_pad_and_concatenate\n    return torch.cat((a, b))\n{message}\n"
+    ));
+    assert!(piles.also.contains(&Verdict::EvalAccumulation), "{:?}", piles.also);
+    assert!(piles.advice[0].what.contains("eval_accumulation_steps"), "{:?}", piles.advice);
+}
+
+#[test]
+fn m18_a_memory_summary_that_counts_failures_is_one_also_in_one_line() {
+    let table = "|                  PyTorch CUDA memory summary, device ID 0                 |\n\
+                 |            CUDA OOMs: 1            |        cudaMalloc retries: 3         |\n\
+                 | Allocated memory      |  12288 MiB |  20480 MiB |  90000 MiB |  77712 MiB |\n\
+                 | GPU reserved memory   |  22528 MiB |  22528 MiB |  40000 MiB |  17472 MiB |\n\
+                 | Oversize GPU segments |       0    |       0    |       0    |       0    |\n";
+    for text in [table.to_owned(), format!("INFO {}\n", table.replace('\n', "\\n"))] {
+        let event = only(&text);
+        assert_eq!((event.kind, event.verdict), (Kind::VramOom, Verdict::Fragmentation), "{text}");
+        assert!(event.explanation.contains("1 out-of-memory error and 3 retries"), "{}", event.explanation);
+        assert!(event.advice[0].what.contains("expandable_segments"), "{:?}", event.advice);
+    }
+    let retries = findings(table.replace("OOMs: 1", "OOMs: 0").replace("12288", "22000").as_bytes());
+    assert_eq!((retries.kind, retries.verdict), (Kind::Report, Verdict::NearCapacity));
+    assert!(!retries.failed());
+}
+
+#[test]
+fn ranks_that_ray_left_out_leave_a_good_verdict_open() {
+    let log = |more: &str| {
+        let line = |step: u64| {
+            format!(
+                "(Worker[rank=0] pid=7) step {step}\n(Worker[rank=0] pid=7) GPU Memory after refit complete: 0.53GB \
+                 allocated, 5.20GB reserved{more}\n"
+            )
+        };
+        (1..9).map(line).collect::<String>()
+    };
+    assert_eq!(findings(log("").as_bytes()).verdict, Verdict::ReportOnly);
+    let unseen = findings(log(" [repeated 62x across cluster]").as_bytes());
+    assert_eq!(unseen.verdict, Verdict::Inconclusive);
+    let event = &unseen.events[0];
+    assert!(event.explanation.contains("62 ranks") && event.advice[0].what.contains("RAY_DEDUP_LOGS=0"), "{event:?}");
 }

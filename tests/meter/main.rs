@@ -17,7 +17,7 @@ use plimsoll::meter::{
     Watch, process_tree,
 };
 use program::Program;
-use support::{IN_PROC, MARGIN, assert_close, base, bytes, close, comes, of};
+use support::{FILE_MARGIN, IN_PROC, MARGIN, assert_close, base, bytes, close, comes, of};
 
 #[test]
 fn memory_of_each_kind_is_told_apart() {
@@ -32,7 +32,9 @@ fn memory_of_each_kind_is_told_apart() {
     let [anon, shmem, file] = &phases[..] else { panic!("{phases:?}") };
     assert_close("anonymous", bytes(anon, Metric::PeakAnon), base(before.anon) + 96 * MIB);
     assert_close("shared", bytes(shmem, Metric::PeakShmem), base(before.shmem) + 64 * MIB);
-    assert_close("file-backed", bytes(file, Metric::PeakFile), base(before.file) + 48 * MIB);
+    // Before Linux 6.2 each thread holds back what its latest 64 faults mapped, 16 pages of a file at a time.
+    let held_back = bytes(file, Metric::PeakFile).bytes().abs_diff(base(before.file) + 48 * MIB);
+    assert!(held_back <= FILE_MARGIN, "file-backed: {held_back} bytes off");
     assert!(
         matches!(anon.readings[&Metric::PeakAnon].source, Source::Sampled { interval_ns } if interval_ns >= 2_000_000)
     );
@@ -40,7 +42,7 @@ fn memory_of_each_kind_is_told_apart() {
     for (phase, mib) in [(anon, 96), (shmem, 64), (file, 48)] {
         truth += mib * MIB;
         let peak = &phase.readings[&Metric::PeakRss];
-        assert_close(&phase.phase, peak.bytes, truth);
+        assert!(peak.bytes.bytes().abs_diff(truth) <= FILE_MARGIN, "{}: {}", phase.phase, peak.bytes);
         assert_eq!((peak.source, peak.counter.as_str()), (Source::Exact, "VmHWM"));
         // What a single process shares with nobody but the tests is its own.
         let pss = bytes(phase, Metric::PeakPss);

@@ -59,7 +59,8 @@ impl Program {
 
     /// Has it do `step` that it does not survive; how it ended.
     pub fn dies_of(&mut self, step: &str) -> std::process::ExitStatus {
-        writeln!(self.input, "{step}").unwrap();
+        // One that is gone by now cannot be told.
+        let _ = writeln!(self.input, "{step}");
         std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
         self.child.wait().unwrap()
     }
@@ -128,7 +129,7 @@ fn deeper(top: usize, bytes: usize) -> u8 {
 }
 
 fn advise(bytes: &mut [u8], advice: rustix::mm::Advice) {
-    // SAFETY: the slice is a whole mapping of `map`; none of the advices used here changes what it holds.
+    // SAFETY: the slice is a whole mapping of `map`; none of the pieces of advice used here changes what it holds.
     unsafe { rustix::mm::madvise(bytes.as_mut_ptr().cast(), bytes.len(), advice).unwrap() }
 }
 

@@ -126,6 +126,8 @@ fn what_a_group_has_no_room_for_is_swapped() {
     let in_group = group.swap().unwrap();
     let phase = meter.finish().remove(0);
     let swapped = bytes(&phase, Metric::PeakSwap);
+    let keeps_a_mark = group.path().join("memory.swap.peak").exists();
+    assert_eq!(phase.readings[&Metric::PeakSwap].source == Source::Exact, keeps_a_mark, "{:?}", phase.readings);
     assert!(swapped >= ByteSize::mib(96) && swapped <= ByteSize::mib(176), "{swapped}");
     assert!(in_group >= ByteSize::mib(96), "{in_group}");
     assert_close("peak", bytes(&phase, Metric::PeakCgroup), 64 * MIB);

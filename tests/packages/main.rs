@@ -1,7 +1,9 @@
 //! What each package may depend on: users take in what they use, and floors point down.
 
 mod circles;
+mod errors;
 mod pages;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -87,6 +87,26 @@ fn the_book_has_every_page() {
     }
 }
 
+/// The longest line of prose; tables, blocks of code, headings and markup are as long as they are.
+const WIDTH: usize = 120;
+
+#[test]
+fn lines_of_prose_fit_a_screen() {
+    let mut long = Vec::new();
+    for page in pages().into_iter().filter(|page| !page.ends_with("CHANGELOG.md")) {
+        let mut code = false;
+        for (number, line) in fs::read_to_string(&page).unwrap().lines().enumerate() {
+            let start = line.trim_start();
+            code ^= start.starts_with("```");
+            let is_prose = !code && !start.starts_with(['|', '#', '<']);
+            if is_prose && line.chars().count() > WIDTH {
+                long.push(format!("{}:{}", page.strip_prefix(root()).unwrap().display(), number + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "lines of more than {WIDTH} columns:\n{}", long.join("\n"));
+}
+
 #[test]
 fn readme_stays_short() {
     let words = fs::read_to_string(root().join("README.md")).unwrap().split_whitespace().count();

@@ -114,10 +114,10 @@ class EveryEnd(unittest.TestCase):
 
     def test_the_end_of_a_process_is_told_with_its_cause(self):
         for name, says in [
-            ("test_killed_by_a_signal", "its process was killed by SIGSEGV (signal 11) before its body was over"),
-            ("test_too_slow", "its process ran longer than its timeout of 4s and was killed before its body was over"),
+            ("test_killed_by_a_signal", "its process was killed by SIGSEGV (signal 11) before its body had ended"),
+            ("test_too_slow", "its process ran longer than its timeout of 4s and was killed before its body had ended"),
             ("test_killed_at_its_ceiling", "its process was killed at its ceiling peak_rss <= 256.00 MiB by "),
-            ("test_leaves_its_process", "its process exited with code 3 before its body was over"),
+            ("test_leaves_its_process", "its process exited with code 3 before its body had ended"),
         ]:
             with self.subTest(name):
                 self.assertIn(f"ProcessDied: {name}: {says}", self.case(name)[1])
@@ -128,7 +128,7 @@ class EveryEnd(unittest.TestCase):
     def test_what_is_wrong_with_a_mark_is_told(self):
         mark = "@pytest.mark.plimsoll of test_a.py::"
         text = self.case("test_wrong_arguments")[2]
-        self.assertIn(f"{mark}test_wrong_arguments: `peek_rss` is no argument: did you mean `peak_rss`?; "
+        self.assertIn(f"{mark}test_wrong_arguments: `peek_rss` is not an argument: did you mean `peak_rss`?; "
                       "the limit of peak_rss: `1 XiB` is not an amount of bytes", text)
         text = self.case("test_no_name")[2]
         self.assertIn(f"{mark}test_no_name: write '2 GiB' with the name of what it limits, such as peak_rss='2 GiB'", text)

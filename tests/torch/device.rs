@@ -24,7 +24,7 @@ fn on_device(part: &str, capture: &Path, kernel: &str) -> Command {
     command
 }
 
-/// The same with the worker that computes where the emulated driver has the tensors.
+/// Runs a part with the worker that computes where the emulated driver has the tensors.
 fn emulated(part: &str, capture: &Path, kernel: &str, more: &[&str]) -> (i32, Record) {
     let worker = Path::new(env!("CARGO_BIN_EXE_plimsoll-torch-worker"));
     let worker = worker.with_file_name("examples/emulated-torch-worker");

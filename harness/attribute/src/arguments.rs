@@ -44,7 +44,7 @@ impl Parse for Arguments {
                 call(&name, &text, &value)
             };
             seen.push(text);
-            // Every wrong argument is told in one go.
+            // All wrong arguments are reported at once.
             match (call, &mut errors) {
                 (Ok(call), _) => arguments.calls.push(call),
                 (Err(error), Some(errors)) => errors.combine(error),
@@ -55,8 +55,8 @@ impl Parse for Arguments {
     }
 }
 
-/// What an argument does. Whatever has no meaning of its own is a metric, by the constants that `assert_memory!` knows them
-/// by: the compiler says which of them a wrong name may mean, at the name, and which limit is none, at the limit.
+/// What an argument does. Whatever has no meaning of its own is a metric, by the constants that `assert_memory!` knows
+/// them by: the compiler says which of them a wrong name may mean, at the name, and which limit is none, at the limit.
 fn call(name: &Ident, text: &str, value: &Expr) -> syn::Result<TokenStream> {
     let at = value.span();
     Ok(match text {

@@ -1,6 +1,6 @@
 //! The attribute `#[plimsoll::test(..)]`.
 //!
-//! It is thin: it checks its arguments and calls `plimsoll::assert::isolated`, where the work is done.
+//! This crate is thin: it checks its arguments and calls `plimsoll::assert::isolated`, where the work is done.
 
 mod arguments;
 mod expand;
@@ -29,7 +29,7 @@ use syn::parse_macro_input;
 /// | `allocations` `reallocations` | calls by the same count |
 /// | `enforce = true` | the processes are killed at a ceiling, not only judged when they are done |
 /// | `timeout = "60 s"` | they are killed when they run for longer |
-/// | `sample_interval = "1 ms"` | the time between two samples; 10 ms if it is not given |
+/// | `sample_interval = "1 ms"` | the time between two samples, 10 ms by default |
 ///
 /// An amount is a text such as `"256 MiB"`, `"1.5 GB"` or `"0 B"`, which is checked when the test is compiled, or any
 /// expression that is a `plimsoll::ByteSize` or a `u64` of bytes. A time is a text such as `"60 s"` or `"10 ms"`, or an

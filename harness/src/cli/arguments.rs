@@ -15,6 +15,7 @@ use super::compare::Compare;
 use super::config::ConfigCommand;
 use super::devices::DevicesArguments;
 use super::diagnose::Diagnose;
+use super::doctor::DoctorArguments;
 use super::estimate::Estimate;
 use super::gate::Gate;
 use super::generate::Generate;
@@ -27,12 +28,14 @@ use super::ledger::Ledger;
 use super::manual::Man;
 use super::mark::Mark;
 use super::matrix::Matrix;
+use super::merge::Merge;
 use super::pack::Pack;
 use super::ratchet::Ratchet;
 use super::report::Report;
 use super::run::Run;
 use super::schema::Schema;
 use super::settings::Settings;
+use super::shard::Shard;
 use super::store::StoreArguments;
 use super::unpack::Unpack;
 use super::verify::Verify;
@@ -68,6 +71,10 @@ pub enum Command {
     Mark(Mark),
     /// Write a synthetic capture
     Generate(Generate),
+    /// Show which share of a capture this process takes, and what each holds
+    Shard(Shard),
+    /// Put the records of shards or ranks together
+    Merge(Merge),
     /// Show what changed between two records
     Compare(Compare),
     /// Show what is inside .pt files, from their headers alone
@@ -77,6 +84,8 @@ pub enum Command {
     Kernel(KernelCommand),
     /// List the NVIDIA GPUs that kernels can run on
     Devices(DevicesArguments),
+    /// Show which figures are exact on this machine, and how to improve the others
+    Doctor(DoctorArguments),
     /// Keep the entries of a folder in a store, each storage once
     Pack(Pack),
     /// Restore entries of a store as files, byte for byte
@@ -215,7 +224,7 @@ struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// `None` where it uses none.
+    /// `None` if it uses none.
     fn of(command: &'a Command) -> Option<Self> {
         let run = |name, augment, run: &'a Run| {
             let label = super::run::label(run.label.as_deref(), &run.command);
@@ -258,6 +267,10 @@ impl<'a> Use<'a> {
 fn with_defaults(mut command: clap::Command, set: &Resolved, sections: &[&str]) -> clap::Command {
     for setting in settings().filter(|setting| sections.contains(&setting.section)) {
         let Some(set) = set.get(&setting.key()) else { continue };
+        // Comparing figures reads no output: what runs are diagnosed for is not asked of `ab`.
+        if command.get_name() == "ab" && matches!(setting.name, "diagnose" | "fail_on") {
+            continue;
+        }
         let value = set.value.text();
         let flag = command.get_arguments().find(|argument| argument.get_id() == setting.name);
         let Some(flag) = flag else {

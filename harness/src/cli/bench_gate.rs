@@ -55,7 +55,7 @@ pub struct BenchGate {
 /// What resident memory may grow by if nothing else is said.
 const RESIDENT: &str = "5% | 1 MiB";
 
-/// Judges every benchmark; 1 where one regressed, 3 where that cannot be told.
+/// Judges every benchmark; 1 if one regressed, 3 if that cannot be decided.
 pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Failed> {
     let set = Settings::of(settings, None)?;
     let folder = arguments.folder.unwrap_or_else(criterion_folder);
@@ -63,8 +63,9 @@ pub fn run(arguments: BenchGate, settings: Option<&Settings>) -> Result<u8, Fail
     let baseline = named.as_deref().unwrap_or(DEFAULT_BASELINE);
     let limits = if arguments.limits.is_empty() { set.limits("bench_gate") } else { arguments.limits };
     let confidence = arguments.confidence.or(set.confidence("bench_gate")).unwrap_or(DEFAULT_CONFIDENCE);
-    // Repeats within one process share what its allocator and kernel have made of memory, so that their interval does not
-    // tell how much the next process differs: by up to a MiB of what is resident, by nothing of what an allocator counts.
+    // Repeats within one process share what its allocator and kernel have made of memory, so that their interval does
+    // not tell how much the next process differs: by up to a MiB of what is resident, by nothing of what an allocator
+    // counts.
     let resident = Metric::ALL.into_iter().filter(|metric| metric.facts().of == Subject::Processes);
     let resident =
         resident.map(|metric| format!("*{metric}*={RESIDENT}").parse()).collect::<Result<Vec<Limit>, _>>()?;

@@ -51,7 +51,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_RUN_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
 
-    /// The time between two samples of memory
+    /// Time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
@@ -67,13 +67,13 @@ pub struct Calibrate {
     pub command: Vec<OsString>,
 }
 
-/// Runs the command several times and proposes ceilings; 3 where a run fails.
+/// Runs the command several times and proposes ceilings; 3 if a run fails.
 pub fn run(arguments: &Calibrate) -> Result<u8, Failed> {
     let (label, proposal) = match measure(arguments)? {
         Ok(measured) => measured,
         Err(code) => return Ok(code),
     };
-    // A ceiling that was asked for and cannot be had is no success, and half a table is none.
+    // A ceiling that was asked for and cannot be had is not success, and half a table is none.
     let lacking = proposal.ceilings.is_empty() || arguments.metrics.len() > proposal.ceilings.len();
     let written = arguments.write.as_deref().filter(|_| !lacking);
     if let Some(file) = written {
@@ -101,9 +101,7 @@ pub fn measure(arguments: &Calibrate) -> Result<Result<(String, Proposal), u8>, 
         }
         if ended.end.cause != EndCause::Exited || ended.end.exit_code != Some(0) {
             let end = &ended.end;
-            super::report_message(&format!(
-                "run {number} of {runs} {end}: what a command takes that fails is no measure of one that does not"
-            ));
+            super::report_message(&format!("run {number} of {runs} {end}: calibration needs successful runs"));
             return Ok(Err(NOT_MEASURABLE));
         }
         progress(number, runs, &ended);

@@ -12,16 +12,16 @@ use crate::replace::replace;
 /// Why ceilings cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CeilingsTomlError {
-    /// The file is no TOML, and would be lost.
-    #[error("{} is no TOML, so it is left as it is: {source}", path.display())]
+    /// The file is not valid TOML; writing to it would lose its content.
+    #[error("{} is not valid TOML and was not changed: {source}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
         /// What is wrong, with line and column.
         source: TomlError,
     },
-    /// `ceilings`, or what is called like the command in it, is no table.
-    #[error("{}: `{key}` is no table, so the file is left as it is: rename it, or give another --label", path.display())]
+    /// `ceilings`, or what is called like the command in it, is not a table.
+    #[error("{}: `{key}` is not a table, and the file was not changed: rename it, or give another --label", path.display())]
     NoTable {
         /// The file.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub fn fresh(label: &str, proposal: &Proposal) -> String {
     document.to_string()
 }
 
-/// Puts the table into `file`, which is made where it is missing; one of the same name gives way, all else stays.
+/// Puts the table into `file`, which is made if it is missing; one of the same name gives way, all else stays.
 ///
 /// # Errors
 /// [`CeilingsTomlError`]; the file is then as it was.

@@ -22,7 +22,7 @@ pub struct Compare {
     pub documents: ReportFlags,
 }
 
-/// Shows the differences and writes the documents of both; 1 where the semantics differ.
+/// Shows the differences and writes the documents of both; 1 if the semantics differ.
 pub fn run(compare: &Compare) -> Result<u8, Failed> {
     compare.documents.check()?;
     let records = [Record::read(&compare.a)?, Record::read(&compare.b)?];

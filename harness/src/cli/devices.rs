@@ -16,7 +16,7 @@ pub struct DevicesArguments {
     pub json: bool,
 }
 
-/// Lists the GPUs; 3 where there is none.
+/// Lists the GPUs; 3 if there is none.
 pub fn run(arguments: &DevicesArguments) -> Result<u8, Failed> {
     let only = match arguments.device {
         Some(Place::Cuda(index)) => Some(index),

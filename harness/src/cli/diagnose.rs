@@ -57,7 +57,7 @@ pub struct Diagnose {
 /// The time between two looks at a log that is followed.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Prints the findings: 0 where there is no event, 1 where there is one, 2 where an input could not be read.
+/// Prints the findings: 0 if there is no event, 1 if there is one, 2 if an input could not be read.
 pub fn run(diagnose: &Diagnose) -> Result<u8, Failed> {
     if diagnose.follow {
         return match &diagnose.files[..] {
@@ -152,7 +152,7 @@ fn follow(file: &Path, diagnose: &Diagnose) -> Result<u8, Failed> {
                 let first = event.evidence.iter().min_by_key(|evidence| evidence.offset);
                 let first = first.map(|first| (first.offset, first.text.clone()));
                 match event.kind {
-                    // What telemetry says is said again where it has become something else.
+                    // What telemetry says is said again if it has become something else.
                     Kind::Report => {
                         event.verdict != Verdict::ReportOnly && said.replace(event.verdict) != Some(event.verdict)
                     }

@@ -31,7 +31,7 @@ pub struct Estimate {
     pub json: bool,
 }
 
-/// Estimates; 1 where it does not fit.
+/// Estimates; 1 if it does not fit.
 pub fn run(estimate: &Estimate) -> Result<u8, Failed> {
     let mut settings = estimate.model.settings()?;
     let unread = std::mem::take(&mut settings.unread);

@@ -22,7 +22,7 @@ use super::{Failed, output, records};
 #[command(
     after_help = "A figure fails where it got worse by more than every part of its limit, and the interval of the change \
     excludes no change; that takes five runs a side. Exit codes: 0 everything holds; 1 a ceiling is broken, a figure got \
-    worse or a run failed; 2 bad usage or unreadable; 3 it cannot be told: too few runs, no baseline, other conditions."
+    worse or a run failed; 2 bad usage or unreadable; 3 not decided: too few runs, no baseline, other conditions."
 )]
 pub struct Gate {
     /// Records, or folders of them; those of the same label are runs of one
@@ -70,7 +70,7 @@ pub struct Gate {
     pub json: bool,
 }
 
-/// Judges the records; 1 where one fails, 3 where that cannot be told.
+/// Judges the records; 1 if one fails, 3 if that cannot be decided.
 pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> {
     arguments.documents.check()?;
     let records = records::read(&arguments.records)?;
@@ -101,8 +101,8 @@ pub fn run(arguments: &Gate, settings: Option<&Settings>) -> Result<u8, Failed> 
     Ok(report.exit_code())
 }
 
-/// What is judged by: what flags say and, where they say nothing, what is set. A list of the command line takes the place of
-/// one that is set; ceilings count one by one.
+/// What is judged by: what flags say and, if they say nothing, what is set. A list of the command line takes the place
+/// of one that is set; ceilings count one by one.
 pub fn rules(
     set: &Resolved,
     flags: Ceilings,
@@ -157,7 +157,7 @@ fn updating(path: &Path, records: &[PathBuf]) -> String {
     words.join(" ")
 }
 
-/// Makes the records the baseline, unless one of them failed or broke a ceiling: such a run is no measure of others.
+/// Makes the records the baseline, unless one of them failed or broke a ceiling: such a run says nothing about others.
 fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report: &GateReport) -> Result<u8, Failed> {
     let path = match source {
         BaselineSource::Path(path) => path,
@@ -181,7 +181,7 @@ fn update(arguments: &Gate, source: &BaselineSource, records: &[Record], report:
     }
     if let Some(subject) = refused {
         super::report_message(&format!(
-            "the baseline {} stays as it is: {} failed or broke a ceiling",
+            "the baseline {} was not changed: {} failed or broke a ceiling",
             path.display(),
             subject.subject
         ));

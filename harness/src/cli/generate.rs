@@ -86,10 +86,10 @@ pub enum PresetName {
     Embedding,
 }
 
-/// Entries of the preset `embedding` where none are asked for.
+/// Entries of the preset `embedding` if none are asked for.
 const EMBEDDING_ENTRIES: u64 = 8;
 
-/// Writes the capture; the signal's code where it was interrupted.
+/// Writes the capture; the signal's code if it was interrupted.
 pub fn run(generate: &Generate) -> Result<u8, Failed> {
     let name = generate.preset.ok_or("name what to make: --preset or --op")?;
     let cancel = Cancel::install()?;

@@ -15,10 +15,10 @@ use super::{Failed, output};
 use crate::signals::Cancel;
 use crate::supervisor::{WorkerLauncher, Workers};
 
-/// Entries where none are asked for.
+/// Entries if none are asked for.
 const ENTRIES: u64 = 4;
 
-/// Writes the capture; the signal's code where it was interrupted.
+/// Writes the capture; the signal's code if it was interrupted.
 pub fn run(generate: &Generate, name: &str) -> Result<u8, Failed> {
     let mut call = OperatorCall::named(name);
     for argument in &generate.args {

@@ -6,11 +6,12 @@ use clap::Command;
 use clap::builder::Styles;
 
 /// Every command, by what it is for; the first of a group is the one to begin with.
-pub const GROUPS: [(&str, &[&str]); 6] = [
-    ("Hold memory", &["run", "init", "config", "calibrate", "ratchet", "mark"]),
+pub const GROUPS: [(&str, &[&str]); 7] = [
+    ("Hold memory", &["run", "init", "config", "calibrate", "ratchet", "mark", "doctor"]),
     ("Check kernels", &["check", "validate", "profile", "kernel", "devices"]),
     ("Compare and gate", &["gate", "ab", "compare", "history", "bisect", "bench-gate", "matrix"]),
     ("Captures", &["generate", "inspect", "pack", "unpack", "verify", "store"]),
+    ("Beyond one machine", &["shard", "merge"]),
     ("Diagnose", &["diagnose", "estimate", "ledger"]),
     ("Other", &["report", "schema", "completions", "man"]),
 ];

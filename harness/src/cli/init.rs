@@ -45,11 +45,11 @@ pub struct Init {
     pub command: Vec<OsString>,
 }
 
-/// Writes the file into the working directory; 3 where a run of the command fails.
+/// Writes the file into the working directory; 3 if a run of the command fails.
 pub fn run(arguments: &Init) -> Result<u8, Failed> {
     let file = Path::new(FILE_NAME);
     if file.exists() && !arguments.force {
-        return Err(format!("there is a {FILE_NAME} already: it stays as it is; --force takes its place").into());
+        return Err(format!("there is a {FILE_NAME} already and was not changed; --force replaces it").into());
     }
     let mut measured = None;
     if !arguments.command.is_empty() {
@@ -78,7 +78,7 @@ pub fn run(arguments: &Init) -> Result<u8, Failed> {
     // What is written has to be read again.
     Config::parse(file, &text)?;
     replace(file, text.as_bytes()).map_err(|error| format!("cannot write {FILE_NAME}: {error}"))?;
-    output::note(&format_args!("wrote {FILE_NAME}; `plimsoll config show` tells what it sets"));
+    output::note(&format_args!("wrote {FILE_NAME}; `plimsoll config show` lists what it sets"));
     Ok(0)
 }
 

@@ -52,7 +52,7 @@ pub enum DigestFunctionName {
     Blake3,
 }
 
-/// Shows what was found, or takes a tensor out; 2 where something could not be read.
+/// Shows what was found, or takes a tensor out; 2 if something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
     if let (Some(tensor), Some(out)) = (&inspect.tensor, &inspect.out) {
         return extract(&inspect.path, tensor, out, inspect.yes);

@@ -53,13 +53,13 @@ enum Answer {
     Refused { errors: Vec<String> },
 }
 
-/// Runs the test and writes the judgement; 1 where it fails.
+/// Runs the test and writes the judgement; 1 if it fails.
 pub fn run(arguments: &Isolate) -> Result<u8, Failed> {
     // Whoever waits for the judgement may be killed: then the test is given up with all its processes.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     let cancel = Cancel::install()?;
     let mut test = plimsoll::assert::test(&arguments.package, &arguments.suite, &arguments.name);
-    // Every wrong argument is told in one go.
+    // All wrong arguments are reported at once.
     let errors: Vec<String> = arguments.argument.iter().filter_map(|argument| take(&mut test, argument)).collect();
     let (answer, code) = if errors.is_empty() {
         let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");

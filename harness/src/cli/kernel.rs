@@ -64,7 +64,7 @@ fn write(folder: &Path, scaffold: &Scaffold) -> Result<(), Failed> {
     let cannot = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());
     if folder.symlink_metadata().is_ok() {
         return Err(
-            format!("{} is there already and stays as it is: name another with --folder", folder.display()).into()
+            format!("{} exists already and was not changed: name another with --folder", folder.display()).into()
         );
     }
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));

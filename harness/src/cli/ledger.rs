@@ -59,7 +59,7 @@ pub enum PlaceName {
     Device,
 }
 
-/// Accounts; 1 where there is an excess or the log's trend is none to have.
+/// Accounts; 1 if there is an excess, or if the log's trend is a bad one.
 pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
     let (model, setup) = arguments.model.read()?;
     let place = match arguments.place {
@@ -90,7 +90,7 @@ pub fn run(arguments: &Ledger) -> Result<u8, Failed> {
     Ok(u8::from(found.exceeds || found.verdict.is_some()))
 }
 
-/// The most resident memory that a record tells.
+/// The most resident memory that a record has.
 fn of_record(stage: Stage, path: &Path) -> Result<Reading, Failed> {
     let record = Record::read(path)?;
     let peak = worst_reading(&record.phases, Metric::PeakRss).map(|(_, reading)| reading.bytes);

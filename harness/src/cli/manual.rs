@@ -2,6 +2,9 @@
 
 use clap::{Args, Command};
 
+use plimsoll::report::terminal::nearest;
+
+use super::groups::GROUPS;
 use super::{Failed, output};
 
 #[derive(Args)]
@@ -17,14 +20,23 @@ pub fn run(which: &Man, mut program: Command) -> Result<u8, Failed> {
         None => program,
         Some(name) => {
             let found = program.find_subcommand(name).filter(|found| !found.is_hide_set()).cloned();
-            found
-                .ok_or_else(|| format!("there is no command `{}`: `plimsoll --help` lists them", name.escape_debug()))?
+            found.ok_or_else(|| unknown(name))?
         }
     };
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
     output::verbatim(&String::from_utf8(page)?)?;
     Ok(0)
+}
+
+/// What is said of a command that does not exist.
+fn unknown(name: &str) -> String {
+    let known: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+    let hint = match nearest(name, &known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`plimsoll --help` lists them".to_owned(),
+    };
+    format!("there is no command `{}`: {hint}", name.escape_debug())
 }
 
 #[cfg(test)]
@@ -36,7 +48,6 @@ mod tests {
 
     use super::*;
     use crate::cli::arguments::program;
-    use crate::cli::groups::GROUPS;
 
     /// One command with its flags, as Markdown.
     fn section(text: &mut String, path: &str, command: &Command, level: usize) {
@@ -106,6 +117,27 @@ mod tests {
         }
         let committed = std::fs::read_to_string(&path).unwrap();
         assert!(committed == page(), "{} is out of date: PLIMSOLL_UPDATE_DOCS=1 writes it", path.display());
+    }
+
+    #[test]
+    fn every_help_text_is_as_it_was_reviewed() {
+        let mut program = program().term_width(100);
+        program.build();
+        let mut commands = vec![("plimsoll".to_owned(), program)];
+        while let Some((path, command)) = commands.pop() {
+            let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help");
+            commands.extend(inner.map(|inner| (format!("{path}_{}", inner.get_name()), inner.clone())));
+            // The values of this process's environment are none of a snapshot's business.
+            let mut command = command.mut_args(|argument| argument.hide_env_values(true));
+            let texts = format!("{}\n==== --help ====\n\n{}", command.render_help(), command.render_long_help());
+            insta::with_settings!({
+                snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/../snapshots/help"),
+                prepend_module_to_snapshot => false,
+                omit_expression => true,
+            }, {
+                insta::assert_snapshot!(path, texts);
+            });
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Matrix {
     pub json: bool,
 }
 
-/// Runs what is due and judges it; 1 where a configuration is not as expected, 3 where that cannot be told.
+/// Runs what is due and judges it; 1 if a configuration is not as expected, 3 if that cannot be decided.
 pub fn run(arguments: Matrix) -> Result<u8, Failed> {
     let plan = Plan::read(&arguments.file)?.only(&arguments.only)?;
     // Where the documents go is tried before hours of work, not after.
@@ -120,7 +120,7 @@ fn commands(plan: &Plan) -> impl Iterator<Item = Turn<'_>> {
     plan.turns().filter(|turn| plan.command(turn.configuration).is_some())
 }
 
-/// Makes the runs that are not done; the state is written after each. Gives an exit code where a signal came.
+/// Makes the runs that are not done; the state is written after each. Gives an exit code if a signal came.
 fn run_what_is_due(
     plan: &Plan,
     state: &mut State,

@@ -12,6 +12,7 @@ mod compare;
 mod config;
 mod devices;
 mod diagnose;
+mod doctor;
 mod estimate;
 mod gate;
 mod generate;
@@ -26,6 +27,7 @@ mod ledger;
 mod manual;
 mod mark;
 mod matrix;
+mod merge;
 mod model;
 mod output;
 mod pack;
@@ -35,6 +37,7 @@ mod report;
 mod run;
 mod schema;
 mod settings;
+mod shard;
 mod snapshot;
 mod store;
 mod turn;
@@ -76,11 +79,14 @@ pub fn main() -> ExitCode {
             Some(operator) => generate_op::run(&generate, operator),
             None => generate::run(&generate),
         },
+        Command::Shard(shard) => shard::run(&shard),
+        Command::Merge(merge) => merge::run(&merge),
         Command::Compare(compare) => compare::run(&compare),
         Command::Diagnose(diagnose) => diagnose::run(&diagnose),
         Command::Inspect(inspect) => inspect::run(&inspect),
         Command::Kernel(command) => kernel::run(&command),
         Command::Devices(devices) => devices::run(&devices),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Pack(pack) => pack::run(&pack),
         Command::Unpack(unpack) => unpack::run(&unpack),
         Command::Verify(verify) => verify::run(&verify),
@@ -144,7 +150,7 @@ fn exit_code(error: &(dyn std::error::Error + 'static)) -> u8 {
     }
 }
 
-/// The terminal that documents are laid out for; what is no terminal takes them 120 columns wide, and anstream strips the
+/// The terminal that documents are laid out for; what is not a terminal takes them 120 columns wide, and anstream strips the
 /// colours.
 fn screen() -> Screen {
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
@@ -253,7 +259,7 @@ mod tests {
             used.remove(&**room);
         }
         assert!(uses["arguments"].len() > 20 && uses["check"].contains("args"), "{uses:?}");
-        // Whatever uses nothing that is left is no part of a circle.
+        // Whatever uses nothing that is left is not a part of a circle.
         while let Some(done) = uses.iter().find(|(_, used)| used.iter().all(|name| !uses.contains_key(name))) {
             let done = *done.0;
             uses.remove(done);

@@ -132,7 +132,7 @@ impl ModelFlags {
         self.settings()?.finish()
     }
 
-    /// What flags and configurations tell.
+    /// What flags and configurations say.
     pub fn settings(&self) -> Result<Settings, EstimateError> {
         let configs = self.configs.iter().map(|path| config::read(path));
         let mut settings =

@@ -28,7 +28,7 @@ pub fn json(document: &impl Serialize) -> Result<(), Failed> {
     finished(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
 }
 
-/// Prints a document on standard error, where standard output is a command's own.
+/// Prints a document on standard error, because standard output is a command's own.
 pub fn json_aside(document: &impl Serialize) -> Result<(), Failed> {
     let mut out = BufWriter::new(io::stderr().lock());
     let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);

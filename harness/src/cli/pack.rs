@@ -1,5 +1,6 @@
 //! `pack`: a folder of entries into a store.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use plimsoll::ByteSize;
-use plimsoll::capture::store::{PackOptions, PackReport, PackStatus, Store, StoreError};
+use plimsoll::capture::store::{PackOptions, PackReport, PackStatus, Store, StoreError, packable};
 use serde_json::json;
 
+use super::args::ShardFlags;
 use super::{Failed, USAGE, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
@@ -19,7 +21,7 @@ pub struct Pack {
     /// The folder of `entry_*.pt`
     pub dir: PathBuf,
 
-    /// The store; it is made where there is none
+    /// The store; it is made if there is none
     #[arg(long, value_name = "STORE", env = "PLIMSOLL_STORE")]
     pub out: PathBuf,
 
@@ -41,6 +43,9 @@ pub struct Pack {
     #[arg(long, env = "PLIMSOLL_COMPRESS")]
     pub compress: bool,
 
+    #[command(flatten)]
+    pub share: ShardFlags,
+
     /// Threads [default: one a processor]
     #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
     pub jobs: Option<NonZeroUsize>,
@@ -50,7 +55,7 @@ pub struct Pack {
     pub json: bool,
 }
 
-/// Packs; 2 where an entry was left out, the signal's code where it was interrupted.
+/// Packs; 2 if an entry was left out, the signal's code if it was interrupted.
 pub fn run(pack: &Pack) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let started = Instant::now();
@@ -58,6 +63,7 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = PackOptions {
         name: pack.name.clone(),
+        entries: share(pack)?,
         replace: pack.replace,
         compress: pack.compress,
         remove_originals: pack.remove,
@@ -80,6 +86,19 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
     show(pack, &report, started.elapsed())?;
     report.errors.iter().for_each(|error| super::report(error));
     Ok(if report.errors.is_empty() { 0 } else { USAGE })
+}
+
+/// The files of the share that is packed; `None` if all are.
+fn share(pack: &Pack) -> Result<Option<BTreeSet<OsString>>, Failed> {
+    let Some(chosen) = pack.share.chosen()? else { return Ok(None) };
+    if pack.remove {
+        return Err(
+            "--move deletes files that other shards deal out: pack all shards, verify the store, then delete".into()
+        );
+    }
+    let (files, sizes): (Vec<OsString>, Vec<ByteSize>) = packable(&pack.dir)?.into_iter().unzip();
+    let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+    Ok(Some(chosen.places(&names, &sizes).into_iter().map(|place| files[place].clone()).collect()))
 }
 
 /// The bytes of the files of a folder, for the bar.

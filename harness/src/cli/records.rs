@@ -18,7 +18,8 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
     Ok(records)
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, Failed> {
+/// The records at `path`: itself, or of a folder all files that end in `.json`.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, Failed> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

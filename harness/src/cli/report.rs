@@ -38,7 +38,7 @@ pub fn run(arguments: &Report) -> Result<u8, Failed> {
     let documents = &arguments.documents;
     documents.check()?;
     let records = arguments.records.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
-    if documents.asked_for().next().is_none() {
+    if !documents.are_asked_for() {
         // What the command that made it has printed.
         for record in &records {
             output::text(&report::terminal::record(record, None, &super::screen()))?;
@@ -67,6 +67,11 @@ impl ReportFlags {
         all.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
     }
 
+    /// Whether any document is asked for.
+    pub fn are_asked_for(&self) -> bool {
+        self.asked_for().next().is_some()
+    }
+
     /// Looks whether the documents can be written, as far as that shows: before hours of work, not after.
     pub fn check(&self) -> Result<(), Failed> {
         for (path, _) in self.asked_for().filter(|(path, _)| !is_stdout(path)) {
@@ -77,7 +82,7 @@ impl ReportFlags {
             }
             match fs::metadata(folder) {
                 Ok(folder) if folder.is_dir() => {}
-                Ok(_) => return refused(&format!("{} is no folder", folder.display())),
+                Ok(_) => return refused(&format!("{} is not a folder", folder.display())),
                 Err(error) => return refused(&format!("{}: {error}", folder.display())),
             }
         }

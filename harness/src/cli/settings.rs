@@ -14,7 +14,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What is set for `label`; nothing where there is no configuration.
+    /// What is set for `label`; nothing if there is no configuration.
     pub fn of(settings: Option<&Self>, label: Option<&str>) -> Result<Resolved, ConfigError> {
         settings.map_or_else(
             || Ok(Resolved::default()),
@@ -25,7 +25,7 @@ impl Settings {
     /// What `flags` name, else what lies in the working directory or above it; nothing if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or has no such profile.
+    /// The file cannot be read, or has no such profile.
     pub fn read(flags: &ConfigFlags) -> Result<Option<Self>, Failed> {
         let config = match &flags.file {
             _ if flags.no_config => None,

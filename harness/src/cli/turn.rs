@@ -25,11 +25,11 @@ pub struct Folders {
     pub folder: PathBuf,
     /// The folder of the logs.
     pub work: PathBuf,
-    /// The folder of the records, where they are wanted.
+    /// The folder of the records, if they are wanted.
     pub records: Option<PathBuf>,
 }
 
-/// Makes a run; `None` where a signal came meanwhile: its tree is ended, and what it did counts for nothing.
+/// Makes a run; `None` if a signal came meanwhile: its tree is ended, and what it did counts for nothing.
 pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> Result<Option<Run>, Failed> {
     let (name, repeat) = (&turn.configuration.name, turn.repeat);
     let words = plan.command(turn.configuration).expect("only commands are run");
@@ -62,7 +62,7 @@ pub fn turn(plan: &Plan, turn: &Turn<'_>, place: &Folders, cancel: &Cancel) -> R
     Ok(Some(made))
 }
 
-/// Reads `path` into `run`, with a note where it tells nothing.
+/// Reads `path` into `run`, with a note if it says nothing.
 pub fn take_log(run: &mut matrix::Run, plan: &Plan, path: &Path) -> Result<(), MatrixError> {
     let failed = |source| MatrixError::Io { path: path.to_owned(), what: "read the log", source };
     let label = plan.label.as_deref();
@@ -120,6 +120,7 @@ fn process_run(plan: &Plan, name: &str, words: Vec<String>, started: SystemTime,
         started,
         wall: ended.wall,
         state: RunState::Complete,
+        rank: None,
         exit_code: ended.end.shell_exit_code(),
         verdicts: vec![run::verdict(&ended)],
         end: Some(ended.end),

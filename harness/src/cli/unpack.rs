@@ -36,7 +36,7 @@ pub struct Unpack {
     pub json: bool,
 }
 
-/// Unpacks; 2 where an entry was left out, the signal's code where it was interrupted.
+/// Unpacks; 2 if an entry was left out, the signal's code if it was interrupted.
 pub fn run(unpack: &Unpack) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let store = Store::open(&unpack.store)?;

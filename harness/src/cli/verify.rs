@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll::ByteSize;
-use plimsoll::capture::store::{Store, StoreError, VerifyOptions, VerifyReport};
+use plimsoll::capture::store::{EntryName, Store, StoreError, VerifyOptions, VerifyReport};
 use plimsoll::report::terminal::clean;
 
+use super::args::ShardFlags;
 use super::{Failed, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
@@ -25,6 +26,9 @@ pub struct Verify {
     #[arg(long, value_name = "DIR")]
     pub against: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub share: ShardFlags,
+
     /// Threads [default: one a processor]
     #[arg(long, value_name = "N", env = "PLIMSOLL_JOBS")]
     pub jobs: Option<NonZeroUsize>,
@@ -37,17 +41,23 @@ pub struct Verify {
 /// Something is damaged, missing or different.
 const DAMAGED: u8 = 1;
 
-/// Verifies; 1 where something is wrong, the signal's code where it was interrupted.
+/// Verifies; 1 if something is wrong, the signal's code if it was interrupted.
 pub fn run(verify: &Verify) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
     let store = Store::open(&verify.store)?;
+    let Some((entries, unused)) = share(verify, &store)? else {
+        // There are more shares than entries.
+        show(verify, &VerifyReport::default())?;
+        return Ok(0);
+    };
     // Recipes that cannot be read are found by verifying, not by the bar.
-    let bytes = store.file_bytes(&verify.entries).unwrap_or_default();
+    let bytes = store.file_bytes(&entries).unwrap_or_default();
     let bar = progress::bytes("verify", if verify.against.is_some() { bytes + bytes } else { bytes });
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = VerifyOptions {
         against: verify.against.as_deref(),
-        entries: verify.entries.clone(),
+        entries,
+        unused,
         threads: verify.jobs,
         cancel: cancel.flag(),
         progress: &progress,
@@ -63,6 +73,25 @@ pub fn run(verify: &Verify) -> Result<u8, Failed> {
     };
     show(verify, &report)?;
     Ok(if report.holds() { 0 } else { DAMAGED })
+}
+
+/// The entries of the share that is verified, and whether objects that no entry uses are read as well; `None` of a share without
+/// entries.
+fn share(verify: &Verify, store: &Store) -> Result<Option<(Vec<OsString>, bool)>, Failed> {
+    let Some(chosen) = verify.share.chosen()? else { return Ok(Some((verify.entries.clone(), false))) };
+    if verify.against.is_some() {
+        return Err("--against compares whole folders: leave out --shard".into());
+    }
+    let (entries, sizes): (Vec<EntryName>, Vec<ByteSize>) = store.sizes(&verify.entries)?.into_iter().unzip();
+    let names: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    let named = |place: usize| {
+        let mut path = entries[place].capture.clone();
+        path.push("/");
+        path.push(&entries[place].entry);
+        path
+    };
+    let share: Vec<OsString> = chosen.places(&names, &sizes).into_iter().map(named).collect();
+    Ok((!share.is_empty()).then_some((share, chosen.index == 1 && verify.entries.is_empty())))
 }
 
 fn show(verify: &Verify, report: &VerifyReport) -> Result<(), Failed> {

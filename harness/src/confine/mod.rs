@@ -26,7 +26,7 @@ pub const RIGHTS: &str = "PLIMSOLL_RIGHTS";
 pub struct Rights {
     /// Files and folders that it may read and run.
     pub read: Vec<PathBuf>,
-    /// Those that it may change.
+    /// The folders that it may change.
     pub write: Vec<PathBuf>,
     /// The process that it may neither signal nor limit.
     pub supervisor: u32,
@@ -35,7 +35,7 @@ pub struct Rights {
 /// Why a program could not be confined.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// It was not started by a supervisor.
+    /// The process was not started by a supervisor.
     #[error("`plimsoll confined` is started by `plimsoll check --untrusted`, not by hand: {0}")]
     NoSupervisor(&'static str),
     /// The system refused a layer that it has.
@@ -78,11 +78,11 @@ fn landlock_version() -> i64 {
 /// Gives up rights, and becomes `program`.
 ///
 /// # Errors
-/// [`ConfineError`]; where it succeeds, this does not return.
+/// [`ConfineError`]; if it succeeds, this does not return.
 pub fn become_confined(program: &[OsString]) -> Result<std::convert::Infallible, ConfineError> {
     let text = env::var(RIGHTS).map_err(|_| ConfineError::NoSupervisor("PLIMSOLL_RIGHTS is not set"))?;
     let rights: Rights =
-        serde_json::from_str(&text).map_err(|_| ConfineError::NoSupervisor("PLIMSOLL_RIGHTS is not what it sets"))?;
+        serde_json::from_str(&text).map_err(|_| ConfineError::NoSupervisor("PLIMSOLL_RIGHTS is damaged"))?;
     let (first, rest) = program.split_first().ok_or(ConfineError::NoSupervisor("no program is named"))?;
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| ConfineError::Refused { layer: "no_new_privs", reason: error.to_string() })?;

@@ -2,11 +2,11 @@
 //!
 //! `plimsoll run` splits as the first thing it does. The process that was started becomes the guardian: small, it holds the
 //! place in the terminal's job, takes the signals and waits. Its child, the meter, does everything else. Each sees the end
-//! of the other: where the meter is killed, the guardian inherits the command and ends it (it is a subreaper, so that
-//! daemons come to it as well); where the guardian is killed, the meter ends the command and keeps what it has read.
+//! of the other: if the meter is killed, the guardian inherits the command and ends it (it is a subreaper, so that
+//! daemons come to it as well); if the guardian is killed, the meter ends the command and keeps what it has read.
 //!
 //! Guardian, meter and command share one process group, that of the terminal's job. In a group of its own the meter would
-//! outlive a kill of the whole job, but, as a parent beside the group, would keep the kernel from passing over Ctrl-Z where
+//! outlive a kill of the whole job, but, as a parent beside the group, would keep the kernel from passing over Ctrl-Z if
 //! no shell is there to continue the job. It has the terminal's signals blocked instead.
 
 mod pages;
@@ -62,7 +62,7 @@ pub fn split() -> Option<u8> {
     }
 }
 
-/// The guardian of this process, where it has one.
+/// The guardian of this process, if it has one.
 pub fn guarded() -> Option<&'static Guarded> {
     GUARDED.get()
 }

@@ -37,7 +37,7 @@ impl Sent {
         [self.number as u8, self.by_terminal.into()]
     }
 
-    /// Whether the command is to be sent it: it has it already where the terminal sent it to the whole foreground.
+    /// Whether the command is to be sent it: it has it already if the terminal sent it to the whole foreground.
     fn is_due(self) -> bool {
         !self.by_terminal || self.number == libc::SIGHUP
     }

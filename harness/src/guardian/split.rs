@@ -23,14 +23,14 @@ const SI_KERNEL: libc::c_int = 0x80;
 
 pub fn split() -> io::Result<Side> {
     let (ours, theirs) = UnixStream::pair()?;
-    // Both sides: orphans come to the nearest that is left. Where the kernel knows none, some are lost.
+    // Both sides: orphans come to the nearest that is left. If the kernel knows none, some are lost.
     let own = rustix::process::getpid();
     let _ = rustix::process::set_child_subreaper(Some(own));
     // The guardian takes them one by one. The meter keeps them blocked, as they are not for it.
     let signals = set_of(&[&HANDED_ON[..], &[libc::SIGCHLD]].concat());
     let mask = change_mask(libc::SIG_BLOCK, &signals);
-    // Where the one who started this ignores the ends of children, they could not be waited for.
-    // SAFETY: the default action is no function of this process.
+    // If the one who started this ignores the ends of children, they could not be waited for.
+    // SAFETY: the default action is not a function of this process.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     // SAFETY: this is the only thread, so that the child may go on with all that the parent had.
     match unsafe { libc::fork() } {
@@ -73,7 +73,7 @@ fn watch(meter: Pid, pipe: &UnixStream, signals: &libc::sigset_t) -> u8 {
     }
 }
 
-/// The exit code, once the meter has ended. What it leaves of the command, as where it was killed, is ended first.
+/// The exit code, once the meter has ended. What it leaves of the command, as when it was killed, is ended first.
 fn ended(meter: Pid) -> Option<u8> {
     let (_, status) = rustix::process::waitpid(Some(meter), WaitOptions::NOHANG).ok().flatten()?;
     let has_children = !matches!(rustix::process::wait(WaitOptions::NOHANG), Err(rustix::io::Errno::CHILD));

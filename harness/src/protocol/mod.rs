@@ -1,6 +1,6 @@
 //! The worker protocol, version 2: one JSON object a line over a socket that the supervisor passes in.
 //!
-//! The same schema serves the built-in worker and `harness/python/plimsoll_worker.py`. Tensors never travel in it: inputs
+//! One schema serves the built-in worker and `harness/python/plimsoll_worker.py`. Tensors never travel in it: inputs
 //! are paths and offsets of storages, outputs lie in a shared memory that the worker grows. The whole exchange is
 //! `hello`, then any number of `launch`, `profile` (with a `next` after each call that was timed) and `release`, then `bye`.
 
@@ -62,7 +62,7 @@ pub enum Request {
         protocol: u32,
         /// What to load.
         kernel: KernelSpec,
-        /// The number of the GPU to launch it on; absent where that is the CPU.
+        /// The number of the GPU to launch it on; absent if that is the CPU.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<u32>,
         /// Whether the device's memory is held to a ceiling, and its context is to take little of it.
@@ -236,7 +236,7 @@ pub enum Reply {
         kind: Reason,
         /// One line.
         message: String,
-        /// A traceback, where there is one.
+        /// A traceback, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },

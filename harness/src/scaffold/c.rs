@@ -106,7 +106,7 @@ fn skeleton(name: &KernelName, signature: &Signature, language: &Compiled) -> St
         let missing: Vec<String> = tensors.iter().map(|name| format!("!{name}")).collect();
         let (missing, all) = (missing.join(" || "), tensors.join(", "));
         let _ = writeln!(text, "  if ({missing})");
-        let _ = writeln!(text, "    return kernel_fail(\"TypeError\", \"one of these is no tensor: {all}\");");
+        let _ = writeln!(text, "    return kernel_fail(\"TypeError\", \"one of these is not a tensor: {all}\");");
     }
     if !declared.is_empty() {
         let unused: Vec<String> = declared.iter().map(|name| format!("(void){name}")).collect();
@@ -115,7 +115,7 @@ fn skeleton(name: &KernelName, signature: &Signature, language: &Compiled) -> St
     text + &format!("  return kernel_fail(\"NotImplementedError\", \"{name} is not written yet\");\n}}\n")
 }
 
-/// The variable that holds argument `at`; `None` where the value has no form of its own in C.
+/// The variable that holds argument `at`; `None` if the value has no form of its own in C.
 fn declaration(name: &str, at: usize, argument: &Argument) -> Option<String> {
     Some(match argument {
         Argument::Tensor(_) => format!("const DLTensor *{name} = kernel_tensor(&args[{at}]);"),

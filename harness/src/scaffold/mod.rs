@@ -47,7 +47,7 @@ impl Signature {
     /// Of the first entry of `capture`.
     ///
     /// # Errors
-    /// [`CaptureError`] where it cannot be read.
+    /// [`CaptureError`] if it cannot be read.
     pub fn of(capture: &Capture) -> Result<Self, CaptureError> {
         let entry = capture.entry(0)?;
         let bound = entry.bind(capture.order())?;

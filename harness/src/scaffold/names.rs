@@ -112,7 +112,9 @@ pub struct KernelName(String);
 
 /// A text that names no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` cannot name a kernel: write letters, digits and `_`, with no digit first, and no word of C or Python")]
+#[error(
+    "`{0}` cannot name a kernel: write letters, digits and `_`, not a digit first, and not a keyword of C or Python"
+)]
 pub struct InvalidName(String);
 
 impl FromStr for KernelName {

@@ -3,7 +3,7 @@
 use super::names::variables;
 use super::{KernelName, Scaffold, Signature, line, plain, tensor_words, words};
 
-/// An embedding that is right where no row is to be renormalised, as in every capture of one without `max_norm`.
+/// An embedding that is right if no row is to be renormalised, as in every capture of one without `max_norm`.
 const EMBEDDING: &str = "\
 def launch(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
     if max_norm is not None:

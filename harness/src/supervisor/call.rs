@@ -24,7 +24,7 @@ pub struct CallBuilder {
 
 impl CallBuilder {
     /// # Errors
-    /// A failure of kind `input` where a storage cannot be read, or not be unpacked.
+    /// A failure of kind `input` if a storage cannot be read, or not be unpacked.
     pub fn new(job: Job<'_>, copies: Option<&mut Copies>) -> Result<Self, Failure> {
         if let Some(copies) = copies {
             return Self::copied(job, copies);
@@ -90,7 +90,7 @@ impl CallBuilder {
         self.message.clone()
     }
 
-    /// `failure`, with its cause where that is an input that shrank under the worker.
+    /// `failure`, with its cause if that is an input that shrank under the worker.
     pub fn explain(&self, failure: Failure) -> Failure {
         if failure.signal != Some(SIGBUS) {
             return failure;

@@ -94,7 +94,7 @@ impl WorkerCommand {
         }
     }
 
-    /// The same without the rights of its user.
+    /// Starts workers that do not have the rights of their user.
     ///
     /// # Errors
     /// The folder of the workers cannot be made.

@@ -11,7 +11,7 @@ use super::process::{Cause, End};
 use crate::protocol::Reason;
 
 /// What `end` means for the entry that was being worked on. `oom_kills` is how many processes the kernel's OOM killer took
-/// while the worker lived; absent where that could not be read.
+/// while the worker lived; absent if that could not be read.
 pub fn failure(end: &End, oom_kills: Option<u64>) -> Failure {
     let pid = end.pid;
     let (kind, message) = match &end.cause {
@@ -71,7 +71,7 @@ fn died(end: &End, oom_kills: Option<u64>) -> (FailureKind, String) {
     }
 }
 
-/// A worker's own word for a failure. What is unavailable is so to a worker after the first, whose machine has lost since
+/// The kind of failure that a worker reports. What is unavailable is so to a worker after the first, whose machine has lost since
 /// what the first had.
 pub fn reported(reason: Reason, message: String, detail: Option<String>) -> Failure {
     let kind = reason.failure();

@@ -45,7 +45,7 @@ pub struct NoTorchWorker {
 impl NoTorchWorker {
     /// What is missing, and where it was looked for.
     pub fn missing(&self) -> String {
-        format!("{} needs {TORCH_WORKER}, and there is none {}", self.kernel, self.looked)
+        format!("{} needs {TORCH_WORKER}, but there is none {}", self.kernel, self.looked)
     }
 
     /// The command that installs it.

@@ -48,7 +48,7 @@ const FROM_OTHERS: [i32; 4] = [SIGKILL, SIGTERM, SIGINT, SIGHUP];
 /// Runs a kernel in one worker after the other.
 pub struct WorkerLauncher<'a> {
     command: WorkerCommand,
-    /// What kernels are launched on; absent where that is the CPU.
+    /// What kernels are launched on; absent if that is the CPU.
     gpu: Option<OnGpu>,
     /// The kernel, and the files that it is known to be made of.
     made: Made,
@@ -250,9 +250,8 @@ impl<'a> WorkerLauncher<'a> {
     /// Refuses a kernel whose file is not what it was when the run began: a worker before may have rewritten it.
     fn check_kernel(&mut self) -> Result<(), Failure> {
         let Some(changed) = self.made.changed(&self.command.kernel()) else { return Ok(()) };
-        let message = format!(
-            "{changed} is not what it was when the run began; run again when nothing writes to it, the kernel itself included"
-        );
+        let message =
+            format!("{changed} changed during the run; run again when nothing writes to it, the kernel included");
         let failure = Failure::new(FailureKind::Input, message);
         self.set_unloadable(&failure, false);
         Err(failure)
@@ -397,7 +396,7 @@ impl Launcher for WorkerLauncher<'_> {
                 Err(failure) => each(index, Err(failure)),
             }
         }
-        // Where the state cannot be read the record has none.
+        // If the state cannot be read the record has none.
         let pci = self.gpu.as_ref().and_then(|gpu| gpu.facts.pci.as_deref());
         let sampler = pci.and_then(|pci| StateSampler::start(pci).ok());
         let mut rest = calls.as_slice();

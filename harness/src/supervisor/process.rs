@@ -62,13 +62,13 @@ impl Tail {
 pub enum Cause {
     /// By itself: an exit or a signal that the supervisor did not send.
     Died,
-    /// It closed the channel but lives on (a kernel that closes descriptors).
+    /// The worker closed the channel but lives on (a kernel that closes descriptors).
     ChannelClosed,
-    /// It answered what nobody had asked.
+    /// The worker sent an answer that nobody had asked for.
     Unasked,
-    /// It said what the protocol does not know.
+    /// The worker sent a message that the protocol does not know.
     Protocol(String),
-    /// It did not answer in time.
+    /// The worker did not answer in time.
     TimedOut(Duration),
     /// The run was cancelled.
     Cancelled,
@@ -85,7 +85,7 @@ pub struct End {
     pub status: ExitStatus,
     /// Its process id.
     pub pid: u32,
-    /// The last of its standard error, then of its standard output where the error is empty.
+    /// The last of its standard error, then of its standard output if the error is empty.
     pub output: String,
 }
 

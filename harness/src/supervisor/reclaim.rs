@@ -11,7 +11,7 @@ pub const TOLERANCE: ByteSize = ByteSize::mib(64);
 /// How long MemAvailable is waited for.
 pub const WAIT_FOR_MEMORY: Duration = Duration::from_secs(2);
 
-/// MemAvailable now; `None` where it cannot be read.
+/// MemAvailable now; `None` if it cannot be read.
 pub fn available() -> Option<ByteSize> {
     SystemMemory::read().ok().and_then(|memory| memory.available)
 }

@@ -223,6 +223,14 @@ fn program(named: Option<OsString>, own: Option<&Path>, path: &OsString) -> Resu
     })
 }
 
+/// How many GPUs `program` sees, looked for by a process of its own; none if that cannot be found out.
+pub fn count_devices(program: &Path) -> usize {
+    let mut command = Command::new(program);
+    let output = command.args(["devices", "--json"]).env_remove("PLIMSOLL_DEVICE").stdin(Stdio::null()).output();
+    let found = output.ok().and_then(|output| serde_json::from_slice::<Devices>(&output.stdout).ok());
+    found.map_or(0, |found| found.devices.len())
+}
+
 /// The GPU `index`, looked for by a process of its own: the driver's library would stay in this one, and count in its memory.
 fn find_device(program: &Path, index: u32) -> Result<DeviceFacts, NoLauncher> {
     let mut command = Command::new(program);

@@ -16,7 +16,7 @@ const ENOUGH_CANARIES: usize = 64;
 /// What a launch left of the canaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It wrote over them.
+    /// The kernel wrote over them.
     Nothing,
     /// More than come out the same by chance: it left a part of its output out.
     Part,

@@ -43,12 +43,12 @@ pub enum CallError {
     #[error("a launch of the kernel cannot be made a CUDA graph: {0}")]
     NoGraph(String),
     #[error(
-        "launched once more on the buffers that were timed, the kernel wrote nothing to its output, and on others it did"
+        "launched once more on the buffers that were timed, the kernel wrote nothing to its output, although it did on others: compute on every launch"
     )]
     Idle,
     #[error(
-        "launched once more on the buffers that were timed, the kernel left a part of its output unwritten, and on others it \
-         did not"
+        "launched once more on the buffers that were timed, the kernel left a part of its output unwritten, although it did \
+         not on others: compute all of it on every launch"
     )]
     Partial,
     #[error(

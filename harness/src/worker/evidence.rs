@@ -108,7 +108,7 @@ impl Evidence {
     /// What of the outputs was kept, if that is enough to accuse a kernel: all that follows the arguments, or a large part
     /// of it.
     ///
-    /// A smaller part is no evidence. If the kernel's own noise shows on altered contents alone, as when equal values are
+    /// A smaller part is not evidence. If the kernel's own noise shows on altered contents alone, as when equal values are
     /// drawn and ties are broken by chance, then a coarse output (a truth value, the number of an expert) is by chance what
     /// captured contents gave. Launches that were not kept in memory cannot tell that from a part that was kept: the share
     /// can.

@@ -21,7 +21,7 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Those of `calls`; none is mapped yet.
+    /// The inputs of `calls`; none is mapped yet.
     pub fn of(calls: &'a [CallMessage]) -> Self {
         let ranges = ranges(calls.iter().flat_map(|call| &call.storages)).into_iter().collect();
         Self { ranges, mapped: BTreeMap::new() }
@@ -33,7 +33,7 @@ impl<'a> Files<'a> {
             return Ok((*start, Arc::clone(map)));
         }
         let open = |range: &Range<u64>| MappedFile::open_apart(path, range.start, range.end - range.start);
-        // Where what another call needs of the file is not there, this one may still have what it needs.
+        // If what another call needs of the file is not there, this one may still have what it needs.
         let Some((start, map)) = self.ranges.get(path).and_then(|all| Some((all.start, open(all).ok()?))) else {
             return Ok((range.start, Arc::new(open(range)?)));
         };
@@ -213,7 +213,7 @@ impl Inputs {
     /// The names of the arguments whose bytes the kernel has changed.
     ///
     /// # Errors
-    /// [`CallError::OutOfBounds`] where it has written beside them all.
+    /// [`CallError::OutOfBounds`] if it has written beside them all.
     pub fn mutated(&self, call: &CallMessage) -> Result<Vec<String>, CallError> {
         let mut changed = vec![false; call.storages.len()];
         for (path, _, map) in &self.files {

@@ -41,7 +41,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Launches at addresses that are not those to be timed; nothing where the kernel fails, or there is nothing to alter. The
+    /// Launches at addresses that are not those to be timed; nothing if the kernel fails, or there is nothing to alter. The
     /// first launch is on other contents: where a kernel keeps what it gave first, that is wrong for the captured ones.
     pub fn of(
         kernel: &dyn Kernel,

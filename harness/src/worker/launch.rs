@@ -187,7 +187,7 @@ impl Launches {
         Ok((samples, again))
     }
 
-    /// The samples; and of a kernel that is no part of this program what it leaves unwritten of its outputs when it is
+    /// The samples; and of a kernel that is not a part of this program what it leaves unwritten of its outputs when it is
     /// launched again on the same buffers, as the timed launches left them but for a few bytes, and those outputs.
     fn timed(
         &self,

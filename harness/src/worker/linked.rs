@@ -10,7 +10,7 @@ use plimsoll::kernel::KernelSpec;
 const SYSTEM: [&str; 6] = ["/lib", "/lib32", "/lib64", "/opt", "/usr", "/var/lib"];
 /// Folders that packages of Python are installed in.
 const INSTALLED: [&str; 2] = ["site-packages", "dist-packages"];
-/// The implementation of the ABI, which is no part of a kernel.
+/// The implementation of the ABI, which is not a part of a kernel.
 const RUNTIME: &str = "libtvm_ffi.so";
 
 /// The files from which this process has code.
@@ -25,7 +25,7 @@ fn files(maps: &str) -> BTreeSet<PathBuf> {
     paths.filter(|path| !path.as_os_str().to_string_lossy().ends_with(" (deleted)")).collect()
 }
 
-/// Those of the files that are new since `before` and that the kernel `spec` is made of.
+/// The files, new since `before`, that the kernel `spec` is made of.
 pub fn linked(spec: &KernelSpec, before: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let KernelSpec::Library { file, .. } = spec else { return Vec::new() };
     let Ok(own) = file.canonicalize() else { return Vec::new() };

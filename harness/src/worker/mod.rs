@@ -75,7 +75,7 @@ impl Host {
     }
 }
 
-/// The stack that a context keeps for each thread where the device's memory is held to a ceiling. The usual 1 KiB is 264 MiB of
+/// The stack that a context keeps for each thread if the device's memory is held to a ceiling. The usual 1 KiB is 264 MiB of
 /// an H200, for 132 processors of 2048 threads each.
 const SMALL_STACK: ByteSize = ByteSize::new(256);
 
@@ -108,7 +108,7 @@ impl Served {
 /// Why the worker could not serve at all.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// It was not started by a supervisor.
+    /// The process was not started by a supervisor.
     #[error("a worker is started by `plimsoll check`, not by hand: {0}")]
     NoSupervisor(&'static str),
     /// The channel broke.

@@ -16,7 +16,7 @@ pub type Copying<'a> = dyn FnMut(Elements<'_>, &mut [u8]) -> Result<(), CallErro
 pub struct Outputs {
     file: File,
     map: Option<MmapMut>,
-    /// The same memory at other addresses.
+    /// A second mapping of the memory, at other addresses.
     elsewhere: Option<MmapMut>,
 }
 
@@ -41,7 +41,7 @@ impl Outputs {
         Ok(self.map.as_deref_mut().map_or(&mut [], |map| &mut map[..bytes]))
     }
 
-    /// The same for what a call gives.
+    /// The memory for the outputs of a call.
     ///
     /// # Errors
     /// [`CallError::Outputs`].

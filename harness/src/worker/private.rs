@@ -18,13 +18,13 @@ use rustix::fs::{Advice, fadvise};
 use rustix::mm::{Advice as MadvAdvice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Addresses that are kept for calls, where the system gives so many: nothing but a number is spent on them.
+/// Addresses that are kept for calls, if the system gives so many: nothing but a number is spent on them.
 const USUAL_ARENA: usize = 64 << 30;
 
 /// Why a file could not be mapped.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// It ends before what is needed of it.
+    /// The file ends before a storage that is needed.
     #[error("{path} has {size} bytes, and a storage of it ends at {end}: the file was cut short", path = .path.display())]
     Short { path: PathBuf, size: u64, end: u64 },
     /// The system refused.
@@ -236,7 +236,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Addresses for a file from `offset` on. Where little is read of it, little is to be resident.
+    /// Addresses for a file from `offset` on. If little is read of it, little is to be resident.
     fn take(&mut self, length: usize, offset: u64) -> *mut c_void {
         if large_pages_fit(self.start + self.used, offset) {
             self.used += page_size();

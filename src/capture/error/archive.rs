@@ -1,6 +1,9 @@
 //! [`ArchiveError`]: the errors of the zip archive.
 
 /// An archive that is malformed, or that no writer of torch files would make.
+///
+/// What to do: copy or download the file again, or save it again with `torch.save`; a file that fails again is damaged,
+/// or was not written by torch.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {

@@ -19,6 +19,8 @@ pub(crate) const TEXT_LIMIT: usize = 32 << 20;
 pub(crate) const DEPTH_LIMIT: usize = 128;
 
 /// A value that cannot be passed to a kernel.
+///
+/// What to do: capture the call with plain arguments (tensors, numbers, texts, lists); no operator takes such a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {

@@ -1,6 +1,8 @@
 //! [`EntryError`]: the errors of entries and their binding.
 
 /// A file that is not a capture entry, or a call that cannot be bound.
+///
+/// What to do: capture the call again, or take the file out of the folder; `plimsoll inspect FILE` shows what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryError {

@@ -1,6 +1,9 @@
 //! [`FolderError`]: the errors of folders.
 
 /// A folder that is not a capture.
+///
+/// What to do: name the folder that holds the `entry_*.pt` of one operator, or one capture of a store, such as
+/// `STORE/captures/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {

@@ -1,6 +1,9 @@
 //! [`PickleErrorKind`]: the errors of a pickle.
 
 /// A pickle that is malformed or refused.
+///
+/// What to do: save the file again with `torch.save`, with tensors and plain values alone; do not trust a file that
+/// asks for imports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PickleErrorKind {

@@ -4,6 +4,9 @@ use crate::dtype::Dtype;
 use crate::tensor::OutsideStorage;
 
 /// A tensor or a storage that is malformed.
+///
+/// What to do: save the tensors again with `torch.save`; a file that fails again is damaged, or was not written by
+/// torch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RebuildError {

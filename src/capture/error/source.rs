@@ -3,6 +3,8 @@
 use std::io;
 
 /// A file that cannot be read, or that changed since it was opened.
+///
+/// What to do: check the path, its permissions and the disk, and run again when nothing writes to the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -50,7 +52,7 @@ pub enum SourceError {
         /// The bytes that the disk holds.
         data: u64,
     },
-    /// More files are mapped at once than can be guarded.
+    /// Too many files are mapped at once: no more can be guarded.
     #[error("more than {0} files are mapped at once")]
     TooManyMaps(usize),
 }

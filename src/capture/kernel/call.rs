@@ -178,7 +178,7 @@ mod tests {
         let message = |name, position| call.tensor(name, position).unwrap_err().to_string();
         assert_eq!(
             message("a", 0),
-            "argument `a`: a float32 tensor of shape [2], strides [1] and offset 0 reaches beyond its storage of 7 bytes"
+            "argument `a`: a float32 tensor of shape [2], strides [1] and offset 0 reaches beyond its storage of 7 bytes: save the tensor again"
         );
         assert_eq!(message("b", 1), "argument `b` is in storage 1, but the call has 1 storages");
         assert_eq!(message("c", 2), "argument `c` must be a tensor, but the call gives a value of kind int");

@@ -5,6 +5,9 @@ use crate::{Dtype, OutsideStorage, TensorSpec};
 use plimsoll_memory::text::counted;
 
 /// Why a kernel refused a call, or failed in it.
+///
+/// What to do: compare the call (`plimsoll inspect ENTRY`) with what the kernel takes; use a `py:` kernel for a call
+/// that this one does not take.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {

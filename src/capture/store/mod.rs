@@ -39,7 +39,7 @@ pub use collect::Garbage;
 pub use error::StoreError;
 pub use object_id::{ObjectId, ParseObjectIdError};
 pub use open::{EntryName, Store};
-pub use pack::{PackOptions, PackReport, PackStatus, PackedEntry};
+pub use pack::{PackOptions, PackReport, PackStatus, PackedEntry, packable};
 pub use recipe::{Modified, PayloadPlace, Recipe};
 pub use survey::{CaptureSurvey, EntrySurvey, Survey};
 pub use unpack::{UnpackOptions, UnpackReport, UnpackedFile};

@@ -1,5 +1,6 @@
 //! [`Store::pack`]: packs a folder of entries into the store.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
@@ -32,6 +33,8 @@ const BATCH_ENTRIES: usize = 256;
 pub struct PackOptions<'a> {
     /// The name of the capture in the store; `None` takes the folder's name.
     pub name: Option<OsString>,
+    /// Packs these files alone; `None` packs all. Others are neither packed nor reported.
+    pub entries: Option<BTreeSet<OsString>>,
     /// Replace entries of the same name with other content.
     pub replace: bool,
     /// Compress storages if that saves a tenth. They are decompressed into memory whenever they are used.
@@ -52,6 +55,7 @@ impl Default for PackOptions<'_> {
     fn default() -> Self {
         Self {
             name: None,
+            entries: None,
             replace: false,
             compress: false,
             remove_originals: false,
@@ -129,7 +133,10 @@ impl Store {
     /// [`StoreError::OfStore`] if the originals to delete are the store's own. Errors of a single entry are in
     /// [`PackReport::errors`], and the other entries are packed all the same.
     pub fn pack(&self, folder: &Path, options: &PackOptions<'_>) -> Result<PackReport, StoreError> {
-        let (files, others) = list(folder)?;
+        let (mut files, others) = list(folder)?;
+        if let Some(wanted) = &options.entries {
+            files.retain(|file| wanted.contains(file));
+        }
         let capture = match &options.name {
             Some(name) => name.clone(),
             None => {
@@ -153,6 +160,20 @@ impl Store {
         })?;
         Ok(packer.report)
     }
+}
+
+/// The names and sizes of the entries of a folder that [`Store::pack`] would pack, in byte order.
+///
+/// # Errors
+/// If the folder cannot be listed, or has no entries.
+pub fn packable(folder: &Path) -> Result<Vec<(OsString, ByteSize)>, StoreError> {
+    let size = |file: OsString| {
+        // A reference of another store stands for a file of another size. One that cannot be opened has no bytes: packing it
+        // says why.
+        let bytes = SourceFile::open(&folder.join(&file)).map_or(0, |source| source.size());
+        (file, ByteSize::new(bytes))
+    };
+    Ok(list(folder)?.0.into_iter().map(size).collect())
 }
 
 /// Whether a folder of this name can be made.

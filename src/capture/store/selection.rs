@@ -44,6 +44,18 @@ impl Store {
         Ok(bytes)
     }
 
+    /// The entries that `names` name, with the bytes of their files; none of one whose recipe cannot be read.
+    ///
+    /// # Errors
+    /// As those of [`Store::select`].
+    pub fn sizes(&self, names: &[OsString]) -> Result<Vec<(EntryName, ByteSize)>, StoreError> {
+        let size = |name: EntryName| {
+            let recipe = self.read_recipe(&name).ok().flatten();
+            (name, recipe.map_or(ByteSize::ZERO, |(_, recipe)| recipe.bytes))
+        };
+        Ok(self.select(names)?.into_iter().map(size).collect())
+    }
+
     /// The recipe of an entry; `None` if there is no such entry.
     pub(super) fn read_recipe(&self, name: &EntryName) -> Result<Option<(ObjectId, Recipe)>, StoreError> {
         let Some(id) = self.recipe_of(name)? else { return Ok(None) };

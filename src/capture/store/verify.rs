@@ -31,6 +31,8 @@ pub struct VerifyOptions<'a> {
     pub against: Option<&'a Path>,
     /// The entries to verify, as [`Store::select`] takes them; all of them if empty.
     pub entries: Vec<OsString>,
+    /// Read objects that no entry of the store uses as well, if entries are named; without names they always are.
+    pub unused: bool,
     /// The number of threads that hash; `None` takes one per processor.
     pub threads: Option<NonZeroUsize>,
     /// A flag that another thread sets to stop the work.
@@ -43,7 +45,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Default for VerifyOptions<'_> {
     fn default() -> Self {
-        Self { against: None, entries: Vec::new(), threads: None, cancel: &NEVER, progress: &|_| () }
+        Self { against: None, entries: Vec::new(), unused: false, threads: None, cancel: &NEVER, progress: &|_| () }
     }
 }
 
@@ -147,7 +149,9 @@ impl Verification<'_> {
         }
         let mut objects = self.store.all_objects()?;
         if !self.options.entries.is_empty() {
-            objects.retain(|id, _| users.contains_key(id));
+            let used_by_others = if self.options.unused { self.used()? } else { BTreeSet::new() };
+            let unused = |id: &ObjectId| self.options.unused && !used_by_others.contains(id);
+            objects.retain(|id, _| users.contains_key(id) || unused(id));
         }
         let damaged = self.objects(&objects, &users)?;
         for (name, recipe) in &recipes {
@@ -168,6 +172,13 @@ impl Verification<'_> {
             self.compare(folder, &recipes)?;
         }
         Ok(self.report)
+    }
+
+    /// The objects that any entry uses. Of one that cannot be read none is known: whoever verifies it says so.
+    fn used(&self) -> Result<BTreeSet<ObjectId>, StoreError> {
+        let names = self.store.entries()?;
+        let recipes = names.iter().filter_map(|name| self.recipe(name).ok());
+        Ok(recipes.flat_map(|(id, recipe)| recipe.objects().chain([id]).collect::<Vec<_>>()).collect())
     }
 
     fn recipe(&self, name: &EntryName) -> Result<(ObjectId, Recipe), StoreError> {

@@ -101,6 +101,10 @@ fn what_is_wrong_says_where_and_what_was_meant() {
             "plimsoll.toml:2:12: `ceilings.peak_rss` is an amount such as \"2 GiB\"",
         ),
         ("[run]\nkeep_going = true\nkeep-going = true", "`run.keep_going` is set twice: keep one of them"),
+        (
+            "[run]\nfail_on = [\"leek\"]",
+            "plimsoll.toml:2:11: `run.fail_on` is a list of verdicts, such as [\"leak\", \"fragmentation\"]",
+        ),
         ("[[overrides]]\nrun = {}", "an override needs `label`, a pattern of the labels that it is for"),
         ("[[overrides]]\nlabel = \"(\"", "plimsoll.toml:2:9: `label` is a regular expression, and not `(` ("),
         ("run = 1", "plimsoll.toml:1:7: `run` is a table, and not a integer"),
@@ -123,6 +127,7 @@ fn every_setting_is_read() {
             super::super::Kind::Confidence => "0.9",
             super::super::Kind::Switch => "true",
             super::super::Kind::Conditions => "[\"kernel\"]",
+            super::super::Kind::Verdicts => "[\"leak\", \"fragmentation\"]",
             super::super::Kind::Allowance => "\"5%\"",
             super::super::Kind::Text | super::super::Kind::Baseline => "\"x\"",
         };

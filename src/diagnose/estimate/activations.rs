@@ -18,7 +18,7 @@ const WHAT: &str = "the activations";
 /// Between a forward and its backward.
 const IN_FLIGHT: [Phase; 3] = [Phase::FirstForward, Phase::FirstBackward, Phase::Steady];
 
-/// The rows of the activations; none where batch or sequence is unknown.
+/// The rows of the activations; none if batch or sequence is unknown.
 pub(super) fn rows(model: &Model, setup: &Setup) -> Result<Vec<Row>, EstimateError> {
     let (Some(batch), Some(sequence)) = (setup.batch, setup.sequence) else { return Ok(Vec::new()) };
     let shape = model.shape_or_assumed();

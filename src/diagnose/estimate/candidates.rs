@@ -6,7 +6,7 @@ use super::model::Model;
 use super::rung::Rung;
 use super::setup::Setup;
 
-/// The rank of adapters where none was given: PEFT's examples and QLoRA's small setting.
+/// The rank of adapters if none was given: PEFT's examples and QLoRA's small setting.
 const RANK: u64 = 16;
 
 /// The shortest sequence that is suggested.

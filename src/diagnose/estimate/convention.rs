@@ -49,11 +49,11 @@ impl Pieces {
     }
 }
 
-/// Where the state of Adafactor has no matrices to go by, they are taken as 1024 x 1024: 4 x (1024 + 1024) bytes each.
+/// If the state of Adafactor has no matrices to go by, they are taken as 1024 x 1024: 4 x (1024 + 1024) bytes each.
 const ADAFACTOR_SIDE: u64 = 1024;
 
 impl Convention {
-    /// Bytes a trained parameter; `factored` is Adafactor's state where the model's matrices are known.
+    /// Bytes a trained parameter; `factored` is Adafactor's state if the model's matrices are known.
     pub(super) fn pieces(self, precision: Precision, optimizer: Optimizer, factored: Option<Rate>) -> Pieces {
         let optimizer = match optimizer {
             Optimizer::Adam => Rate::whole(8),
@@ -97,16 +97,16 @@ pub struct ConventionFigure {
     pub convention: Convention,
     /// Bytes a parameter, unsharded.
     pub bytes_per_parameter: f64,
-    /// Fixed state on each GPU with this setup; absent where the convention has no formula for it.
+    /// Fixed state on each GPU with this setup; absent if the convention has no formula for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<ByteSize>,
-    /// Fixed state and loading on each node with this setup; absent where the convention has no formula for it.
+    /// Fixed state and loading on each node with this setup; absent if the convention has no formula for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<ByteSize>,
 }
 
 /// What `accelerate estimate-memory` prints for training with Adam: the largest of model, gradients, optimizer and step,
-/// not their sum, 16 B a parameter in fp32 and 8 in 16 bits. It is no peak of training. Saturates at 16 EiB.
+/// not their sum, 16 B a parameter in fp32 and 8 in 16 bits. It is not a peak of training. Saturates at 16 EiB.
 pub fn accelerate_training(parameters: u64, precision: Precision) -> ByteSize {
     // Model, gradients, optimizer, step; of the fp32 bytes of the model.
     let stages: [u64; 4] = if precision == Precision::Fp32 { [4, 4, 8, 16] } else { [4, 6, 8, 8] };

@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
 
-/// A text that is no count.
+/// A text that is not a count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a count: write a whole number of at least 1, such as 4e9, 7B, 124M or 2048")]
 pub struct ParseCountError {

@@ -18,7 +18,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// The value of `schema` in the documents that this version writes.
 pub const SCHEMA: &str = "plimsoll.estimate/1";
 
-/// An estimate, whether it fits, and what to do where it does not.
+/// An estimate, whether it fits, and what to do if it does not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// `plimsoll.estimate/1`.

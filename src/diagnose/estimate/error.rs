@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use super::convention::Convention;
 
 /// Why there is no estimate.
+///
+/// What to do: change the flag or the field that the message names, or give the number itself (`--params`, `--layers`,
+/// ...).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EstimateError {
@@ -34,7 +37,7 @@ pub enum EstimateError {
         field: &'static str,
     },
     /// A figure that has to be positive is 0.
-    #[error("{what} has to be at least 1")]
+    #[error("{what} must be at least 1")]
     Zero {
         /// What is 0.
         what: &'static str,
@@ -109,14 +112,14 @@ pub enum EstimateError {
         /// The most that is read.
         most: u64,
     },
-    /// A file that is no JSON object.
+    /// A file that is not a JSON object.
     #[error("{path} is not a JSON object, line {line}, column {column}: {message}", path = path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// The column, from 1; 0 where it is the whole.
+        /// The column, from 1; 0 if it is the whole.
         column: usize,
         /// What is wrong.
         message: String,

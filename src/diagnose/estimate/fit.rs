@@ -15,10 +15,10 @@ pub const CONTEXT_MOST: ByteSize = ByteSize::gib(2);
 /// The memory that there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Of each GPU; absent where it is not judged.
+    /// Of each GPU; absent if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vram: Option<ByteSize>,
-    /// Of each node; absent where it is not judged.
+    /// Of each node; absent if it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ram: Option<ByteSize>,
 }
@@ -33,9 +33,9 @@ pub enum Verdict {
     Tight,
     /// The fixed state fits; batch or sequence is unknown, and with it the activations.
     FixedStateFits,
-    /// It does not fit on the device.
+    /// The training does not fit on the device.
     ExceedsDevice,
-    /// It fits on the device, not on the host.
+    /// The training fits on the device, but not on the host.
     ExceedsHost,
 }
 
@@ -56,16 +56,16 @@ impl Verdict {
 pub struct Fit {
     /// The judgement.
     pub verdict: Verdict,
-    /// What is left on each GPU beside the least CUDA context; absent where it is exceeded or not judged.
+    /// What is left on each GPU beside the least CUDA context; absent if it is exceeded or not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_left: Option<ByteSize>,
-    /// By how much each GPU is exceeded; absent where it is not.
+    /// By how much each GPU is exceeded; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_over: Option<ByteSize>,
-    /// What is left on each node; absent where it is exceeded or not judged.
+    /// What is left on each node; absent if it is exceeded or not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_left: Option<ByteSize>,
-    /// By how much each node is exceeded; absent where it is not.
+    /// By how much each node is exceeded; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_over: Option<ByteSize>,
 }

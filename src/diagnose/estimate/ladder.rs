@@ -19,11 +19,11 @@ use plimsoll_memory::bytes::ByteSize;
 pub struct Ladder {
     /// Every rung, in order.
     pub steps: Vec<Step>,
-    /// The first rung with which it fits, all before it that keep the math or move state taken as well; absent where it
+    /// The first rung with which it fits, all before it that keep the math or move state taken as well; absent if it
     /// fits already, no limit was given, or none helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_that_fits: Option<Rung>,
-    /// What to do to fit: that rung, and of those before it the ones that it needs; absent where there is none.
+    /// What to do to fit: that rung, and of those before it the ones that it needs; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
 }
@@ -37,22 +37,22 @@ pub struct Step {
     pub rung: Rung,
     /// What it changes beside the memory.
     pub mark: Mark,
-    /// What is set; absent where the rung does not apply.
+    /// What is set; absent if the rung does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Why it does not apply, or has no figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it saves by itself at the peak of each GPU; absent where it does not apply or costs.
+    /// What it saves by itself at the peak of each GPU; absent if it does not apply or costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<ByteSize>,
-    /// What it costs by itself at the peak of each GPU; absent where it saves.
+    /// What it costs by itself at the peak of each GPU; absent if it saves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<ByteSize>,
-    /// The peak with this rung and those climbed before it; absent where it was not climbed.
+    /// The peak with this rung and those climbed before it; absent if it was not climbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<Places>,
-    /// Whether that peak fits; absent where it was not climbed.
+    /// Whether that peak fits; absent if it was not climbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fits: Option<bool>,
     /// The factors of the effective batch with it, whose product stays.
@@ -64,7 +64,7 @@ pub struct Step {
 /// before them, and given up again where they do not suffice.
 ///
 /// # Errors
-/// Where `setup` itself cannot be estimated.
+/// If `setup` itself cannot be estimated.
 pub fn ladder(model: &Model, setup: &Setup, limits: &Limits) -> Result<Ladder, EstimateError> {
     let start = Estimate::of(model, setup)?;
     let mut climb = Climb {

@@ -2,7 +2,7 @@
 //!
 //! A [`Model`] and a [`Setup`] make an [`Estimate`]: rows of fixed state (weights, master weights, gradients, optimizer),
 //! activations and temporaries, each with the formula that gave it and the source of the formula. [`Limits`] judge it,
-//! and [`ladder`] lists what to change where it does not fit, cheapest first.
+//! and [`ladder`] lists what to change if it does not fit, cheapest first.
 //!
 //! Tools count differently, and every [`Convention`] is one tool's way to count: bytes a parameter for Adam in mixed
 //! precision are 18 by Hugging Face's anatomy of model memory, 16 by the ZeRO paper, 20 by DeepSpeed's code, 18 by

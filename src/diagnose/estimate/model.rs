@@ -1,4 +1,4 @@
-//! [`Model`]: how many parameters there are, and how they are laid out where that is known.
+//! [`Model`]: how many parameters there are, and how they are laid out if that is known.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Shape {
     pub layers: u64,
     /// The width of the residual stream.
     pub hidden: u64,
-    /// Attention heads; absent where unknown.
+    /// Attention heads; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<u64>,
     /// The width of keys and of values, all heads together; the hidden width without grouped queries.
@@ -31,7 +31,7 @@ pub struct Shape {
     pub ffn: u64,
     /// Whether the MLP is gated: three matrices in place of two.
     pub gated: bool,
-    /// Rows of the embedding; absent where unknown.
+    /// Rows of the embedding; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<u64>,
     /// Whether the output layer has a matrix of its own.
@@ -133,16 +133,16 @@ impl Shape {
 pub struct Model {
     /// Parameters in all.
     pub parameters: u64,
-    /// The layers; absent where unknown.
+    /// The layers; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
-    /// Parameters of the largest layer, which ZeRO-3 gathers; absent where it follows from the shape.
+    /// Parameters of the largest layer, which ZeRO-3 gathers; absent if it follows from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_layer: Option<u64>,
-    /// Inputs and outputs of all linear layers that an adapter is put on; absent where they follow from the shape.
+    /// Inputs and outputs of all linear layers that an adapter is put on; absent if they follow from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter_sides: Option<u64>,
-    /// What is kept of each token while it generates; absent where it follows from the shape.
+    /// What is kept of each token while it generates; absent if it follows from the shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
 }
@@ -187,12 +187,12 @@ impl Model {
         self.cache.unwrap_or(Cache { full, ..Cache::default() })
     }
 
-    /// The largest matrix of a layer, where the shape is known.
+    /// The largest matrix of a layer, if the shape is known.
     pub(super) fn largest_linear(&self) -> Option<u64> {
         self.shape.map(|shape| shape.hidden.saturating_mul(shape.ffn.max(shape.query)))
     }
 
-    /// Adafactor's state a parameter, where the shape is known.
+    /// Adafactor's state a parameter, if the shape is known.
     pub(super) fn factored(&self) -> Option<Rate> {
         self.shape.map(|shape| shape.factored(self.adapter_parameters(1), self.parameters))
     }

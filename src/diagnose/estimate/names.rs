@@ -2,7 +2,7 @@
 
 /// A text that names nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no {kind}: {known}")]
+#[error("`{given}` is not a known {kind}: {known}")]
 pub struct ParseNameError {
     kind: &'static str,
     pub(super) given: String,

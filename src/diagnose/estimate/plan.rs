@@ -38,7 +38,7 @@ pub struct Change {
 
 impl Plan {
     /// The least of what led from `start` to `reached`, which fits: each rung of `taken`, from the dearest to the
-    /// cheapest, is given up where it fits without, and the micro-batch is as large as it can be.
+    /// cheapest, is given up if it fits without, and the micro-batch is as large as it can be.
     pub(super) fn least(
         model: &Model,
         start: &Setup,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Mark {
     /// Training computes the same, up to rounding.
     KeepsTheMath,
-    /// The same state lies elsewhere; slower.
+    /// State moves elsewhere, such as to the host; slower.
     MovesState,
     /// Training sees something else.
     ChangesTheScience,
@@ -110,11 +110,12 @@ impl Rung {
         match self {
             Self::MicroBatch => {
                 "per_device_train_batch_size down, gradient_accumulation_steps up by the same factor: the effective \
-                 batch stays"
+                 batch stays; a loss by token is to be divided by the tokens of all micro-batches"
             }
             Self::Bf16 => "bf16=True: half the activations of fp32, no loss scaling; needs Ampere or later",
             Self::Checkpointing => {
-                "gradient_checkpointing=True: activations are computed again, 20 to 30 % more time; the state stays"
+                "gradient_checkpointing=True with use_cache=False and use_reentrant=False: activations are computed again, \
+                 20 to 30 % more time; the state stays"
             }
             Self::ExpandableSegments => {
                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before start (PYTORCH_ALLOC_CONF in newer torch), or \

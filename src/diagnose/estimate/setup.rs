@@ -69,10 +69,10 @@ pub struct Setup {
     pub zero_init: bool,
     /// Which parameters are trained.
     pub tuning: Tuning,
-    /// Sequences of one forward on one GPU; absent where it is unknown.
+    /// Sequences of one forward on one GPU; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u64>,
-    /// Tokens of a sequence; absent where it is unknown.
+    /// Tokens of a sequence; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     /// Micro-batches before a step of the optimizer.
@@ -93,7 +93,7 @@ pub struct Setup {
     pub virtual_stages: Option<u64>,
     /// Megatron's sequence parallelism with selective recomputation.
     pub sequence_parallel: bool,
-    /// DeepSpeed's buckets, where its configuration tells them.
+    /// DeepSpeed's buckets, if its configuration gives them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<Buckets>,
 }
@@ -142,7 +142,7 @@ impl Setup {
         }
     }
 
-    /// The factors of the effective batch, where the micro-batch is known.
+    /// The factors of the effective batch, if the micro-batch is known.
     pub fn batch_factors(&self) -> Option<BatchFactors> {
         let (accumulation, world) = (self.accumulation, self.data_parallel());
         self.batch.map(|micro| BatchFactors { micro, accumulation, world })

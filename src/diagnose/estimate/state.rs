@@ -89,14 +89,14 @@ fn base(parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
 fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] {
     let shards = |stage: ZeroStage| setup.zero >= stage;
     let offloaded = setup.offload != Offload::None;
-    // Where there are gradients in 16 bits as well, those in fp32 are the optimizer's copies of its own shard.
+    // If there are gradients in 16 bits as well, those in fp32 are the optimizer's copies of its own shard.
     let copies = if pieces.gradients16.is_zero() { ZeroStage::Two } else { ZeroStage::One };
     let gradients_leave = offloaded && shards(copies);
     // DeepSpeed makes the host's gradients with the optimizer (`initialize_optimizer_states`).
     let gradients_from = if gradients_leave { ALWAYS } else { FROM_BACKWARD };
     let gradient_place = if gradients_leave { setup.offload } else { Offload::None };
     let piece = |item, rate, sharded, offload, phases| Piece { item, rate, sharded, offload, phases, source };
-    // Gradients in 16 bits pass through buckets where those in fp32 are on the host, and are counted with the gathered
+    // Gradients in 16 bits pass through buckets if those in fp32 are on the host, and are counted with the gathered
     // layer under ZeRO-3.
     let pass = (offloaded && shards(ZeroStage::Two)) || shards(ZeroStage::Three);
     let gradients16 = if pass { Rate::ZERO } else { pieces.gradients16 };
@@ -115,7 +115,7 @@ fn trained_pieces(pieces: &Pieces, setup: &Setup, source: Source) -> [Piece; 5] 
     ]
 }
 
-/// The row of a piece: its bytes on each GPU, or on each node where it is offloaded; none where it is nothing.
+/// The row of a piece: its bytes on each GPU, or on each node if it is offloaded; none if it is nothing.
 fn place(piece: &Piece, parameters: u64, setup: &Setup) -> Result<Option<Row>, EstimateError> {
     const WHAT: &str = "the fixed state";
     if piece.rate.is_zero() {
@@ -153,7 +153,7 @@ pub(super) fn deepspeed(model: &Model, setup: &Setup, fixed: &[Row]) -> Result<V
     let (largest, _) = model.gathered();
     let source = Source::DeepspeedCode;
     let offloaded = setup.offload != Offload::None;
-    // Copies in fp32, one a process: of the whole model, or of the largest layer where the model is made sharded.
+    // Copies in fp32, one a process: of the whole model, or of the largest layer if the model is made sharded.
     let sharded_init = setup.zero == ZeroStage::Three && setup.zero_init;
     let processes = if offloaded && setup.zero < ZeroStage::Three { setup.world() } else { setup.gpus };
     let (copied, of) = match (sharded_init, offloaded) {

@@ -37,7 +37,7 @@ pub struct Estimate {
     pub rows: Vec<Row>,
     /// The fixed state in the steady phase: weights, gradients, optimizer.
     pub fixed: Places,
-    /// The activations at their peak; absent where batch or sequence is unknown.
+    /// The activations at their peak; absent if batch or sequence is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activations: Option<Places>,
     /// The temporaries at their peak.
@@ -48,7 +48,7 @@ pub struct Estimate {
     pub peak: Places,
     /// The phase with the most on the device.
     pub peak_phase: Phase,
-    /// The factors of the effective batch; absent where the micro-batch is unknown.
+    /// The factors of the effective batch; absent if the micro-batch is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchFactors>,
     /// What is in no row, and what would put it there.
@@ -61,7 +61,7 @@ impl Estimate {
     /// Estimates `model` under `setup`.
     ///
     /// # Errors
-    /// Where the two contradict each other, the convention has no formula, or an amount exceeds 16 EiB.
+    /// If the two contradict each other, the convention has no formula, or an amount exceeds 16 EiB.
     pub fn of(model: &Model, setup: &Setup) -> Result<Self, EstimateError> {
         model.check()?;
         setup.check()?;
@@ -114,7 +114,7 @@ impl Estimate {
     }
 }
 
-/// The sum of a phase; `None` where it exceeds 64 bits.
+/// The sum of a phase; `None` if it exceeds 64 bits.
 fn sum(rows: &[Row], phase: Phase) -> Option<Places> {
     let add = |sum: ByteSize, part: ByteSize| sum.checked_add(part);
     rows.iter().try_fold(Places::NONE, |sum, row| {

@@ -19,7 +19,7 @@ impl Ledger {
     /// Accounts `readings` of `place`, and the trends of `samples`; `at` is a number of parameters to project excesses to.
     ///
     /// # Errors
-    /// Where the setup cannot be estimated, there are fewer than one reading beyond the start, or they are out of order.
+    /// If the setup cannot be estimated, there are fewer than one reading beyond the start, or they are out of order.
     pub fn account(
         model: &Model,
         setup: &Setup,
@@ -114,7 +114,7 @@ fn appearing(estimate: &Estimate, place: Place, from: Stage, to: Stage) -> Vec<E
     items.filter(|item| item.rate > 0.0).collect()
 }
 
-/// The largest items that fit into `measured`, where more readings of the stage follow.
+/// The largest items that fit into `measured`, if more readings of the stage follow.
 fn take(pending: &mut Vec<ExpectedItem>, measured: f64) -> Vec<ExpectedItem> {
     pending.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     let mut left = measured + LEAST_DIFFERENCE;

@@ -13,7 +13,7 @@ use crate::estimate::{Offload, Setup};
 pub enum Ground {
     /// The log's label at which it appeared.
     Label,
-    /// It has the stage and the bytes a parameter of a cause that DeepSpeed #7693 found.
+    /// The excess has the stage and the bytes per parameter of a cause that DeepSpeed #7693 found.
     Known,
     /// Nothing names it.
     Unexplained,

@@ -70,7 +70,7 @@ pub struct Ledger {
     pub at: Option<u64>,
     /// What the log's trends say beside it, such as host-growth on the way from device to host.
     pub findings: Vec<Finding>,
-    /// The gravest of them; absent where there is none.
+    /// The gravest of them; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -84,7 +84,7 @@ pub struct StageExcess {
     pub rate: f64,
     /// In all.
     pub bytes: ByteSize,
-    /// At the projected number of parameters; absent where none was given.
+    /// At the projected number of parameters; absent if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projected: Option<ByteSize>,
 }
@@ -99,7 +99,7 @@ pub struct Movement {
     /// Where it stands in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// Bytes a parameter that came, or went where negative.
+    /// Bytes a parameter that came, or went if negative.
     pub measured: f64,
     /// Bytes a parameter that were expected to come.
     pub expected: f64,
@@ -134,14 +134,14 @@ pub struct Excess {
     pub rate: f64,
     /// In all.
     pub bytes: ByteSize,
-    /// At the projected number of parameters; absent where none was given.
+    /// At the projected number of parameters; absent if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projected: Option<ByteSize>,
-    /// Whether a later reading is nearer to the expected by most of it; absent where there is no later reading.
+    /// Whether a later reading is nearer to the expected by most of it; absent if there is no later reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_back: Option<bool>,
-    /// Whether a later allocation of its size used it again: `false` where one of that size came on top, `true` where
-    /// later steps came and grew nothing; absent where no reading shows it.
+    /// Whether a later allocation of its size used it again: `false` if one of that size came on top, `true` if
+    /// later steps came and grew nothing; absent if no reading shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<bool>,
 }

@@ -70,7 +70,7 @@ impl Reading {
 /// A reading on the command line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no reading: write STAGE=BYTES, such as init=26.6GB, with start, init, forward, backward, step1 or later ({why})"
+    "`{text}` is not a reading: write STAGE=BYTES, such as init=26.6GB, with start, init, forward, backward, step1 or later ({why})"
 )]
 pub struct ParseReadingError {
     text: String,

@@ -136,7 +136,7 @@ fn readings_before_and_after_the_parts_of_a_step_belong_to_it() {
 
 #[test]
 fn the_headline_is_what_was_measured_less_what_is_expected() {
-    // What came and went again is no part of it.
+    // What came and went again is not a part of it.
     let ledger = account(&[("start", 0.0), ("after init", 14.0), ("after step 1", 22.0), ("after step 2", 16.0)]);
     assert_eq!((ledger.beyond.round(), ledger.exceeds), (0.0, false));
     assert!(!ledger.excesses.is_empty());

@@ -1,4 +1,4 @@
-//! What an allocation is for: by the profiler's word where it is in the file, else by the functions on its stack.
+//! What an allocation is for: by the profiler's word if it is in the file, else by the functions on its stack.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ impl Category {
         }
     }
 
-    /// The category of a word of `torch.profiler._memory_profiler.Category`; `None` where the profiler does not know.
+    /// The category of a word of `torch.profiler._memory_profiler.Category`; `None` if the profiler does not know.
     pub(super) fn of_profiler(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "parameter" => Self::Parameters,

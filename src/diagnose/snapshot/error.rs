@@ -23,7 +23,7 @@ pub enum SnapshotError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file is no memory snapshot, is damaged, or would execute code in Python.
+    /// The file is not a memory snapshot, is damaged, or would execute code in Python.
     #[error("{name}: byte {offset}: {kind}")]
     Invalid {
         /// The file.
@@ -35,7 +35,9 @@ pub enum SnapshotError {
     },
 }
 
-/// Why a file is no readable memory snapshot.
+/// Why a file is not a readable memory snapshot.
+///
+/// What to do: dump the snapshot again with `torch.cuda.memory._dump_snapshot`, and copy it whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSnapshot {
@@ -50,11 +52,11 @@ pub enum InvalidSnapshot {
         "{0}: a memory snapshot holds plain data alone, and nothing in it is executed; dump it with torch.cuda.memory._dump_snapshot"
     )]
     Refused(String),
-    /// A byte that is no opcode.
-    #[error("0x{0:02x} is no opcode of a pickle; is this a file of torch.cuda.memory._dump_snapshot?")]
+    /// A byte that is not an opcode.
+    #[error("0x{0:02x} is not an opcode of a pickle; is this a file of torch.cuda.memory._dump_snapshot?")]
     Opcode(u8),
-    /// More items are asked for than there are.
-    #[error("the pickle takes more values than it has made")]
+    /// An opcode needs more items than the stack holds.
+    #[error("the pickle uses more values than it has made")]
     Underflow,
     /// A reference to something that was never stored.
     #[error("memo entry {0} was never stored")]
@@ -68,7 +70,7 @@ pub enum InvalidSnapshot {
         what: &'static str,
     },
     /// A value of the wrong kind in a known place.
-    #[error("`{field}` is {found} where {expected} is needed")]
+    #[error("`{field}` is {found}, but {expected} is needed")]
     Field {
         /// The key, or the list.
         field: &'static str,
@@ -89,7 +91,7 @@ pub enum InvalidSnapshot {
     #[error("{0}")]
     Shape(&'static str),
     /// The pickle is of something else.
-    #[error("the pickle is no memory snapshot: {0}")]
+    #[error("the pickle is not a memory snapshot: {0}")]
     NotASnapshot(String),
     /// What must be held at once is larger than the budget.
     #[error("its distinct stacks, references and live blocks need more than the budget of {budget}; raise the budget")]

@@ -16,7 +16,7 @@ pub struct SnapshotFindings {
     pub name: String,
     /// How it is written.
     pub format: SnapshotFormat,
-    /// The settings of the allocator, where the snapshot has them.
+    /// The settings of the allocator, if the snapshot has them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub settings: Option<AllocatorSettings>,
     /// Each device that has memory or a trace.
@@ -50,10 +50,10 @@ pub struct AllocatorSettings {
     /// `expandable_segments`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expandable_segments: Option<bool>,
-    /// `max_split_size`; absent where there is no limit.
+    /// `max_split_size`; absent if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_split_size: Option<ByteSize>,
-    /// `garbage_collection_threshold`, a share of the device; absent where it is off (0).
+    /// `garbage_collection_threshold`, a share of the device; absent if it is off (0).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub garbage_collection_threshold: Option<f64>,
     /// `roundup_power2_divisions` by the size they begin at, those above 0.
@@ -71,15 +71,15 @@ pub struct DeviceFindings {
     pub device: u32,
     /// The memory when the snapshot was taken.
     pub state: MemoryState,
-    /// The same by stream, pool and kind of segment, the largest reserved first.
+    /// Memory by stream, pool and kind of segment, the largest reserved first.
     pub groups: Vec<SegmentGroup>,
     /// The segments with the most free memory between blocks in use.
     pub fragmented: Vec<SegmentFindings>,
     /// What was in use when the snapshot was taken, the largest first.
     pub live: Vec<Culprit>,
-    /// The same by what it is for.
+    /// Memory by what it is for.
     pub bands: Vec<Band>,
-    /// What the trace says, where one was recorded.
+    /// What the trace says, if one was recorded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<TraceFindings>,
 }
@@ -112,7 +112,7 @@ pub struct MemoryState {
 }
 
 impl MemoryState {
-    /// How scattered the free memory is: 0 where the largest block is all of it, near 1 where it is dust. `None` where
+    /// How scattered the free memory is: 0 if the largest block is all of it, near 1 if it is dust. `None` if
     /// nothing is free.
     pub fn fragmentation(&self) -> Option<f64> {
         let free = self.free.bytes();
@@ -140,7 +140,7 @@ pub struct SegmentGroup {
 /// A segment, and how it is filled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SegmentFindings {
-    /// The first byte, in hexadecimal, where it is known.
+    /// The first byte, in hexadecimal, if it is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub address: Option<String>,
     /// The stream that allocates from it.
@@ -174,7 +174,7 @@ pub struct Culprit {
 pub struct Frame {
     /// The file, as it was recorded.
     pub file: String,
-    /// The line; 0 where it is unknown.
+    /// The line; 0 if it is unknown.
     pub line: u32,
     /// The function.
     pub function: String,
@@ -203,7 +203,7 @@ pub struct TraceFindings {
     /// The number of frees of memory that was allocated before the first entry: the ring buffer was full, or recording
     /// began late.
     pub frees_of_older: u64,
-    /// From the first entry to the last, where times were recorded.
+    /// From the first entry to the last, if times were recorded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub span: Option<Duration>,
     /// The moment of the most allocated memory.
@@ -224,7 +224,7 @@ pub struct Point {
     /// The entry it is right after, counted from 0; absent for the state before the first.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entry: Option<u64>,
-    /// The time since the first entry, where times were recorded.
+    /// The time since the first entry, if times were recorded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub time: Option<Duration>,
     /// What was asked for and not yet freed.
@@ -319,7 +319,7 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// How many are told in words.
+    /// How many are listed in words.
     const TOLD: usize = 16;
 
     pub(super) fn add(&mut self, tell: impl FnOnce() -> String) {

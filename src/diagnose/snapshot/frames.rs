@@ -65,7 +65,7 @@ impl Frame {
     }
 }
 
-/// `model.py:12 forward`, or the function alone where no file is known.
+/// `model.py:12 forward`, or the function alone if no file is known.
 impl std::fmt::Display for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.file_name() {

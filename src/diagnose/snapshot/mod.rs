@@ -1,6 +1,6 @@
 //! Memory snapshots of PyTorch's caching allocator: `torch.cuda.memory._dump_snapshot`.
 //!
-//! A snapshot is a pickle of what the allocator holds (segments, and the blocks in them) and, where it was recorded, a
+//! A snapshot is a pickle of what the allocator holds (segments, and the blocks in them) and, if it was recorded, a
 //! ring buffer of what it did last. [`Snapshot::read`] reads one of any size as a stream: the pickle is never held,
 //! equal frames and stacks are kept once, and the events of the trace stand in a temporary file. Nothing of the pickle
 //! is imported or called.

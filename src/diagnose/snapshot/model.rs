@@ -11,7 +11,7 @@ use super::intern::{StackId, TextId};
 pub enum BlockState {
     /// A tensor uses it.
     ActiveAllocated,
-    /// It was freed, and a stream may still be working on it: neither usable nor free.
+    /// The block was freed, and a stream may still be working on it: neither usable nor free.
     ActivePendingFree,
     /// Free for the next request that fits.
     Inactive,
@@ -23,7 +23,7 @@ pub(super) struct Block {
     /// Absent in snapshots of torch 2.0 and older, and in exports of the profiler.
     pub(super) address: Option<u64>,
     pub(super) size: u64,
-    /// What was asked for; the size where it is not recorded.
+    /// What was asked for; the size if it is not recorded.
     pub(super) requested: u64,
     pub(super) state: BlockState,
     pub(super) stack: StackId,

@@ -22,7 +22,7 @@ use plimsoll_memory::bytes::ByteSize;
 /// How a snapshot is read and what is told of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many culprits, leak suspects and series are told of each moment.
+    /// How many culprits, leak suspects and series are listed of each moment.
     pub top: usize,
     /// What reading may hold in memory. A snapshot that needs more is refused.
     pub budget: ByteSize,
@@ -37,7 +37,7 @@ impl Default for Options {
 /// Reads the snapshot at `path` and tells what was found.
 ///
 /// # Errors
-/// [`SnapshotError`] where the file cannot be read, is no snapshot, is damaged, or needs more than the budget.
+/// [`SnapshotError`] if the file cannot be read, is not a snapshot, is damaged, or needs more than the budget.
 pub fn analyse(path: &Path, options: Options) -> Result<SnapshotFindings, SnapshotError> {
     Snapshot::open(path, options)?.findings()
 }
@@ -56,7 +56,7 @@ impl Snapshot {
     /// Reads the snapshot at `path`.
     ///
     /// # Errors
-    /// [`SnapshotError`] where the file cannot be read, is no snapshot, is damaged, or needs more than the budget.
+    /// [`SnapshotError`] if the file cannot be read, is not a snapshot, is damaged, or needs more than the budget.
     pub fn open(path: &Path, options: Options) -> Result<Self, SnapshotError> {
         let name = path.display().to_string();
         match File::open(path) {
@@ -68,7 +68,7 @@ impl Snapshot {
     /// Reads a snapshot from `reader`, which is read once, in pieces, and needs no buffer. Errors call it `name`.
     ///
     /// # Errors
-    /// [`SnapshotError`] where `reader` fails, gives no snapshot or a damaged one, or one that needs more than the
+    /// [`SnapshotError`] if `reader` fails, gives no snapshot or a damaged one, or one that needs more than the
     /// budget.
     pub fn read(name: &str, reader: impl Read, options: Options) -> Result<Self, SnapshotError> {
         let (mut interner, mut ingest) = (Interner::new(keys::ALL.iter().copied()), Ingest::new());
@@ -103,7 +103,7 @@ impl Snapshot {
     /// What the snapshot says.
     ///
     /// # Errors
-    /// [`SnapshotError::Spool`] where the trace cannot be read back.
+    /// [`SnapshotError::Spool`] if the trace cannot be read back.
     pub fn findings(&mut self) -> Result<SnapshotFindings, SnapshotError> {
         let frames = Frames::new(&self.interner);
         let telling = Telling { frames: &frames, categories: &self.categories, top: self.options.top };
@@ -143,10 +143,10 @@ impl Snapshot {
     }
 
     /// The memory of a device over its trace, in at most `columns` columns, as series of the largest stacks and of
-    /// categories. `None` where no trace was recorded.
+    /// categories. `None` if no trace was recorded.
     ///
     /// # Errors
-    /// [`SnapshotError::Spool`] where the trace cannot be read back.
+    /// [`SnapshotError::Spool`] if the trace cannot be read back.
     pub fn timeline(&mut self, device: u32, columns: usize) -> Result<Option<Timeline>, SnapshotError> {
         let Some((found, trace)) = traced(&self.ingest.devices, device) else { return Ok(None) };
         let frames = Frames::new(&self.interner);
@@ -159,11 +159,11 @@ impl Snapshot {
         Self::spooled(&self.name, make()).map(Some)
     }
 
-    /// The memory in use at the peak of a device's trace, or at the end where no trace was recorded, as a tree of
-    /// calls. `None` where the snapshot has no such device.
+    /// The memory in use at the peak of a device's trace, or at the end if no trace was recorded, as a tree of
+    /// calls. `None` if the snapshot has no such device.
     ///
     /// # Errors
-    /// [`SnapshotError::Spool`] where the trace cannot be read back.
+    /// [`SnapshotError::Spool`] if the trace cannot be read back.
     pub fn flame_graph(&mut self, device: u32) -> Result<Option<FlameNode>, SnapshotError> {
         let Some(found) = self.ingest.devices.get(&device) else { return Ok(None) };
         let frames = Frames::new(&self.interner);
@@ -211,7 +211,7 @@ impl Snapshot {
     }
 }
 
-/// The device, where it has a trace.
+/// The device, if it has a trace.
 fn traced(devices: &std::collections::BTreeMap<u32, Device>, device: u32) -> Option<(&Device, &super::ingest::Trace)> {
     let found = devices.get(&device)?;
     found.trace.as_ref().map(|trace| (found, trace))

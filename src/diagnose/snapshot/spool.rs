@@ -27,7 +27,7 @@ pub(super) struct Event {
     pub(super) action: Action,
     pub(super) address: u64,
     pub(super) size: u64,
-    /// Microseconds since the epoch; 0 where it was not recorded.
+    /// Microseconds since the epoch; 0 if it was not recorded.
     pub(super) time_us: i64,
     /// Where the memory was allocated; of an OOM, where it was asked for.
     pub(super) stack: StackId,

@@ -26,7 +26,7 @@ pub struct Timeline {
     pub entries: u64,
     /// The entry that each column shows.
     pub entry: Vec<u64>,
-    /// The time of each column since the first entry; empty where no times were recorded.
+    /// The time of each column since the first entry; empty if no times were recorded.
     pub time: Vec<Duration>,
     /// The sum of segments.
     pub reserved: Vec<ByteSize>,

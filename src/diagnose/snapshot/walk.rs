@@ -27,7 +27,7 @@ pub(super) struct Live {
 pub(super) enum Change {
     /// The block is in use before the event.
     Added(Live),
-    /// It is not.
+    /// The block is not in use before the event.
     Removed(Live),
     None,
 }

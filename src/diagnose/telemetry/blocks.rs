@@ -1,6 +1,7 @@
 //! What a report of several lines has told so far.
 
 use super::line::Line;
+use super::marks::Marks;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{behind, number};
 use super::{deepspeed, summary, trainer};
@@ -24,9 +25,17 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Takes `line` where it belongs to a report of several lines; `label` is what the line before it said.
-    pub(super) fn take(&mut self, line: &Line<'_>, label: Option<&str>, samples: &mut Vec<Sample>) -> bool {
+    pub(super) fn take(
+        &mut self,
+        line: &Line<'_>,
+        marks: Marks,
+        label: Option<&str>,
+        samples: &mut Vec<Sample>,
+    ) -> bool {
         self.expire(line.position.line, samples);
-        if let Some(figures) = deepspeed::device(&line.text) {
+        if marks.has(Marks::DEEPSPEED_DEVICE)
+            && let Some(figures) = deepspeed::device(&line.text)
+        {
             samples.extend(self.deepspeed.take());
             let mut sample = Sample::new(Format::Deepspeed, line.position);
             figures.into_iter().for_each(|(metric, figure)| sample.with(metric, figure));
@@ -35,14 +44,18 @@ impl Blocks {
             self.deepspeed = Some(sample);
             return true;
         }
-        if let Some(figure) = deepspeed::host(&line.text) {
+        if marks.has(Marks::DEEPSPEED_HOST)
+            && let Some(figure) = deepspeed::host(&line.text)
+        {
             let mut sample = self.deepspeed.take().unwrap_or_else(|| Sample::new(Format::Deepspeed, line.position));
             sample.with(Metric::HostUsed, Some(figure));
             line.sign(&mut sample);
             samples.push(sample);
             return true;
         }
-        if let Some(sample) = summary::begins(line) {
+        if marks.has(Marks::SUMMARY)
+            && let Some(sample) = summary::begins(line)
+        {
             samples.extend(self.summary.take().filter(Sample::tells));
             self.summary = Some(sample);
             return true;
@@ -55,14 +68,14 @@ impl Blocks {
             }
             return line.text.contains('|');
         }
-        if line.text.contains("Estimated memory needed for params") {
+        if marks.has(Marks::ESTIMATE) {
             self.estimator = Some(line.position.line);
             return true;
         }
         if self.estimator.is_some() && estimate(line, samples) {
             return true;
         }
-        if self.deltas.take(line.position, &line.text) {
+        if marks.has(Marks::TRAINER) && self.deltas.take(line.position, &line.text) {
             self.deltas_line = line.position.line;
             return true;
         }

@@ -8,9 +8,6 @@ const GB: u64 = 1 << 30;
 
 /// Figures of the line `MA 9.36 GB         Max_MA 21.36 GB         CA 24.05 GB         Max_CA 24 GB`.
 pub(super) fn device(text: &str) -> Option<[(Metric, Option<Figure>); 4]> {
-    if !text.contains("Max_MA ") {
-        return None;
-    }
     // Trailing zeros are dropped, so that `9.4` is as exact as `9.36`.
     let figure = |name: &str, step: f64| {
         let found = number(word(text, name)?)?;
@@ -31,7 +28,7 @@ pub(super) fn host(text: &str) -> Option<Figure> {
     Figure::rounded(super::scan::after(rest, "used =")?.value, GB, 0.01)
 }
 
-/// What follows `name` where it is a word of its own: `MA` is not the end of `Max_MA`.
+/// What follows `name` if it is a word of its own: `MA` is not the end of `Max_MA`.
 fn word<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let at =
         text.match_indices(name).find(|&(at, _)| !text[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric()))?;

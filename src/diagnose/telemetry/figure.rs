@@ -15,7 +15,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// `value` units of `unit` bytes, rounded to `step` units; `None` where it is negative or exceeds 64 bits.
+    /// `value` units of `unit` bytes, rounded to `step` units; `None` if it is negative or exceeds 64 bits.
     pub(super) fn rounded(value: f64, unit: u64, step: f64) -> Option<Self> {
         let unit = unit as f64;
         Some(Self { bytes: size(value * unit)?, resolution: size(step.abs() / 2.0 * unit)? })
@@ -27,7 +27,7 @@ impl Figure {
     }
 }
 
-/// `bytes` where it is an amount that any machine could have: 2^60 and more are a counter gone wrong.
+/// `bytes` if it is an amount that any machine could have: 2^60 and more are a counter gone wrong.
 fn size(bytes: f64) -> Option<ByteSize> {
     (0.0..1.152_921_504_606_847e18).contains(&bytes).then(|| ByteSize::new(bytes.round() as u64))
 }

@@ -1,9 +1,11 @@
 //! [`Line`]: a line without terminal codes, and who wrote it.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use super::marks::Words;
 use super::sample::{Position, Sample};
-use super::scan::{behind, count, whole};
+use super::scan::{count, cut, whole};
 
 /// A line.
 #[derive(Debug)]
@@ -12,6 +14,9 @@ pub(super) struct Line<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) origin: Origin,
 }
+
+/// Prefixes stand in so many bytes.
+const HEAD: usize = 240;
 
 /// Who wrote a line, as far as its prefixes tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,7 +54,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Where a bracket that opens `text` closes; `None` where none opens it, or it is the whole.
+/// Where a bracket that opens `text` closes; `None` if none opens it, or it is the whole.
 fn closing(text: &str) -> Option<usize> {
     let close = match text.as_bytes().first()? {
         b'[' => ']',
@@ -63,15 +68,18 @@ fn closing(text: &str) -> Option<usize> {
 
 impl Origin {
     fn of(text: &str) -> Self {
-        let head: &str = match text.char_indices().nth(240) {
-            Some((end, _)) => &text[..end],
-            None => text,
-        };
-        let worker = behind(head, "pid=").and_then(whole);
         // Ray's `(Worker[rank=3] pid=..)`, torchelastic's `[rank3]`, Megatron's `[Rank 3]`, Lightning's `rank: 3`.
-        let rank = ["[rank=", "[rank", "[Rank ", "[RANK ", "rank="].iter().find_map(|name| count(head, name));
-        let host = behind(head, "ip=").map(|rest| rest.split([')', ',', ' ']).next().unwrap_or(""));
-        Self { rank, pid: worker, host: host.filter(|host| !host.is_empty()).map(str::to_owned) }
+        static NAMES: LazyLock<Words> =
+            LazyLock::new(|| Words::list(&["[rank=", "[rank", "[Rank ", "[RANK ", "rank=", "pid=", "ip="]));
+        let head = cut(text, HEAD);
+        if !head.bytes().any(|byte| matches!(byte, b'[' | b'=')) {
+            return Self::default();
+        }
+        let first = NAMES.first(head);
+        let rest = |at: usize| first[at].map(|(_, end)| &head[end..]);
+        let rank = (0..5).filter_map(rest).find_map(whole);
+        let host = rest(6).map(|rest| rest.split([')', ',', ' ']).next().unwrap_or(""));
+        Self { rank, pid: rest(5).and_then(whole), host: host.filter(|host| !host.is_empty()).map(str::to_owned) }
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn reports(line: &Line<'_>, samples: &mut Vec<Sample>) {
         let next = starts.get(index + 1).map_or(text.len(), |next| next.0);
         let head = &text[previous_end..at];
         let body = &text[at + mark.len()..next];
-        // The next report's prefix is no figure of this one.
+        // The next report's prefix is not a figure of this one.
         let body = body.find("[Rank ").map_or(body, |end| &body[..end]);
         previous_end = at + mark.len() + body.len();
         let bridge = mark.contains("GB") || body.contains("-gigabytes:");

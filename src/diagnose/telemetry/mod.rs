@@ -25,6 +25,7 @@ mod deepspeed;
 mod diagnostics;
 mod figure;
 mod line;
+mod marks;
 mod megatron;
 mod needles;
 mod plain;

@@ -1,13 +1,17 @@
 //! Lines that people print themselves: `Allocated: 4.5 GB, Reserved: 8.5 GB`, `mem=12.3GiB`, loops of nvidia-smi.
 //!
-//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes (or a
-//! whole number of bytes). Words and numbers go together in one order throughout a line.
+//! A line is telemetry if it has a word for a kind of memory and, before or behind it, a number with a unit of bytes
+//! (or a whole number of bytes). Words and numbers go together in one order throughout a line.
+
+use std::sync::LazyLock;
 
 use super::line::Line;
+use super::marks::Words;
 use super::sample::{Format, Metric, Sample};
 use super::scan::{Number, behind, number, unit, whole};
 
-/// Texts of lines that tell of memory and are no telemetry: errors, warnings, requirements, kernel logs, code, downloads.
+/// Texts of lines that tell of memory and are not telemetry: errors, warnings, requirements, kernel logs, code,
+/// downloads.
 const OTHER: [&str; 24] = [
     "out of memory",
     "OutOfMemory",
@@ -34,6 +38,38 @@ const OTHER: [&str; 24] = [
     "equire",
     "large alloc",
 ];
+
+/// Words that come before a step, before a device, and before a figure.
+static NAMES: LazyLock<Words> = LazyLock::new(|| {
+    Words::list(&[
+        "step",
+        "iteration",
+        "iter",
+        "batch",
+        "epoch",
+        "cuda:",
+        "gpu ",
+        "gpu",
+        "device ",
+        "alloc",
+        "reserved",
+        "cached",
+        "mem",
+        "rss",
+        "vram",
+        "peak",
+        "max",
+        "cuda",
+        "torch",
+    ])
+});
+/// Which of them are of which kind.
+const STEPS: [usize; 5] = [0, 1, 2, 3, 4];
+const DEVICES: [usize; 4] = [5, 6, 7, 8];
+const FIGURES: [usize; 11] = [9, 10, 11, 12, 13, 14, 15, 16, 7, 17, 18];
+
+/// Where each word first begins and ends.
+type First = [Option<(usize, usize)>];
 
 /// A number with a unit, and the text around it.
 struct Quantity<'a> {
@@ -79,7 +115,8 @@ pub(super) fn own(line: &Line<'_>) -> Option<Sample> {
 pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
     let text = line.message();
     // An option with its help or its value is what was asked for, not what was read.
-    if text.starts_with("--") || OTHER.iter().any(|other| text.contains(other)) {
+    static OTHERS: LazyLock<Words> = LazyLock::new(|| Words::list(&OTHER));
+    if text.starts_with("--") || OTHERS.set(text) != 0 {
         return None;
     }
     let quantities = quantities(text);
@@ -90,20 +127,22 @@ pub(super) fn plain(line: &Line<'_>) -> Option<Sample> {
     if !sample.tells() {
         return None;
     }
-    sample.step = step(text);
-    sample.device = device(text);
-    sample.label = label(text);
+    let lower = text.to_ascii_lowercase();
+    let first = NAMES.first(&lower);
+    sample.step = step(&lower, &first);
+    sample.device = device(&lower, &first);
+    sample.label = label(text, &first);
     line.sign(&mut sample);
     // Devices of one process are told apart as ranks are.
     sample.rank = sample.rank.or(sample.device);
     Some(sample)
 }
 
-/// The numbers of `text`, each with its unit where it has one.
+/// The numbers of `text`, each with its unit if it has one.
 fn quantities(text: &str) -> Vec<Quantity<'_>> {
     let (mut found, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(next) = text[at..].find(|c: char| c.is_ascii_digit()).map(|next| at + next) {
-        // Digits of a name (`fp16`, `cuda:0`, `A100`) are no number; those of a longer number are skipped with it.
+        // Digits of a name (`fp16`, `cuda:0`, `A100`) are not a number; those of a longer number are skipped with it.
         let named = text[..next].ends_with(|c: char| c.is_alphabetic() || c == '_');
         let Some(number) = number(&text[next..]) else { break };
         let end = text.len() - number.rest.len();
@@ -146,7 +185,7 @@ fn table(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) -> bool {
     true
 }
 
-/// Gives each quantity the word before it, or behind it where the first has none before.
+/// Gives each quantity the word before it, or behind it if the first has none before.
 fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
     let sized = |quantity: &Quantity<'_>| quantity.unit.or_else(|| unit_of_key(quantity.before));
     let behind = |index: usize| {
@@ -160,11 +199,12 @@ fn words(text: &str, quantities: &[Quantity<'_>], sample: &mut Sample) {
             .map_or(rest.len(), |next| rest.len().min(offset(text, next) - offset_of(text, rest)));
         rest[..end].split([',', ';', '|']).next().unwrap_or("")
     };
-    let first = quantities.iter().position(|quantity| sized(quantity).is_some() || kind(quantity.before).is_some());
+    let kinds: Vec<Option<Metric>> = quantities.iter().map(|quantity| kind(quantity.before)).collect();
+    let first = quantities.iter().zip(&kinds).position(|(quantity, kind)| sized(quantity).is_some() || kind.is_some());
     let Some(first) = first else { return };
-    let leading = kind(quantities[first].before).is_some();
+    let leading = kinds[first].is_some();
     for (index, quantity) in quantities.iter().enumerate() {
-        let found = if leading { kind(quantity.before) } else { kind(behind(index)) };
+        let found = if leading { kinds[index] } else { kind(behind(index)) };
         let divided = quantity.before.trim() == "/" && index > 0;
         // `12.3/80.0 GB`: the unit stands behind the second alone.
         let next = quantities.get(index + 1).filter(|next| next.before.trim() == "/").and_then(|next| next.unit);
@@ -201,46 +241,104 @@ fn unit_of_key(key: &str) -> Option<u64> {
     }
 }
 
+/// What the words for a figure say.
+#[derive(Default)]
+struct Said {
+    /// Memory in general: `mem`, `gpu_memory`, `vram`.
+    memory: bool,
+    vram: bool,
+    host: bool,
+    allocated: bool,
+    active: bool,
+    total: bool,
+}
+
+impl Said {
+    /// By the words of `clause`, each as a whole.
+    fn of(clause: &str) -> Self {
+        let mut said = Self::default();
+        for word in clause.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2) {
+            said.memory |= word.ends_with("mem") || word.ends_with("memory") || word == "vram";
+            said.allocated |= word.ends_with("allocated") || word == "alloc";
+            match word {
+                "vram" => said.vram = true,
+                "rss" | "uss" | "ram" => said.host = true,
+                "active" => said.active = true,
+                "total" => said.total = true,
+                _ => {}
+            }
+        }
+        said
+    }
+}
+
+/// Parts of the words for a figure.
+static PARTS: LazyLock<Words> = LazyLock::new(|| {
+    Words::list(&[
+        "max",
+        "peak",
+        "high",
+        "gpu",
+        "cuda",
+        "device",
+        "maxrss",
+        "cpu",
+        "host",
+        "process",
+        "limit",
+        "allocator",
+        "reserved",
+        "cached",
+        "free",
+        "avail",
+        "total",
+        "capacity",
+        "used",
+        "usage",
+    ])
+});
+
 /// The kind of memory that the last clause of `words` names.
 fn kind(words: &str) -> Option<Metric> {
-    let clause = words.rsplit([',', ';', '|']).find(|part| part.chars().any(char::is_alphabetic))?.to_ascii_lowercase();
+    let clause = words.rsplit([',', ';', '|']).find(|part| part.chars().any(char::is_alphabetic))?;
     // A sentence is no key.
     if clause.len() > 80 {
         return None;
     }
-    let has = |word: &str| clause.contains(word);
-    let peak = has("max") || has("peak") || has("high");
-    let tokens = || clause.split(|c: char| !c.is_ascii_alphanumeric());
-    let memory = tokens().any(|token| token.ends_with("mem") || token.ends_with("memory") || token == "vram");
-    let whole = |word: &str| tokens().any(|token| token == word);
-    let device = has("gpu") || has("cuda") || has("device") || whole("vram");
-    let host = ["rss", "uss", "ram"].into_iter().any(whole)
-        || has("maxrss")
-        || ((has("cpu") || has("host") || has("process")) && memory);
+    let clause = clause.to_ascii_lowercase();
+    let parts = PARTS.set(&clause);
+    let has = |part: usize| parts >> part & 1 == 1;
+    let [max, peak, high, gpu, cuda, device, maxrss, cpu, host, process] = std::array::from_fn(has);
+    let [limit, allocator, reserved, cached, free, avail, total, capacity, used, usage] =
+        std::array::from_fn(|part| has(10 + part));
+    let said = Said::of(&clause);
+    let is_peak = max || peak || high;
+    let on_device = gpu || cuda || device || said.vram;
+    let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
     // What may be used is no reading.
-    if has("limit") {
+    if limit {
         return None;
     }
     // To allocate, an allocation and `malloc` are deeds; what is allocated is a state.
-    Some(if tokens().any(|token| token.ends_with("allocated") || token == "alloc") && !has("allocator") {
-        if peak { Metric::MaxAllocated } else { Metric::Allocated }
-    } else if has("reserved") || has("cached") {
-        if peak { Metric::MaxReserved } else { Metric::Reserved }
-    } else if host {
-        if whole("total") || has("free") || has("avail") {
+    Some(if said.allocated && !allocator {
+        if is_peak { Metric::MaxAllocated } else { Metric::Allocated }
+    } else if reserved || cached {
+        if is_peak { Metric::MaxReserved } else { Metric::Reserved }
+    } else if on_host {
+        if said.total || free || avail {
             return None;
         }
-        if peak { Metric::HostPeak } else { Metric::HostUsed }
-    } else if whole("active") && memory {
+        if is_peak { Metric::HostPeak } else { Metric::HostUsed }
+    } else if said.active && said.memory {
         Metric::Active
-    } else if memory || device {
-        match (has("total") || has("capacity"), has("free") || has("avail"), has("used") || has("usage"), peak) {
+    } else if said.memory || on_device {
+        match (total || capacity, free || avail, used || usage, is_peak) {
             (true, ..) => Metric::DeviceTotal,
             (_, true, ..) => Metric::DeviceFree,
-            (_, _, _, true) if memory => Metric::MaxAllocated,
+            (_, _, _, true) if said.memory => Metric::MaxAllocated,
             (_, _, true, _) => Metric::DeviceUsed,
             // A bare `mem=` beside a step is what its tensors hold.
-            _ if memory => Metric::Allocated,
+            _ if said.memory => Metric::Allocated,
             _ => return None,
         }
     } else if clause.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("peak") {
@@ -251,19 +349,17 @@ fn kind(words: &str) -> Option<Metric> {
 }
 
 /// The step that a line tells: `step 12`, `global_step=12`, `iter: 12/500`.
-fn step(text: &str) -> Option<u64> {
-    let lower = text.to_ascii_lowercase();
-    ["step", "iteration", "iter", "batch", "epoch"].into_iter().find_map(|word| {
-        let rest = behind(&lower, word)?.trim_start_matches([' ', ':', '=', '#', '[', '_', '\'', '"']);
+fn step(lower: &str, first: &First) -> Option<u64> {
+    STEPS.into_iter().find_map(|word| {
+        let rest = lower[first[word]?.1..].trim_start_matches([' ', ':', '=', '#', '[', '_', '\'', '"']);
         whole(rest)
     })
 }
 
 /// The device that a line tells: `cuda:1`, `GPU 1`, `gpu1`.
-fn device(text: &str) -> Option<u64> {
-    let lower = text.to_ascii_lowercase();
-    ["cuda:", "gpu ", "gpu", "device "].into_iter().find_map(|word| {
-        let rest = behind(&lower, word)?;
+fn device(lower: &str, first: &First) -> Option<u64> {
+    DEVICES.into_iter().find_map(|word| {
+        let rest = &lower[first[word]?.1..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let next = rest[digits..].chars().next();
         (digits > 0 && digits < 4 && next.is_none_or(|c| !c.is_alphanumeric() && c != '.')).then(|| whole(rest))?
@@ -271,21 +367,26 @@ fn device(text: &str) -> Option<u64> {
 }
 
 /// What stands before the first word for memory, without numbers and what they are of: `after forward`.
-fn label(text: &str) -> Option<String> {
-    let lower = text.to_ascii_lowercase();
-    let words = ["alloc", "reserved", "cached", "mem", "rss", "vram", "peak", "max", "gpu", "cuda", "torch"];
-    let end = words.into_iter().filter_map(|word| lower.find(word)).min()?;
+fn label(text: &str, first: &First) -> Option<String> {
+    const COUNTED: [&str; 9] = ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"];
+    let end = FIGURES.into_iter().filter_map(|word| Some(first[word]?.0)).min()?;
     // What follows a bracket or a colon's left side is the label; `[after forward]` has lost its bracket as a prefix.
     let head = text.get(..end)?;
-    let parts: Vec<&str> = head.split(|c: char| c.is_whitespace() || c == '|' || c == ',').collect();
     let counted = |word: &str| {
-        let word = word.trim_end_matches([':', '=', '#']).to_ascii_lowercase();
-        ["step", "epoch", "iter", "iteration", "batch", "loss", "lr", "global_step", "rank"].contains(&word.as_str())
+        let word = word.trim_end_matches([':', '=', '#']);
+        COUNTED.iter().any(|counted| word.eq_ignore_ascii_case(counted))
     };
-    let kept = parts.iter().filter(|part| !part.chars().any(|c| c.is_ascii_digit() || c == '=') && !counted(part));
-    let kept: Vec<&str> =
-        kept.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).filter(|part| !part.is_empty()).collect();
-    let label = kept.join(" ");
+    let mut label = String::new();
+    for part in head.split(|c: char| c.is_whitespace() || c == '|' || c == ',') {
+        if part.chars().any(|c| c.is_ascii_digit() || c == '=') || counted(part) {
+            continue;
+        }
+        let part = part.trim_matches(|c: char| !c.is_alphanumeric());
+        if !part.is_empty() {
+            label.push_str(if label.is_empty() { "" } else { " " });
+            label.push_str(part);
+        }
+    }
     // Brackets at the front were cut as a logger's prefix.
     (!label.is_empty()).then_some(label)
 }
@@ -376,7 +477,7 @@ mod tests {
         let sample = read("step 7 after forward: cuda:1 allocated 4.5 GB").unwrap();
         assert_eq!((sample.step, sample.device, sample.rank), (Some(7), Some(1), Some(1)));
         assert_eq!(sample.label.as_deref(), Some("after forward"));
-        // A loss is no part of a label: the series stays one.
+        // A loss is not a part of a label: the series stays one.
         assert_eq!(read("Epoch 1 step 10 loss=2.31 mem=12.3GiB").unwrap().label, None);
     }
 

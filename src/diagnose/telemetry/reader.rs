@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::blocks::Blocks;
 use super::line::{Line, Origin};
+use super::marks::Marks;
 use super::sample::{Position, Sample};
-use super::{diagnostics, megatron, needles, plain, single, steps};
+use super::scan::cut;
+use super::{diagnostics, megatron, plain, single, steps};
 
 /// Longer lines are cut: no report is as long, but for glued ranks.
 const LONGEST_LINE: usize = 32 << 10;
@@ -30,85 +34,115 @@ const LONGEST_LABEL: usize = 200;
 /// ```
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// Reports of several lines, by process.
-    blocks: HashMap<Origin, Blocks>,
-    /// What each process said last that is no figure: the label of DeepSpeed's reports.
-    said: HashMap<Origin, String>,
+    /// The processes, each with its reports.
+    processes: HashMap<Origin, Process, RandomState>,
     /// The step that the last line with one told, whichever process wrote it.
     step: Option<u64>,
     /// Where the last line began, so that one that is fed twice counts once.
     last: Option<u64>,
 }
 
+/// What is known of a process.
+#[derive(Debug, Default)]
+struct Process {
+    /// Its reports of several lines.
+    blocks: Blocks,
+    /// What it said last that is no figure: the label of DeepSpeed's reports.
+    said: String,
+}
+
+impl Process {
+    fn says(&mut self, line: &Line<'_>) {
+        self.said.clear();
+        self.said.push_str(cut(line.message(), LONGEST_LABEL));
+    }
+}
+
+/// A reader of a line of one kind.
+type Parser = fn(&Line<'_>) -> Option<Sample>;
+
+/// The readers of lines that stand alone, by their marks.
+const PARSERS: [(usize, Parser); 9] = [
+    (Marks::NEMO_RL, single::nemo_rl),
+    (Marks::GPUMEM, diagnostics::gpumem),
+    (Marks::GPU_DIAG, diagnostics::gpu_diag),
+    (Marks::THEORY, megatron::theory),
+    (Marks::SLEEP, single::vllm_sleep),
+    (Marks::VERL, single::verl),
+    (Marks::MS_SWIFT, single::ms_swift),
+    (Marks::TIME, steps::time),
+    (Marks::OWN, plain::own),
+];
+
 impl Reader {
     /// Reads a line, with or without its end, and adds what it completes to `samples`. A line may hold several that end
-    /// with a carriage return. Lines that come again, or out of order, are left out.
-    pub fn line(&mut self, position: Position, text: &str, samples: &mut Vec<Sample>) {
+    /// with a carriage return. Lines that come again, or out of order, are left out. Whether the line tells something, if
+    /// only as a part of a report.
+    pub fn line(&mut self, position: Position, text: &str, samples: &mut Vec<Sample>) -> bool {
         if self.last.is_some_and(|last| position.offset <= last) {
-            return;
+            return false;
         }
         self.last = Some(position.offset);
-        let mut offset = position.offset;
+        let (mut offset, mut tells) = (position.offset, false);
         for part in text.split('\r') {
             let at = Position { line: position.line, offset };
             offset = offset.saturating_add(part.len() as u64 + 1);
             if !part.trim().is_empty() {
-                self.part(&Line::new(at, cut(part, LONGEST_LINE)), samples);
+                tells |= self.part(&Line::new(at, cut(part, LONGEST_LINE)), samples);
             }
         }
+        tells
     }
 
     /// Gives what waits for lines that do not come.
     pub fn finish(&mut self, samples: &mut Vec<Sample>) {
         let from = samples.len();
-        for blocks in self.blocks.values_mut() {
-            blocks.finish(samples);
+        for process in self.processes.values_mut() {
+            process.blocks.finish(samples);
         }
         self.settle(from, samples);
         samples[from..].sort_by_key(|sample| sample.position);
     }
 
-    fn part(&mut self, line: &Line<'_>, samples: &mut Vec<Sample>) {
+    fn part(&mut self, line: &Line<'_>, samples: &mut Vec<Sample>) -> bool {
         let from = samples.len();
-        // Of more processes than are told apart, the rest is taken as one.
-        let known = self.blocks.len() < PROCESSES || self.blocks.contains_key(&line.origin);
-        let process = if known { line.origin.clone() } else { Origin::default() };
-        let holds = |needle: &&str| line.text.contains(*needle);
-        let blocks = self.blocks.entry(process.clone()).or_default();
-        if !needles().iter().any(holds) {
-            self.said.insert(process, cut(line.message(), LONGEST_LABEL).to_owned());
-            return;
+        let marks = Marks::of(&line.text);
+        let step = if marks.has(Marks::STEP) { steps::step(&line.text) } else { None };
+        self.step = step.or(self.step);
+        let process = self.process(&line.origin);
+        if !marks.has(Marks::NEEDLE) {
+            process.says(line);
+            return false;
         }
-        if let Some(step) = steps::step(&line.text) {
-            self.step = Some(step);
-        }
-        let label = self.said.get(&process).map(String::as_str).filter(|label| !label.is_empty());
-        if !blocks.take(line, label, samples) {
-            megatron::reports(line, samples);
+        let label = Some(process.said.as_str()).filter(|label| !label.is_empty());
+        let taken = process.blocks.take(line, marks, label, samples);
+        if !taken {
+            if marks.has(Marks::MEGATRON) {
+                megatron::reports(line, samples);
+            }
             if samples.len() == from {
-                let parsers = [
-                    single::nemo_rl,
-                    diagnostics::gpumem,
-                    diagnostics::gpu_diag,
-                    megatron::theory,
-                    single::vllm_sleep,
-                    single::verl,
-                    single::ms_swift,
-                    steps::time,
-                    plain::own,
-                    plain::plain,
-                ];
-                samples.extend(parsers.iter().find_map(|parse| parse(line)));
+                let parsers = PARSERS.iter().filter(|(mark, _)| marks.has(*mark));
+                samples.extend(parsers.filter_map(|(_, parse)| parse(line)).next().or_else(|| plain::plain(line)));
             }
             // A label may well have a word for memory.
             if samples.len() == from {
-                self.said.insert(process, cut(line.message(), LONGEST_LABEL).to_owned());
+                process.says(line);
             }
         }
         self.settle(from, samples);
+        taken || step.is_some() || samples.len() > from
     }
 
-    /// Gives the samples behind `from` the step of the log where they have none of their own.
+    /// The process of `origin`. Of more than are told apart, the rest is taken as one.
+    fn process(&mut self, origin: &Origin) -> &mut Process {
+        if !self.processes.contains_key(origin) {
+            let known = if self.processes.len() < PROCESSES { origin.clone() } else { Origin::default() };
+            return self.processes.entry(known).or_default();
+        }
+        self.processes.entry(origin.clone()).or_default()
+    }
+
+    /// Gives the samples behind `from` the step of the log if they have none of their own.
     fn settle(&mut self, from: usize, samples: &mut [Sample]) {
         for sample in &mut samples[from..] {
             sample.step = sample.step.or(self.step);
@@ -117,10 +151,4 @@ impl Reader {
             }
         }
     }
-}
-
-/// The start of `text`, `bytes` at most.
-fn cut(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    &text[..end]
 }

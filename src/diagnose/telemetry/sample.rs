@@ -46,7 +46,7 @@ pub enum Format {
     Verl,
     /// ms-swift.
     MsSwift,
-    /// A line that tells the time of a step.
+    /// A line that gives the time of a step.
     StepTime,
     /// `plimsoll.log_memory` of the Python package.
     Plimsoll,
@@ -137,12 +137,12 @@ impl Metric {
     }
 }
 
-/// What one report of a log tells.
+/// What one report of a log says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Who wrote it.
     pub format: Format,
-    /// The line with the figures; the first, where they stand on several.
+    /// The line with the figures; the first, if they stand on several.
     pub position: Position,
     /// The phase or label that the report names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ pub struct Sample {
     /// The device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
-    /// How many other processes wrote the same line, as Ray tells it.
+    /// How many other processes wrote the same line, as Ray reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<u64>,
     /// The figures.
@@ -208,7 +208,7 @@ impl Sample {
         !self.figures.is_empty() || self.seconds.is_some()
     }
 
-    /// Adds a figure where there is one.
+    /// Adds a figure if there is one.
     pub(super) fn with(&mut self, metric: Metric, figure: Option<Figure>) {
         if let Some(figure) = figure {
             self.figures.insert(metric, figure);

@@ -98,6 +98,12 @@ pub(super) fn unit(text: &str) -> Option<(u64, &str)> {
     Some((unit, &text[letters..]))
 }
 
+/// The start of `text`, `bytes` at most.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

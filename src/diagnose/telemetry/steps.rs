@@ -4,7 +4,7 @@ use super::line::Line;
 use super::sample::{Format, Sample};
 use super::scan::{after, behind, count, whole};
 
-/// The step that `text` begins or reports, where it is a line of NeMo-RL or Megatron.
+/// The step that `text` begins or reports, if it is a line of NeMo-RL or Megatron.
 pub(super) fn step(text: &str) -> Option<u64> {
     if let Some(rest) = behind(text, "= Step ") {
         return whole(rest)

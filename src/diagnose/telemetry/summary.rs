@@ -15,7 +15,7 @@ pub(super) fn begins(line: &Line<'_>) -> Option<Sample> {
     Some(sample)
 }
 
-/// Adds a row of the table; `true` where it is the last.
+/// Adds a row of the table; `true` if it is the last.
 pub(super) fn row(text: &str, sample: &mut Sample) -> bool {
     if text.contains("cudaMalloc retries:") {
         sample.ooms = count(text, "CUDA OOMs:");

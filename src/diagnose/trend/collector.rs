@@ -9,6 +9,7 @@ use super::judge::judge;
 use super::round_trip::RoundTrips;
 use super::series::{AllSeries, Key, numbered, worker};
 use super::sleep::Sleeps;
+use super::strain::strained;
 use crate::telemetry::{Format, Metric, Position, Sample};
 use plimsoll_memory::bytes::ByteSize;
 
@@ -41,6 +42,8 @@ pub struct Collector {
     device_total: Option<ByteSize>,
     formats: BTreeMap<Format, u64>,
     extent: Option<(Position, Position)>,
+    /// The report of the allocator itself with the most failures, then the most retries.
+    strained: Option<Sample>,
     /// How many lines of other processes one line of a label stood for, at most.
     pub(super) repeated: BTreeMap<String, u64>,
     round_trips: RoundTrips,
@@ -53,6 +56,10 @@ impl Collector {
         self.samples += 1;
         self.retries = self.retries.max(sample.retries);
         self.ooms = self.ooms.max(sample.ooms);
+        let strain = |sample: &Sample| (sample.ooms.unwrap_or(0), sample.retries.unwrap_or(0));
+        if strain(sample) > self.strained.as_ref().map_or((0, 0), strain) {
+            self.strained = Some(sample.clone());
+        }
         let total = sample.figure(Metric::DeviceTotal).map(|total| total.bytes);
         self.device_total = [self.device_total, total].into_iter().flatten().min();
         *self.formats.entry(sample.format).or_default() += 1;
@@ -101,10 +108,12 @@ impl Collector {
 
     /// Judges what was taken.
     pub fn trends(&self) -> Trends {
-        let mut findings = judge(&self.series);
+        let mut findings = judge(&self.series, &self.repeated);
+        findings.extend(self.strained.as_ref().and_then(strained));
         findings.extend(self.round_trips.findings());
         findings.extend(self.sleeps.finding());
-        findings.sort_by(|a, b| (b.verdict, &a.label, a.metric).cmp(&(a.verdict, &b.label, b.metric)));
+        // The gravest first; what is alike stays in the order of the log, which is that of the phases.
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
         let verdicts: BTreeSet<Verdict> = findings.iter().map(|finding| finding.verdict).collect();
         let mut grave = verdicts.into_iter().rev().filter(|verdict| *verdict != Verdict::ReportOnly);
         let verdict = grave.next().unwrap_or(Verdict::ReportOnly);

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::collector::Collector;
 use super::finding::{Spread, Verdict};
+use super::held::{Held, Near, State, judge};
+use super::judge::{steps_alike, unseen};
 use super::pattern::{Pattern, pattern};
 use super::series::{Key, Series};
 use super::worker::Worker;
@@ -16,12 +18,12 @@ use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::{self, Unit};
 use std::collections::BTreeMap;
 
-/// What a run shows at one label, of the worst rank: its last reading where they grow, else the median of its last fifth.
+/// What a run shows at one label, of the worst rank: its last reading if they grow, else the median of its last fifth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Readings {
     /// The label.
     pub label: String,
-    /// The median time of a step in seconds; absent where the log tells none.
+    /// The median time of a step in seconds; absent if the log gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// What tensors hold.
@@ -30,6 +32,9 @@ pub struct Readings {
     /// What the allocator holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<ByteSize>,
+    /// Whether allocated memory rises at constant work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rises: bool,
     /// Ranks whose lines Ray left out, so that nothing is known of them (`RAY_DEDUP_LOGS=0` shows all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen_ranks: Option<u64>,
@@ -41,7 +46,7 @@ pub struct Readings {
     pub reserved_spread: Option<Spread>,
 }
 
-/// What counts as near a baseline, by figure. One is beyond where it exceeds every part of its allowance.
+/// What counts as near a baseline, by figure. One is beyond if it exceeds every part of its allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Allowance {
     /// What allocated memory may grow by.
@@ -82,7 +87,7 @@ pub enum ConfigurationVerdict {
 pub struct Comparison {
     /// What it is.
     pub verdict: ConfigurationVerdict,
-    /// The change of the time of a step, as a part of the baseline's; absent where a time is unknown.
+    /// The change of the time of a step, as a part of the baseline's; absent if a time is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
     /// Whether reserved or allocated memory depends on the rank.
@@ -107,40 +112,44 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Judges `candidate` by `baseline`. It is solved only where allocated and reserved are both near the baseline at no more
+/// Judges `candidate` by `baseline`. It is solved only if allocated and reserved are both near the baseline at no more
 /// time.
 pub fn compare(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Comparison {
-    let near = |base: Option<ByteSize>, found: Option<ByteSize>, allowance: &ceiling::Allowance| {
-        let base = base?.bytes() as f64;
-        Some(within(base, found?.bytes() as f64, allowance, Unit::Bytes))
-    };
     let time = baseline.seconds.zip(candidate.seconds).filter(|(base, _)| *base > 0.0);
-    let quick = time.is_some_and(|(base, found)| within(base * 1e9, found * 1e9, &allowance.time, Unit::Nanoseconds));
+    let quick = time.is_some_and(|(base, found)| found * 1e9 <= limit(base * 1e9, &allowance.time, Unit::Nanoseconds));
     let time = time.map(|(base, found)| found / base - 1.0);
-    let memory = (
-        near(baseline.allocated, candidate.allocated, &allowance.allocated),
-        near(baseline.reserved, candidate.reserved, &allowance.reserved),
-    );
-    let verdict = match memory {
-        (Some(false), _) => ConfigurationVerdict::Leak,
-        (Some(true), Some(false)) => ConfigurationVerdict::Fragmentation,
+    let bytes = |size: Option<ByteSize>| size.map(|size| size.bytes() as f64);
+    let near = |base, allowance| bytes(base).map(|base| limit(base, allowance, Unit::Bytes));
+    let held = Held {
+        rises: candidate.rises,
+        allocated: bytes(candidate.allocated),
+        reserved: bytes(candidate.reserved),
+        by_rank: false,
+    };
+    let near = Near {
+        allocated: near(baseline.allocated, &allowance.allocated),
+        reserved: near(baseline.reserved, &allowance.reserved),
+    };
+    let verdict = match judge(&held, Some(near)) {
+        State::Leak => ConfigurationVerdict::Leak,
+        State::Fragmentation => ConfigurationVerdict::Fragmentation,
         // What is good on the ranks that were seen may not be on the others.
-        (Some(true), Some(true)) if candidate.unseen_ranks.is_some() => ConfigurationVerdict::Unknown,
-        (Some(true), Some(true)) if quick => ConfigurationVerdict::Solved,
-        (Some(true), Some(true)) => ConfigurationVerdict::Cured,
-        _ => ConfigurationVerdict::Unknown,
+        State::Used if candidate.unseen_ranks.is_some() => ConfigurationVerdict::Unknown,
+        State::Used if quick => ConfigurationVerdict::Solved,
+        State::Used => ConfigurationVerdict::Cured,
+        State::Cache | State::Unknown => ConfigurationVerdict::Unknown,
     };
     let spreads = [candidate.allocated_spread, candidate.reserved_spread];
     Comparison { verdict, time, rank_dependent: spreads.into_iter().flatten().any(|spread| spread.rank_dependent) }
 }
 
-/// Whether `found` is at most what `allowance` lets `base` grow to; where no part of it applies, at most `base`.
-fn within(base: f64, found: f64, allowance: &ceiling::Allowance, unit: Unit) -> bool {
-    found <= base + allowance.margin(base, unit).unwrap_or(0.0)
+/// What `allowance` lets `base` grow to; `base` if no part of it applies.
+fn limit(base: f64, allowance: &ceiling::Allowance, unit: Unit) -> f64 {
+    base + allowance.margin(base, unit).unwrap_or(0.0)
 }
 
-/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated or
-/// reserved memory of the worst rank beyond the allowance.
+/// Whether `candidate` is a regression against `baseline`, a release of the same program at the same label: allocated
+/// or reserved memory of the worst rank beyond the allowance.
 pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowance) -> Option<Verdict> {
     use ConfigurationVerdict::{Fragmentation, Leak};
     let found = compare(baseline, candidate, allowance).verdict;
@@ -148,8 +157,9 @@ pub fn regression(baseline: &Readings, candidate: &Readings, allowance: &Allowan
 }
 
 impl Collector {
-    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most readings:
-    /// what is read before something is released tells less than what stays after. `None` if nothing was read.
+    /// What was read at `label`; without one, at the label of the steady state, of several at that with the most
+    /// readings: what is read before something is released tells less than what stays after. `None` if nothing was
+    /// read.
     pub fn readings(&self, label: Option<&str>) -> Option<Readings> {
         let of = |metric: Metric| self.series.iter().filter(move |(key, _)| key.metric == metric);
         let count =
@@ -157,9 +167,8 @@ impl Collector {
         let found = of(Metric::Allocated).chain(of(Metric::Reserved));
         let matching = found.filter(|(key, _)| label.is_none_or(|label| key.label == label));
         let (key, workers) = matching.max_by_key(|(key, workers)| (is_steady(&key.label), count(workers)))?;
-        let told = self.repeated.get(&key.label).copied().unwrap_or(0);
-        // One line is printed, and stands for so many more.
-        let unseen = (told + 1).saturating_sub(workers.len() as u64);
+        let rises = |series: &Series| pattern(&series.readings()).is_some_and(|found| found.0 == Pattern::Growing);
+        let allocated = self.series.get(&Key { metric: Metric::Allocated, ..key.clone() });
         let worst = |metric| {
             let workers = self.series.get(&Key { metric, ..key.clone() })?;
             let levels = workers.values().filter_map(level);
@@ -169,7 +178,8 @@ impl Collector {
         Some(Readings {
             label: key.label.clone(),
             seconds: self.seconds(),
-            unseen_ranks: Some(unseen).filter(|&unseen| told > 0 && unseen > 0),
+            rises: steps_alike(&key.label) && allocated.is_some_and(|workers| workers.values().any(rises)),
+            unseen_ranks: unseen(&self.repeated, &key.label, workers.len()),
             allocated: worst(Metric::Allocated),
             reserved: worst(Metric::Reserved),
             allocated_spread: spread(Metric::Allocated),
@@ -184,7 +194,7 @@ fn is_steady(label: &str) -> bool {
     !["before", "init", "load", "start", "begin", "creating", "building"].iter().any(|word| label.contains(word))
 }
 
-/// Where a series stands: its last reading where it grows, else the median of its last fifth.
+/// Where a series stands: its last reading if it grows, else the median of its last fifth.
 fn level(series: &Series) -> Option<f64> {
     let readings = series.readings();
     if pattern(&readings)?.0 == Pattern::Growing {

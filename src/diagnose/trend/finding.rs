@@ -18,11 +18,19 @@ use plimsoll_memory::bytes::ByteSize;
 pub enum Verdict {
     /// Telemetry, and nothing wrong.
     ReportOnly,
+    /// Ranks hold unlike amounts.
+    VariesByRank,
     /// Reserved memory stays while allocated memory falls back.
     CacheNotLeak,
+    /// Nothing wrong on the ranks that were seen, and others were not.
+    Inconclusive,
+    /// The allocator had to give its cache back and try again: the device is full.
+    NearCapacity,
+    /// Reserved memory lies in pieces.
+    Fragmentation,
     /// More than the baseline.
     Regression,
-    /// Host memory grows, or stays where device memory came back.
+    /// Host memory grows, or stays when device memory came back.
     HostGrowth,
     /// Allocated memory rises at constant work.
     Leak,
@@ -37,7 +45,11 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReportOnly => "report-only",
+            Self::VariesByRank => "varies-by-rank",
             Self::CacheNotLeak => "cache-not-leak",
+            Self::Inconclusive => "inconclusive",
+            Self::NearCapacity => "near-capacity",
+            Self::Fragmentation => "fragmentation",
             Self::Regression => "regression",
             Self::HostGrowth => "host-growth",
             Self::Leak => "leak",
@@ -93,7 +105,7 @@ pub struct Finding {
     /// What the same worker told last at the same label, of every metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latest: BTreeMap<Metric, Figure>,
-    /// All ranks, where there are several.
+    /// All ranks, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// The readings that show it: the first and the last, or those of a sequence.
@@ -105,7 +117,7 @@ pub struct Finding {
 /// What a log's figures say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trends {
-    /// The gravest verdict; `report-only` where nothing is wrong.
+    /// The gravest verdict; `report-only` if nothing is wrong.
     pub verdict: Verdict,
     /// The other verdicts, the gravest first.
     pub also: Vec<Verdict>,
@@ -115,15 +127,15 @@ pub struct Trends {
     pub samples: u64,
     /// How many of them are of which format.
     pub formats: BTreeMap<Format, u64>,
-    /// Where the first and the last report with figures stand; empty where there is none.
+    /// Where the first and the last report with figures stand; empty if there is none.
     pub extent: Vec<Position>,
-    /// Series beyond those that are kept; absent where all are.
+    /// Series beyond those that are kept; absent if all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_series: Option<u64>,
-    /// The median time of a step in seconds, where the log tells times.
+    /// The median time of a step in seconds, if the log gives times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_per_step: Option<f64>,
-    /// The memory of a device, where the log tells it; of several the least.
+    /// The memory of a device, if the log gives it; of several the least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_total: Option<ByteSize>,
     /// How often the allocator had to give its cache back and try again, the most of any process.

@@ -3,22 +3,35 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Finding, Spread, Verdict};
+use super::held::{Held, State};
 use super::pattern::{Pattern, pattern, tolerance};
 use super::series::{AllSeries, Key, Point, Series, shape};
 use super::statistics::Statistics;
 use super::worker::Worker;
-use crate::telemetry::{Figure, Format, Metric};
+use crate::telemetry::{Figure, Format, Metric, Position};
 use plimsoll_memory::bytes::ByteSize;
-
-/// Reserved beyond allocated is the cache at work below this: a tenth of a device of 80 GiB.
-const CACHE: f64 = 8.0 * (1u64 << 30) as f64;
 
 /// A gibibyte.
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The findings of every label and metric.
-pub(super) fn judge(all: &AllSeries) -> Vec<Finding> {
-    all.iter().filter_map(|(key, workers)| of_key(all, key, workers)).collect()
+/// The findings of every label and metric, in the order in which the log first shows them. `repeated` is how many lines of
+/// other processes one line of a label stood for.
+pub(super) fn judge(all: &AllSeries, repeated: &BTreeMap<String, u64>) -> Vec<Finding> {
+    let found = all.iter().filter_map(|(key, workers)| Some((first(workers), of_key(all, key, workers, repeated)?)));
+    let mut found: Vec<(Option<Position>, Finding)> = found.collect();
+    found.sort_by_key(|(first, _)| *first);
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Where the first reading of any worker stands.
+fn first(workers: &BTreeMap<Worker, Series>) -> Option<Position> {
+    workers.values().filter_map(|series| Some(series.points.first()?.position)).min()
+}
+
+/// How many ranks were not seen at a label: one line was printed, and stood for so many more.
+pub(super) fn unseen(repeated: &BTreeMap<String, u64>, label: &str, workers: usize) -> Option<u64> {
+    let told = repeated.get(label).copied().filter(|told| *told > 0)?;
+    Some((told + 1).saturating_sub(workers as u64)).filter(|unseen| *unseen > 0)
 }
 
 /// One worker's readings, judged.
@@ -32,16 +45,30 @@ struct Judged {
     explanation: String,
 }
 
-fn of_key(all: &AllSeries, key: &Key, workers: &BTreeMap<Worker, Series>) -> Option<Finding> {
-    let judged = workers.iter().filter_map(|(worker, series)| of_worker(all, key, *worker, series));
-    // The worst rank: the gravest verdict, then the most at the end.
-    let worst = judged.max_by_key(|judged| (judged.verdict, judged.statistics.last))?;
+fn of_key(
+    all: &AllSeries,
+    key: &Key,
+    workers: &BTreeMap<Worker, Series>,
+    repeated: &BTreeMap<String, u64>,
+) -> Option<Finding> {
     let spread = spread(workers);
+    let by_rank = alike(all, key) && spread.is_some_and(|spread| spread.rank_dependent);
+    let judged = workers.iter().filter_map(|(worker, series)| of_worker(all, key, *worker, series, by_rank));
+    // The worst rank: the gravest verdict, then the most at the end.
+    let mut worst = judged.max_by_key(|judged| (judged.verdict, judged.statistics.last))?;
     let mut explanation = worst.explanation;
     if let Some(spread) = spread.filter(|spread| spread.rank_dependent) {
+        worst.verdict = worst.verdict.max(Verdict::VariesByRank);
         let Spread { lowest, lowest_worker, highest, highest_worker, .. } = spread;
         explanation
             .push_str(&format!("; it depends on the rank: {lowest} on {lowest_worker}, {highest} on {highest_worker}"));
+    }
+    if let Some(unseen) = unseen(repeated, &key.label, workers.len()).filter(|_| worst.verdict < Verdict::Inconclusive)
+    {
+        worst.verdict = Verdict::Inconclusive;
+        explanation.push_str(&format!(
+            "; nothing is known of {unseen} ranks: Ray shows one line for several (RAY_DEDUP_LOGS=0 shows them all)"
+        ));
     }
     Some(Finding {
         verdict: worst.verdict,
@@ -59,7 +86,13 @@ fn of_key(all: &AllSeries, key: &Key, workers: &BTreeMap<Worker, Series>) -> Opt
     })
 }
 
-fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series) -> Option<Judged> {
+/// Whether all ranks allocate alike at the label of `key`, as far as that is told: their work is the same.
+fn alike(all: &AllSeries, key: &Key) -> bool {
+    let allocated = all.get(&Key { metric: Metric::Allocated, ..key.clone() });
+    !allocated.and_then(spread).is_some_and(|spread| spread.rank_dependent)
+}
+
+fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series, by_rank: bool) -> Option<Judged> {
     let readings = series.readings();
     let last_run = readings.last()?.run;
     let run: Vec<Point> = readings.iter().filter(|point| point.run == last_run).copied().collect();
@@ -92,8 +125,8 @@ fn of_worker(all: &AllSeries, key: &Key, worker: Worker, series: &Series) -> Opt
             judged.explanation = format!("{moved}: rises by {slope} a step (Theil-Sen; Mann-Kendall p = {p:.4})");
         }
         Metric::Reserved => {
-            if let Some(explanation) = cached(all, key, worker, &run, &words) {
-                judged.verdict = Verdict::CacheNotLeak;
+            if let Some((verdict, explanation)) = cached(all, key, worker, &run, &words, by_rank) {
+                judged.verdict = verdict;
                 judged.explanation = explanation;
             }
         }
@@ -120,7 +153,7 @@ fn latest(all: &AllSeries, key: &Key, worker: Worker) -> BTreeMap<Metric, Figure
 }
 
 /// Whether readings of `label` are of the same work each time. What a program logs while it is being built is not.
-fn steps_alike(label: &str) -> bool {
+pub(super) fn steps_alike(label: &str) -> bool {
     let label = label.to_ascii_lowercase();
     !["init", "load", "creating", "building", "partition"].iter().any(|word| label.contains(word))
 }
@@ -129,26 +162,43 @@ fn at(label: &str) -> String {
     if label.is_empty() { "in the log".to_owned() } else { format!("at `{label}`") }
 }
 
-/// Whether reserved memory stays far above an allocated memory that does not rise.
-fn cached(all: &AllSeries, key: &Key, worker: Worker, run: &[Point], words: &str) -> Option<String> {
+/// What reserved memory is that stays far above an allocated memory that does not rise.
+fn cached(
+    all: &AllSeries,
+    key: &Key,
+    worker: Worker,
+    run: &[Point],
+    words: &str,
+    by_rank: bool,
+) -> Option<(Verdict, String)> {
     let allocated = Key { metric: Metric::Allocated, ..key.clone() };
     let series = all.get(&allocated)?.get(&worker)?.readings();
     let allocated_run: Vec<Point> = series.iter().filter(|point| point.run == run[0].run).copied().collect();
     let (pattern, _) = pattern(&allocated_run)?;
     let (held, used) = (run.last()?, allocated_run.last()?);
-    let gap = held.figure.value() - used.figure.value();
     let still = matches!(pattern, Pattern::Steady | Pattern::Falling | Pattern::Plateau | Pattern::FirstStepOnly);
     let fell = still || used.figure.value() <= allocated_run[0].figure.value() + tolerance(&allocated_run);
     // A table of PyTorch shows the training's own peak, at which the cache is full of what will be used again.
-    let telling = key.format != Format::MemorySummary;
-    let enough = gap > CACHE && gap > held.figure.value() / 2.0;
-    (fell && telling && enough).then(|| {
-        let (held, used) = (held.figure.bytes, used.figure.bytes);
-        format!("{words}: {held} stay reserved on {worker} while {used} are allocated: the allocator's cache, no leak; it is fragmented where a later request does not fit")
-    })
+    if !fell || key.format == Format::MemorySummary {
+        return None;
+    }
+    let (held, used) = (held.figure, used.figure);
+    let both = Held { rises: false, allocated: Some(used.value()), reserved: Some(held.value()), by_rank };
+    let stays = format!("{words}: {} stay reserved on {worker} while {} are allocated", held.bytes, used.bytes);
+    match super::held::judge(&both, None) {
+        State::Fragmentation => {
+            let why = "others that allocate as much keep far less: the cache lies in pieces that cannot be given back";
+            Some((Verdict::Fragmentation, format!("{stays}, and {why}")))
+        }
+        State::Cache => {
+            let why = "the allocator's cache, no leak; it is fragmented where a later request does not fit";
+            Some((Verdict::CacheNotLeak, format!("{stays}: {why}")))
+        }
+        State::Leak | State::Used | State::Unknown => None,
+    }
 }
 
-/// The last reading of the run before and of the last, at the same step where steps are known, where it is half as much
+/// The last reading of the run before and of the last, at the same step if steps are known, if it is half as much
 /// again and a gibibyte more.
 fn between_runs(readings: &[Point]) -> Option<(Point, Point)> {
     let last_run = readings.last()?.run;

@@ -11,19 +11,21 @@
 //! - a change counts beyond [`MARGIN`] and 2 % of the level, or beyond twice the rounding of the text
 //!
 //! Only readings of the same label are compared: a model that is being loaded rises from label to label and leaks
-//! nothing. The worst rank decides, and the spread over ranks is told. Allocated memory that rises at constant work is a
-//! leak; reserved memory that stays while allocated falls back is the allocator's cache, in pieces where it does not
-//! come back.
+//! nothing. The worst rank decides; ranks that differ are a finding, and ranks that were not seen leave a good verdict
+//! open. Allocated memory that rises at constant work is a leak; reserved memory that stays while allocated falls back is
+//! the allocator's cache, or fragmentation if only some ranks keep it or a baseline does not.
 
 mod collector;
 mod compare;
 mod finding;
+mod held;
 mod judge;
 mod pattern;
 mod round_trip;
 mod series;
 mod sleep;
 mod statistics;
+mod strain;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -19,17 +19,17 @@ const SIGNIFICANT: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// It rises, and does not level off.
+    /// The series rises, and does not level off.
     Growing,
-    /// It rose and levelled off.
+    /// The series rose and levelled off.
     Plateau,
-    /// It rose after the first reading and stays: the optimizer's state, or what a first step leaves behind.
+    /// The series rose after the first reading and stays: the optimizer's state, or what a first step leaves behind.
     FirstStepOnly,
-    /// It stays where it is.
+    /// The series stays at its level.
     Steady,
-    /// It falls.
+    /// The series falls.
     Falling,
-    /// It moves without a direction.
+    /// The series moves without a direction.
     Unsteady,
     /// Too few readings to tell.
     Sparse,
@@ -57,7 +57,7 @@ pub(super) fn tolerance(points: &[Point]) -> f64 {
     (0.02 * level).max(2.0 * rounding).max(MARGIN.bytes() as f64)
 }
 
-/// The pattern and the statistics of `points`; `None` where there is none.
+/// The pattern and the statistics of `points`; `None` if there is none.
 pub(super) fn pattern(points: &[Point]) -> Option<(Pattern, Statistics)> {
     let pairs = pairs(points);
     let found = statistics(&pairs)?;

@@ -28,7 +28,7 @@ pub(super) struct Point {
     pub(super) step: Option<u64>,
     pub(super) figure: Figure,
     pub(super) position: Position,
-    /// Which run of the program, where a log holds several.
+    /// Which run of the program, if a log holds several.
     pub(super) run: u32,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn shape(points: &[Point]) -> Vec<ByteSize> {
     (0..count).map(at).collect()
 }
 
-/// Who a sample is of: the rank where it is known, else the process.
+/// Who a sample is of: the rank if it is known, else the process.
 pub(super) fn worker(sample: &Sample) -> Worker {
     let pid = if sample.rank.is_some() { None } else { sample.pid };
     Worker { rank: sample.rank, pid }

@@ -28,7 +28,7 @@ pub struct Statistics {
     pub p: f64,
 }
 
-/// The statistics of `points`, each a step and a figure, in order; `None` where there is none.
+/// The statistics of `points`, each a step and a figure, in order; `None` if there is none.
 pub(super) fn statistics(points: &[(f64, f64)]) -> Option<Statistics> {
     let (first, last) = (points.first()?, points.last()?);
     let figures: Vec<f64> = points.iter().map(|point| point.1).collect();

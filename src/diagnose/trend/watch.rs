@@ -24,18 +24,19 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Reads a line; see [`Reader::line`] for which lines have to be given.
-    pub fn line(&mut self, position: Position, text: &str) {
-        self.reader.line(position, text, &mut self.pending);
+    /// Reads a line; see [`Reader::line`] for which lines have to be given. Whether it tells something.
+    pub fn line(&mut self, position: Position, text: &str) -> bool {
+        let tells = self.reader.line(position, text, &mut self.pending);
         self.collect();
+        tells
     }
 
-    /// What the figures say so far; `None` where there are none yet.
+    /// What the figures say so far; `None` if there are none yet.
     pub fn trends(&self) -> Option<Trends> {
         (!self.collector.is_empty()).then(|| self.collector.trends())
     }
 
-    /// What the log's figures say; `None` where it has no telemetry.
+    /// What the log's figures say; `None` if it has no telemetry.
     pub fn finish(mut self) -> Option<Trends> {
         self.reader.finish(&mut self.pending);
         self.collect();

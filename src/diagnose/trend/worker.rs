@@ -5,13 +5,13 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who wrote readings: a rank, or a process where no rank is known.
+/// Who wrote readings: a rank, or a process if no rank is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
     /// The rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
-    /// The process, where the rank is unknown.
+    /// The process, if the rank is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u64>,
 }

@@ -26,12 +26,12 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     } else if regex!(r"Allocation on device\b").is_match(text) {
         found.extend(asynchronous(lines, at));
     } else if text.contains("MPS backend out of memory (MPS allocated") {
-        // The request stands on the next line, where its anchor is told, or was cut off.
+        // The request stands on the next line, if its anchor is told, or was cut off.
         if !lines.after(at).next().is_some_and(|next| next.message().contains("ried to alloc")) {
             found.extend(limited(lines, at));
         }
     } else if regex!(r"\bout of mem\w*\W*(?:Tried(?: to)?)?\W*$").is_match(text) {
-        // The line was wrapped here. Where the next one holds the anchor, the message is told there.
+        // The line was wrapped here. If the next one holds the anchor, the message is told there.
         let next = lines.after(at).next().map_or("", |next| next.message());
         if next.contains("ried to alloc") {
             return;

@@ -42,7 +42,7 @@ fn list(text: &str) -> bool {
 fn behind_quotes(line: &Line) -> &str {
     let before = &line.text[..line.text.len() - line.message().len()];
     let before = before.trim_end_matches([' ', '\t', '|']);
-    // A number in a cell was taken for the name of a container; that of a time is no cell.
+    // A number in a cell was taken for the name of a container; that of a time is not a cell.
     let cell = before.trim_end_matches(|c: char| c.is_ascii_digit());
     let before = if cell.ends_with([' ', '|']) { cell } else { before };
     &line.text[before.len()..]
@@ -85,11 +85,71 @@ fn form(text: &str) -> Option<&'static str> {
     if source(text) {
         return Some("a line of code");
     }
+    if regex!(
+        r"^(?:[*|\\/] )*[0-9a-f]{7,40} (?:\([^)]*\) )?(?i:fix|add|handl|document|remov|updat|merg|revert|improv|refactor|bump|support|mak|use|avoid|prevent|report|show|test|introduc|allow|catch|retry|rais|chang|renam|clean|doc|feat|chore|ci|perf|build|style|wip)(?i:[a-z]*)\b"
+    )
+    .is_match(text)
+        && text.split(' ').find(|word| word.len() > 6).is_some_and(|hash| hash.contains(|c: char| c.is_ascii_lowercase()))
+    {
+        return Some("a commit");
+    }
+    if regex!(
+        r"^(?i:insert into \S+|select\b.*\bfrom \S+|update \S+ set\b|delete from \S+|alter table|create (?:table|index|view)|values ?\()"
+    )
+    .is_match(text)
+    {
+        return Some("a statement of a query language");
+    }
+    if regex!(r"(?i)\b(?:resolved|closed|reopened|assigned|muted|duplicate|fixed) (?:issue|ticket|alert|incident|bug|pull request)\b")
+        .is_match(text)
+        || regex!(r" - Stack Overflow$| · (?:Issue|Discussion|Pull Request) #\d+|(?:^|\s): r/\w+$| (?:-|\|) [\w ]{2,24} (?:Forums?|Discussions|Community)$")
+            .is_match(text)
+        || regex!(r"^[A-Z][A-Z0-9]{1,9}-\d{1,6}\s.*\b(?:In Progress|Open|Closed|Done|To Do|Resolved|Backlog)\b").is_match(text)
+    {
+        return Some("the title of an issue or a page");
+    }
+    if regex!(r"^(?:\[?\d\d?:\d\d(?::\d\d)?\]?\s*)?<[@+%]?([A-Za-z][\w.|-]{1,23})>\s")
+        .captures(text)
+        .is_some_and(|name| !["stderr", "stdout", "error", "err", "out", "log", "unknown"].contains(&&name[1]))
+        || regex!(r"(?i)\b(?:any(?:one| ideas?| help| suggestions?)|thanks in advance|please help|what am i|how (?:do|can|should) i)\b[^.]*\?\s*$")
+            .is_match(text)
+    {
+        return Some("words of a conversation");
+    }
+    if regex!(r"^v?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?:?\s.*\b(?i:fix|add|remov|improv|chang|support)(?i:\w*)\b")
+        .is_match(text)
+    {
+        return Some("notes on a release");
+    }
+    if regex!(r"^\[[ xX]\]\s").is_match(text) {
+        return Some("an item of a list of tasks");
+    }
+    if regex!(r"(?i)\b(?:post-?mortem|agenda|meeting|retrospective|workshop|webinar|lecture|survey|chapter|lesson)\b[^.:]{0,20}:").is_match(text) {
+        return Some("a title of something else");
+    }
+    if row(text) {
+        return Some("a row of data");
+    }
     None
+}
+
+/// A row of comma-separated texts without a time: an exported log has one.
+fn row(text: &str) -> bool {
+    regex!(r#"^(?:\d{1,9}|"[^"]*"|[\w-]{1,32}),"(?:[^"]|"")*"(?:,|$)"#).is_match(text)
+        && text.matches("\",\"").count() + text.matches(",\"").count() >= 2
+        && !regex!(r"\d{1,2}:\d\d:\d\d").is_match(text)
 }
 
 /// An exposed metric, or a query over one.
 fn counter(text: &str) -> bool {
+    // What was counted, and behind a gap or a colon that there was none.
+    if regex!(
+        r"(?i)\b(?:kills?|errors?|events?|failures?|137|counts?|totals?|restarts?)\b[^:=]{0,24}(?:\s{2,}|[:=]\s*)0$"
+    )
+    .is_match(text)
+    {
+        return true;
+    }
     regex!(
         r"^# (?:HELP|TYPE) |^[a-z][a-z0-9]*_[a-z0-9]+_[a-z0-9_:]+(?:\{[^}]*\})? [\d.e+-]+(?: \d+)?$|^[a-z_:][a-z0-9_:]*\{[^}]*\} [\d.e+-]+|\b[a-z]+_[a-z0-9_]+\{[a-z_]+[=!]|\b(?:rate|increase|sum|max_over_time|changes)\([a-z_]+"
     )
@@ -122,6 +182,14 @@ fn patch(lines: &Lines, at: usize) -> bool {
 
 /// Code by its form: a format string, a call that ends a statement.
 fn source(text: &str) -> bool {
+    // A handler names what it catches; a shell says how a script is to end.
+    if regex!(
+        r"^\}?\s*(?:rescue [A-Z]\w*(?:::\w+)*(?: =>|,|$)|catch \(|except [\w.]+(?: as \w+)?:|on \w+ catch \()|(?:\|\||&&|;|\bthen)\s*exit \d+\b"
+    )
+    .is_match(text)
+    {
+        return true;
+    }
     regex!(
         r#"^(?:sys\.|os\.|process\.|std::process::)?_?exit\s*\(\s*\d+\s*\);?$|"[^"]*(?:%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[dusxXp]\b|%l[du]\w|\{\}|\{:\??\}|\$\{\w+\})[^"]*".*[;,)\\{]$"#
     )
@@ -152,6 +220,22 @@ mod tests {
             "$ dmesg | grep -i 'out of memory'",
             "    fprintf(stderr, \"out of memory: %d bytes\\n\", n);",
             "sys.exit(137)",
+            "0badf00 Document exit code 137",
+            "* 4f6e1a2b (origin/main) Fix CUDA out of memory",
+            "INSERT INTO incidents VALUES ('CUDA out of memory. Tried to allocate 2.00 GiB')",
+            "[Sentry] Resolved issue: OutOfMemoryError: CUDA out of memory (WEBAPP-12)",
+            "python - RuntimeError: CUDA out of memory. Tried to allocate - Stack Overflow",
+            "PROJ-12  Bug   CUDA out of memory during evaluation      In Progress   alice",
+            "1,\"Why CUDA out of memory. Tried to allocate 2.00 GiB?\",\"Reduce the batch size.\"",
+            "Panel: Containers with exit code 137   0",
+            "10:02 <alice> it said Killed and exit code 137",
+            "got java.lang.OutOfMemoryError: Java heap space on the build box, any ideas?",
+            "v1.2.3: fixes a crash with \"JavaScript heap out of memory\" on large projects",
+            "[ ] add a regression test for exit code 137",
+            "14:00 Postmortem: OOMKilled pods in the indexer",
+            "rescue NoMemoryError => e",
+            "} catch (e: OutOfMemoryError) { log.error(\"Java heap space\", e) }",
+            "HEALTHCHECK CMD curl -f http://localhost/ || exit 137",
         ] {
             let lines = Lines::hot(text);
             assert!(dismissed(&lines, 0).is_some(), "{text}");
@@ -162,6 +246,14 @@ mod tests {
             "ERROR: out of memory",
             "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
             "Killed",
+            "4f6e1a2b3c4d   nginx   Exited (137) 2 hours ago",
+            "ORA-04030: out of process memory",
+            "10:00:01.123: exit code: 137",
+            "12345678 build failed: out of memory",
+            "CUDA out of memory on device: 0",
+            "GPU-0 out of memory",
+            "<stderr> Killed",
+            "12.3.4 renderer: out of memory",
         ] {
             assert_eq!(dismissed(&Lines::hot(text), 0), None, "{text}");
         }

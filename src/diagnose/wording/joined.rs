@@ -10,7 +10,7 @@ const BYTES: usize = 4 << 10;
 
 /// The text of line `at` and of those behind it, from the same process, until `whole` holds or something else begins.
 ///
-/// Lines are put together with `glue`: a space where words were wrapped, nothing where a terminal broke inside a word.
+/// Lines are put together with `glue`: a space where words were wrapped, nothing if a terminal broke inside a word.
 pub(super) fn joined(lines: &Lines, at: usize, glue: &str, whole: impl Fn(&str) -> bool) -> String {
     let mut text = lines[at].message().trim().to_owned();
     for line in lines.after(at).take(LINES) {

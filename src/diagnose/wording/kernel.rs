@@ -16,7 +16,7 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
     let sighting =
         killed(lines, at).or_else(|| chose(lines, at)).or_else(|| usage(lines, at)).or_else(|| began(lines, at));
     let Some((start, sighting)) = sighting else { return };
-    // What people put before a line that they paste is no comment.
+    // What people put before a line that they paste is not a comment.
     let own = line.origin().end;
     let stands = if start >= own { position(line.message(), start - own) } else { position(text, start) };
     match stands {

@@ -49,8 +49,9 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
                 tried: amount(
                     regex!(r"(?:allocate|allocating|reserve) (?:a buffer of )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")
                         .captures(&text),
-                )
-                .or_else(|| amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text))),
+                ),
+                // What the whole program needs, by the compiler's plan.
+                allocated: amount(regex!(r"Used ([\d.]+[KMGT]) of").captures(&text)),
                 free: amount(regex!(r"There (?:are|is) ([\d.]+ ?[KMGT]?i?B?) free").captures(&text)),
                 capacity: amount(regex!(r"Used [\d.]+[KMGT] of ([\d.]+[KMGT]) hbm").captures(&text)),
                 ..Numbers::default()

@@ -5,6 +5,7 @@
 //! an exception. Numbers make it count elsewhere too; code, documentation and quoted talk never count.
 
 mod allocator;
+mod amounts;
 mod guard;
 mod host;
 mod joined;

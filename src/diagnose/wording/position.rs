@@ -9,9 +9,9 @@ pub(super) enum Position {
     Message,
     /// Within other words.
     Prose,
-    /// In code, in an example, in a conversation: the reason why it is no event, whatever numbers it has.
+    /// In code, in an example, in a conversation: the reason why it is not an event, whatever numbers it has.
     Talk(&'static str),
-    /// In advice, or denied: the reason why it is no event, unless it has numbers.
+    /// In advice, or denied: the reason why it is not an event, unless it has numbers.
     Said(&'static str),
 }
 
@@ -71,6 +71,10 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
     if regex!(r"::test_\w+|\btest_\w+\[|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b|^test \S+ \.\.\. ").is_match(message) {
         return Some("a line of a test run");
     }
+    let word = before.rsplit(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>".contains(c)).next().unwrap_or_default();
+    if word.contains("://") || word.starts_with("www.") {
+        return Some("a part of an address");
+    }
     let quoted = before.contains(['"', '\'']);
     // A title that was pasted from a traceback holds the line of code and, behind it, what that line raised.
     let closed = |mark: char| before.matches(mark).count().is_multiple_of(2);
@@ -105,19 +109,19 @@ fn talk(message: &str, before: &str, after: &str) -> Option<&'static str> {
 /// Why the words are about such events in general, if they are.
 fn said(before: &str, after: &str) -> Option<&'static str> {
     let advice = regex!(
-        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b)[^.;]{0,60}$"
+        r"(?i)(?:\b(?:if|when|whenever|in case|once) (?:you|it|this|there|the|an?|of)\b|\bcommon errors?|\bfaq\b|\btroubleshoot\w*|\bto (?:avoid|prevent|reduce|handle|simulate|fix|resolve|solve)|\b(?:may|might|could|can|would|will) (?:\w+ ){0,3}(?:cause|lead|result|run|raise|throw|trigger|get|see|fail|be)|\b(?:avoid|prevent|simulat|mock|expect|pretend)\w*|\bhandl(?:es|ing)\b|\bhint:|\btip:|\bnote:|\busage:|\bkeywords?:|\bdocs?\b:?|\bdocumentation\b|\b(?:wenn|falls|lorsque|cuando)\b|如果|若)[^.;。]{0,60}$"
     );
     if advice.is_match(before) {
         return Some("advice or documentation about such errors");
     }
     let denied = regex!(
-        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b[^.:;!?]{0,40}|(?:^|[^-\w])(?:0|zero)\s+)$"
+        r"(?i)(?:\b(?:no|not|never|without|isn't|wasn't|don't|doesn't|didn't|hasn't|haven't|cannot be|can't be|instead of|rather than|ruled out|nor|free of)\b(?:[^.:;!?]|\.\w){0,60}\.?|(?:^|[^-\w])(?:0|zero)\s+)$"
     );
     let not_then = regex!(
         r"(?i)^[^.;:]{0,40}\b(?:did not|didn't|never) (?:occur|happen)|^\S*(?:\s\w+){0,3} (?:errors?|events?|kills?)?:? 0\b"
     );
     let explained = regex!(
-        r"(?i)^[\w <>.:]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|(?:typ+ically|usually) (?:means|indicates))\b"
+        r"(?i)^[\w <>.:-]{0,40}?\b(?:means|indicates|signifies|stands for|corresponds to|explained$|(?:typ+ically|usually) (?:means|indicates)|bedeutet|signifie|significa)\b|^[^.;]{0,40}(?:表示|意味着)|^[^.;]{0,60}, (?:falls|wenn)\b"
     );
     if explained.is_match(after) {
         return Some("advice or documentation about such errors");

@@ -5,7 +5,7 @@ use super::super::window::Lines;
 use super::regex;
 
 /// So many lines around a message say which side it is about.
-const AROUND: usize = 3;
+const AROUND: usize = 4;
 
 /// Whether the message of line `at` is about a device.
 pub(super) fn is_device(lines: &Lines, at: usize) -> bool {
@@ -35,7 +35,7 @@ fn host(text: &str) -> bool {
 /// Whether a line near a message fails on a device, so that the message is about it as well.
 fn failing_device(text: &str) -> bool {
     regex!(
-        r"(?i)\b(?:cuda\w*|hip\w*|vulkan|metal|opencl|gpu)\b[^\n]{0,60}\b(?:error|fail\w*|out of memory)|\b(?:error|fail\w*)\b[^\n]{0,60}\b(?:cuda\w*|hip\w+|vulkan|opencl|gpu)\b"
+        r"(?i)\b(?:cuda\w*|hip\w*|vulkan|metal|opencl|gpu)\b[^\n]{0,60}\b(?:error|fail\w*|out of memory)|\b(?:error|fail\w*)\b[^\n]{0,60}\b(?:cuda\w*|hip\w+|vulkan|opencl|gpu)\b|\bw?gpu error\b|\bDevice::create_\w+"
     )
     .is_match(text)
 }

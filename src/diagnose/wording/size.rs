@@ -24,17 +24,17 @@ pub(super) fn hexadecimal(text: &str) -> Option<ByteSize> {
 
 /// The bytes of `text`: a number and a unit, `1.50 GiB`, `256 bytes`, `711. MiB`, `16.0G`, `123,456kB`. Units are binary
 /// whatever their spelling: allocators, kernels and Ray all divide by 1024. `None` for sizes that
-/// no machine has, and for what is no amount.
+/// no machine has, and for what is not an amount.
 pub(super) fn bytes(text: &str) -> Option<ByteSize> {
     let text: String = text.chars().filter(|c| !matches!(c, ',' | ' ')).collect();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let shift = match unit.to_ascii_lowercase().as_str() {
         "" | "b" | "byte" | "bytes" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" | "megabytes" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
+        "k" | "kb" | "ki" | "kib" => 10,
+        "m" | "mb" | "mi" | "mib" | "megabytes" => 20,
+        "g" | "gb" | "gi" | "gib" => 30,
+        "t" | "tb" | "ti" | "tib" => 40,
         "p" | "pb" | "pib" => 50,
         "e" | "eb" | "eib" => 60,
         _ => return None,
@@ -65,6 +65,7 @@ mod tests {
             ("711. MiB", Some(711 << 20)),
             ("5.93 GB", Some(6_367_289_016)),
             ("16.0G", Some(16 << 30)),
+            ("16Gi", Some(16 << 30)),
             ("26,184,840kB", Some(26_184_840 << 10)),
             ("17179869184.00 GiB", None),
             ("18446744073709551615 bytes", None),

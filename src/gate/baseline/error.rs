@@ -12,8 +12,8 @@ pub enum BaselineError {
     /// Nothing was named.
     #[error("a baseline is a record, a folder of them, or git:REVISION: name one of them")]
     Empty,
-    /// It is a word that git would take for something else.
-    #[error("`{revision}` is no revision of git: write a branch, a tag or a commit, such as git:main")]
+    /// The revision is a word that git would take for something else.
+    #[error("`{revision}` is not a revision of git: write a branch, a tag or a commit, such as git:main")]
     Revision {
         /// The word.
         revision: String,
@@ -72,7 +72,7 @@ pub enum BaselineError {
     },
     /// The revision is not in the repository.
     #[error(
-        "{revision} is no commit of this repository ({message}); check its name, or fetch it: a shallow clone of CI has \
+        "{revision} is not a commit of this repository ({message}); check its name, or fetch it: a shallow clone of CI has \
          one commit ({})",
         fetch(revision)
     )]
@@ -82,12 +82,12 @@ pub enum BaselineError {
         /// What git said.
         message: String,
     },
-    /// It is in a history, which is read by its own module.
+    /// The baseline is in a history, and this build cannot read histories.
     #[error("a history is read from its file: this build of plimsoll has no feature `history`")]
     History,
     /// Several records were to be written to one file.
     #[error(
-        "{} is one file, and there are several records, of {first} and {second}: name a folder (it is made where it is missing)",
+        "{} is one file, but there are several records, of {first} and {second}: name a folder (it is created if it does not exist)",
         path.display()
     )]
     OneFile {
@@ -95,7 +95,7 @@ pub enum BaselineError {
         path: PathBuf,
         /// The subject of the first.
         first: String,
-        /// That of the second.
+        /// The subject of the second.
         second: String,
     },
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use super::error::BaselineError;
 use crate::record::Record;
 
-/// More files are no baseline.
+/// More files are not a baseline.
 pub(super) const MOST_FILES: usize = 10_000;
 
-/// The records at `path`, in the order of their names; none where nothing is there.
+/// The records at `path`, in the order of their names; none if nothing is there.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
     let folder = |source| BaselineError::Folder { what: "read", path: path.to_owned(), source };
     let metadata = match std::fs::metadata(path) {

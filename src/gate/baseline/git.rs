@@ -8,7 +8,7 @@ use super::error::BaselineError;
 use super::folder::MOST_FILES;
 use crate::record::{MAX_RECORD, Record, RecordError};
 
-/// The records at `path` in `revision`, in the order of their names; none where nothing is there. The path is one from the
+/// The records at `path` in `revision`, in the order of their names; none if nothing is there. The path is one from the
 /// working directory, as all that are written for this program, else from the root of the repository, as git's own.
 pub(super) fn read(revision: &str, path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
     let commit = commit(revision)?;
@@ -47,7 +47,7 @@ pub(in crate::gate) fn told(revision: &str) -> Result<(String, i64, String), Bas
     let text = String::from_utf8_lossy(&output.out);
     let mut parts = text.trim_end_matches('\n').split('\0');
     let (Some(id), Some(time), Some(title)) = (parts.next(), parts.next(), parts.next()) else {
-        let what = "tell the commit; name it with --commit and --branch".to_owned();
+        let what = "find the commit; name it with --commit and --branch".to_owned();
         return Err(BaselineError::Git { what, message: output.said() });
     };
     Ok((id.to_owned(), time.parse().unwrap_or_default(), title.to_owned()))
@@ -69,7 +69,7 @@ pub(in crate::gate) fn between(before: &str, commit: &str, most: usize) -> Resul
 pub(in crate::gate) fn branch() -> Result<String, BaselineError> {
     let output = git("HEAD", &["rev-parse", "--abbrev-ref", "HEAD"])?;
     if !output.success {
-        let what = "tell the branch; name it with --branch".to_owned();
+        let what = "find the branch; name it with --branch".to_owned();
         return Err(BaselineError::Git { what, message: output.said() });
     }
     Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
@@ -177,7 +177,7 @@ fn git(revision: &str, arguments: &[&str]) -> Result<Output, BaselineError> {
     read.map_err(failed)?;
     let mut text = Vec::new();
     error.rewind().and_then(|()| error.take(4096).read_to_end(&mut text)).map_err(failed)?;
-    // A pipe that is closed before its end ends git by a signal, which is no failure of it.
+    // A pipe that is closed before its end ends git by a signal, which is not a failure of it.
     let success = status.success() || out.len() as u64 > MAX_RECORD.bytes();
     Ok(Output { success, out, error: text })
 }

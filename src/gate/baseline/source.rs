@@ -8,7 +8,7 @@ use super::error::BaselineError;
 use super::{folder, git};
 use crate::record::Record;
 
-/// The folder of baselines where none is named.
+/// The folder of baselines if none is named.
 pub const DEFAULT_FOLDER: &str = "plimsoll-baselines";
 
 /// Where a baseline is.
@@ -20,12 +20,12 @@ pub enum BaselineSource {
     Git {
         /// The revision: a branch, a tag, a commit.
         revision: String,
-        /// The path below the working directory; absent where it is that of the configuration.
+        /// The path below the working directory; absent if it is that of the configuration.
         path: Option<PathBuf>,
     },
     /// The latest records of a branch in the history.
     History {
-        /// The branch; absent where it is that with most records.
+        /// The branch; absent if it is that with most records.
         branch: Option<String>,
     },
 }
@@ -77,7 +77,7 @@ impl fmt::Display for BaselineSource {
 }
 
 impl BaselineSource {
-    /// The same with `folder` where it names no path.
+    /// Uses `folder` if the source names no path.
     pub fn or_folder(self, folder: &Path) -> Self {
         match self {
             Self::Git { revision, path: None } => Self::Git { revision, path: Some(folder.to_owned()) },
@@ -85,10 +85,10 @@ impl BaselineSource {
         }
     }
 
-    /// The records in it, each with where it was read, in the order of their names; none where nothing is there.
+    /// The records in it, each with where it was read, in the order of their names; none if nothing is there.
     ///
     /// # Errors
-    /// [`BaselineError`] where there is something that cannot be read, or is no record; [`BaselineError::History`] of a
+    /// [`BaselineError`] if there is something that cannot be read, or is not a record; [`BaselineError::History`] of a
     /// history, which [`History::baseline`](crate::gate::history::History::baseline) reads.
     pub fn read(&self) -> Result<Vec<(String, Record)>, BaselineError> {
         match self {
@@ -132,8 +132,8 @@ mod tests {
     fn what_is_wrong_is_said() {
         for (text, says) in [
             ("", "a baseline is a record, a folder of them, or git:REVISION"),
-            ("git:", "`` is no revision of git"),
-            ("git:--output=x", "`--output=x` is no revision of git"),
+            ("git:", "`` is not a revision of git"),
+            ("git:--output=x", "`--output=x` is not a revision of git"),
             ("git:main:/etc/passwd", "/etc/passwd: a path of a revision is relative"),
         ] {
             let error = text.parse::<BaselineSource>().unwrap_err().to_string();

@@ -15,13 +15,14 @@ pub fn distilled(record: &Record) -> Record {
         *phase = phase.without_details();
     }
     record.diagnosis = None;
+    record.parts.clear();
     for ceiling in record.verdicts.iter_mut().filter_map(|verdict| verdict.ceiling.as_mut()) {
         ceiling.process = None;
     }
     record
 }
 
-/// Writes `records` as the baseline at `path`: into a folder each under its subject's name, where `path` is one or does
+/// Writes `records` as the baseline at `path`: into a folder each under its subject's name, if `path` is one or does
 /// not end in `.json`; else the only one as that file. Baselines of other subjects stay.
 ///
 /// # Errors
@@ -104,7 +105,7 @@ mod tests {
         let file = dir.path().join("main.json");
         let error = write_baseline(&file, &[sample::command(), sample::test()]).unwrap_err().to_string();
         assert!(
-            error.contains("main.json is one file, and there are several records, of train and reader::tests"),
+            error.contains("main.json is one file, but there are several records, of train and reader::tests"),
             "{error}"
         );
         assert!(!file.exists());

@@ -16,14 +16,14 @@ pub enum BenchError {
         source: io::Error,
     },
     /// A file is larger than any that criterion writes.
-    #[error("{} is larger than {limit} bytes, which no file of criterion is: is this criterion's folder?", path.display())]
+    #[error("{} is larger than {limit} bytes, too large for a file of criterion: is this criterion's folder?", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// The most that is read.
         limit: u64,
     },
-    /// A file is no JSON of the form that criterion writes.
+    /// A file is not JSON of the form that criterion writes.
     #[error("{} is not as criterion 0.5 and later write it: {source}; run the benchmark again", path.display())]
     Json {
         /// The file.

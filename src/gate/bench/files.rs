@@ -89,7 +89,7 @@ pub(in crate::gate) fn unit(dir: &Path, id: &str) -> (Unit, Option<String>) {
     (written_unit(dir).unwrap_or(named), word.map(str::to_owned))
 }
 
-/// The unit in `raw.csv`, where there is one: its rows end in the unit and the count of iterations.
+/// The unit in `raw.csv`, if there is one: its rows end in the unit and the count of iterations.
 fn written_unit(dir: &Path) -> Option<Unit> {
     let mut head = Vec::new();
     File::open(dir.join("raw.csv")).ok()?.take(4096).read_to_end(&mut head).ok()?;
@@ -102,7 +102,7 @@ fn written_unit(dir: &Path) -> Option<Unit> {
     })
 }
 
-/// Criterion's own comparison; `None` where it made none.
+/// Criterion's own comparison; `None` if it made none.
 pub(super) fn change(dir: &Path) -> Result<Option<CriterionChange>, BenchError> {
     let path = dir.join("change/estimates.json");
     if !exists(&path)? {
@@ -118,7 +118,7 @@ pub(super) fn change(dir: &Path) -> Result<Option<CriterionChange>, BenchError> 
     };
     let sound = change.low <= change.high && point_estimate > -1.0 && (0.0..1.0).contains(&change.confidence);
     if !(sound && change.percent.is_finite() && change.high.is_finite() && change.low.is_finite()) {
-        return Err(BenchError::Samples { path, what: "its comparison is none".to_owned() });
+        return Err(BenchError::Samples { path, what: "its comparison cannot be read".to_owned() });
     }
     Ok(Some(change))
 }
@@ -134,7 +134,7 @@ pub(super) fn is_copy(new: &Path, baseline: &Path) -> Result<bool, BenchError> {
     Ok(later && bytes(&new)? == bytes(&baseline)?)
 }
 
-/// When a file was last written, where the system tells it.
+/// When a file was last written, if the system tells it.
 pub(super) fn written(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
@@ -153,7 +153,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, BenchError> {
         let file = File::open(path)?;
         // A pipe or a device would be waited for, or read without end.
         if !file.metadata()?.is_file() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
         }
         let mut bytes = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;

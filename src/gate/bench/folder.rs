@@ -9,19 +9,19 @@ use super::report::{BenchGate, BenchmarkVerdict, CriterionChange};
 use crate::gate::judge::conclude;
 use crate::gate::{Comparison, Direction, Interval, Limits, Method, Summary, Unit, judge};
 
-/// The baseline where none is named: what criterion calls the run before.
+/// The baseline if none is named: what criterion calls the run before.
 pub const DEFAULT_BASELINE: &str = "base";
 
 /// Group, function and value, and some more.
 const MAX_DEPTH: usize = 8;
-/// More folders than this are no benchmarks.
+/// More folders than this are not benchmarks.
 const MAX_FOLDERS: usize = 100_000;
 
 /// Judges every benchmark of criterion's folder `dir` against `baseline`, each by the limit of its name, with intervals of
 /// this `confidence`.
 ///
 /// # Errors
-/// [`BenchError`] where a file cannot be read, or is not criterion's.
+/// [`BenchError`] if a file cannot be read, or is not criterion's.
 pub fn judge_folder(dir: &Path, baseline: &str, limits: &Limits, confidence: f64) -> Result<BenchGate, BenchError> {
     let mut found = Found::default();
     find(dir, 0, &mut found)?;
@@ -34,7 +34,7 @@ pub fn judge_folder(dir: &Path, baseline: &str, limits: &Limits, confidence: f64
     Ok(BenchGate::new(dir.display().to_string(), baseline, verdicts, &hint))
 }
 
-/// What to do where nothing can be compared.
+/// What to do if nothing can be compared.
 fn hint(dir: &Path, baseline: &str, found: &Found) -> String {
     if found.benchmarks.is_empty() {
         return format!("there is no benchmark in {}: run `cargo bench` first", dir.display());
@@ -119,7 +119,7 @@ fn judge_benchmark(
     Ok(verdict)
 }
 
-/// Criterion's comparison of this run with the one before; `None` where the one that is kept is older than the samples.
+/// Criterion's comparison of this run with the one before; `None` if the one that is kept is older than the samples.
 fn change_of_this_run(dir: &Path) -> Result<Option<CriterionChange>, BenchError> {
     let [sampled, compared] = ["new/sample.json", "change/estimates.json"].map(|file| written(&dir.join(file)));
     match (sampled, compared) {
@@ -151,7 +151,7 @@ fn is_of(change: &CriterionChange, comparison: &Comparison) -> bool {
     })
 }
 
-/// Said where criterion's interval and that of the gate speak against each other.
+/// Said if criterion's interval and that of the gate speak against each other.
 fn disagreement(change: &CriterionChange, comparison: &Comparison) -> Option<String> {
     let own = comparison.interval?;
     let grew = |low: f64| low > 0.0;

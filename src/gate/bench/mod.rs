@@ -6,9 +6,9 @@
 //!                                       BASELINE/sample.json the same of `--save-baseline BASELINE`, or of the run before (`base`)
 //!                                       change/estimates.json criterion's own comparison, a cross-check
 //! ```
-//! - A figure is a sample's total by its iterations. The files name no unit: it is bytes where a word of the group's name
+//! - A figure is a sample's total by its iterations. The files name no unit: it is bytes if a word of the group's name
 //!   is a metric of memory, as `plimsoll::criterion::group` puts it there, and nanoseconds elsewhere;
-//!   where criterion wrote `raw.csv` (its feature `csv_output`), the unit in it counts.
+//!   if criterion wrote `raw.csv` (its feature `csv_output`), the unit in it counts.
 //! - Criterion ends every run by making `base` a copy of `new`, so that the samples of the run before are gone. Then its own
 //!   comparison of the two, made before, is judged by the same rules.
 

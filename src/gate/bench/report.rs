@@ -18,7 +18,7 @@ pub struct BenchGate {
     pub baseline: String,
     /// The benchmarks, by name.
     pub benchmarks: Vec<BenchmarkVerdict>,
-    /// `fail` where one failed; else `inconclusive` where one is, or none could be compared; else `pass`.
+    /// `fail` if one failed; else `inconclusive` if one is, or none could be compared; else `pass`.
     pub outcome: Outcome,
     /// The verdict in one line.
     pub message: String,
@@ -32,17 +32,17 @@ pub(super) const SCHEMA: &str = "plimsoll.bench-gate/1";
 pub struct BenchmarkVerdict {
     /// Its name, such as `compare float32 peak_heap/16 MiB`.
     pub id: String,
-    /// The metric in its name; absent where none is, as with wall time.
+    /// The metric in its name; absent if none is, as with wall time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// What its figures are amounts of.
     pub unit: Unit,
     /// Its figures.
     pub current: Summary,
-    /// The judgement; absent where there is nothing to compare with.
+    /// The judgement; absent if there is nothing to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Criterion's own comparison with the same baseline, where it made one.
+    /// Criterion's own comparison with the same baseline, if it made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<CriterionChange>,
     /// Why it was not compared, or what else there is to know.
@@ -77,7 +77,7 @@ impl BenchGate {
         } else if compared == 0 {
             (Outcome::Inconclusive, format!("nothing was compared: {hint}"))
         } else if inconclusive > 0 {
-            let message = format!("{inconclusive} of {} cannot be told from `{baseline}`", benches(compared));
+            let message = format!("{inconclusive} of {} cannot be told apart from `{baseline}`", benches(compared));
             (Outcome::Inconclusive, message)
         } else {
             (Outcome::Pass, format!("none of {} regressed against `{baseline}`", benches(compared)))
@@ -86,7 +86,7 @@ impl BenchGate {
         Self { schema, folder, baseline, benchmarks, outcome, message }
     }
 
-    /// The exit code of the command: 0 where nothing regressed, 1 where something did, 3 where that cannot be told.
+    /// The exit code of the command: 0 if nothing regressed, 1 if something did, 3 if that cannot be decided.
     pub fn exit_code(&self) -> u8 {
         self.outcome.exit_code()
     }

@@ -128,7 +128,7 @@ fn missed(before: &Figure, now: &Figure) -> Option<f64> {
     Some(of(before)?.max(of(now)?)).filter(|missed| *missed > 0.0)
 }
 
-/// Whether a figure is judged and shown where nothing says which are: the memory of what was run, over all phases.
+/// Whether a figure is judged and shown if nothing says which are: the memory of what was run, over all phases.
 pub fn is_default(figure: &Figure) -> bool {
     Metric::ALL.iter().any(|metric| metric.facts().judged && metric.name() == figure.name)
 }

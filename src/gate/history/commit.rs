@@ -22,7 +22,7 @@ impl Commit {
     /// The commit that is checked out in the working directory.
     ///
     /// # Errors
-    /// [`HistoryError::Commit`] where it is in no repository, or the repository has no commit.
+    /// [`HistoryError::Commit`] if it is in no repository, or the repository has no commit.
     pub fn current() -> Result<Self, HistoryError> {
         let (id, committed, title) = git::told("HEAD")?;
         Ok(Self { id, branch: git::branch()?, committed, title })
@@ -32,7 +32,7 @@ impl Commit {
     /// work is also ordered by other names than git's.
     ///
     /// # Errors
-    /// [`HistoryError::Commit`] where there is neither a branch that is named nor one that is checked out.
+    /// [`HistoryError::Commit`] if there is neither a branch that is named nor one that is checked out.
     pub fn named(name: &str, branch: Option<&str>) -> Result<Self, HistoryError> {
         let (id, committed, title) = git::told(name).unwrap_or_else(|_| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -28,7 +28,7 @@ pub enum HistoryError {
         source: rusqlite::Error,
     },
     /// The file is another program's, or a later version's.
-    #[error("{} is no history that this version reads ({found}); name another file with --history", path.display())]
+    #[error("{} is not a history that this version reads ({found}); name another file with --history", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub enum HistoryError {
 /// Why SQLite refuses and what to do about it. Its own words are kept for what this program does not expect.
 fn said(error: &rusqlite::Error) -> String {
     let rusqlite::Error::SqliteFailure(code, message) = error else {
-        return format!("{error}; take a copy of it from before, or name another file with --history");
+        return format!("{error}; restore an earlier copy, or name another file with --history");
     };
     match code.code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
@@ -84,7 +84,7 @@ fn said(error: &rusqlite::Error) -> String {
             "it or its folder cannot be written; make both writable, or name another file with --history".to_owned()
         }
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-            "it is damaged; take a copy of it from before, or name another file with --history".to_owned()
+            "it is damaged; restore an earlier copy, or name another file with --history".to_owned()
         }
         ErrorCode::DiskFull => "its disk is full; free some space there".to_owned(),
         ErrorCode::SystemIoFailure => "its disk failed; check the disk, then `plimsoll history show`".to_owned(),
@@ -92,13 +92,13 @@ fn said(error: &rusqlite::Error) -> String {
             "its file system has no locks; keep it on a local disk, or name another file with --history".to_owned()
         }
         ErrorCode::OperationInterrupted | ErrorCode::TooBig | ErrorCode::OutOfMemory => {
-            "reading it takes more than any history does; take a copy of it from before, or name another file with \
+            "reading it takes more than any history does; restore an earlier copy, or name another file with \
              --history"
                 .to_owned()
         }
         _ => {
             let message = message.clone().unwrap_or_else(|| code.to_string());
-            format!("SQLite said {message:?}; take a copy of it from before, or name another file with --history")
+            format!("SQLite said {message:?}; restore an earlier copy, or name another file with --history")
         }
     }
 }
@@ -125,6 +125,6 @@ mod tests {
             assert!(!told.contains("SQLite") && !told.contains("Error code") && told.contains("; "), "{code}: {told}");
         }
         let other = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISMATCH), None));
-        assert!(other.contains("take a copy of it from before"), "{other}");
+        assert!(other.contains("restore an earlier copy"), "{other}");
     }
 }

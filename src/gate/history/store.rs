@@ -12,7 +12,7 @@ use super::steps::Accepted;
 use crate::gate::{Subject, distilled};
 use crate::record::{Record, RecordError, not_a_file};
 
-/// The file where none is named.
+/// The file if none is named.
 pub use crate::defaults::HISTORY as DEFAULT_FILE;
 
 /// `plim` in the header of the file, by which it is known.
@@ -84,9 +84,9 @@ pub struct Entry {
 /// What became of a record that was to be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is in the history now.
+    /// The record was added to the history.
     New,
-    /// It was there before.
+    /// The record was in the history before.
     Known,
 }
 
@@ -101,7 +101,7 @@ impl History {
     /// Opens the history at `path`.
     ///
     /// # Errors
-    /// [`HistoryError`] where there is none, or the file is none that this version reads.
+    /// [`HistoryError`] if there is none, or the file is none that this version reads.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         if matches!(path.metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
             return Err(HistoryError::Missing { path: path.to_owned() });
@@ -109,10 +109,10 @@ impl History {
         Self::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// Opens the history at `path`, and makes it and its folder where they are missing.
+    /// Opens the history at `path`, and makes it and its folder if they are missing.
     ///
     /// # Errors
-    /// [`HistoryError`] where the file cannot be made, or is none that this version reads.
+    /// [`HistoryError`] if the file cannot be made, or is none that this version reads.
     pub fn create(path: &Path) -> Result<Self, HistoryError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             let failed = |source| crate::gate::BaselineError::Folder { what: "make", path: folder.to_owned(), source };
@@ -144,7 +144,7 @@ impl History {
         let path = self.path.clone();
         let failed = move |source| match source {
             rusqlite::Error::SqliteFailure(error, _) if error.code == rusqlite::ErrorCode::NotADatabase => {
-                HistoryError::Foreign { path: path.clone(), found: "it is no SQLite file".to_owned() }
+                HistoryError::Foreign { path: path.clone(), found: "not an SQLite file".to_owned() }
             }
             source => HistoryError::Sqlite { what: "open", path: path.clone(), source },
         };
@@ -184,7 +184,7 @@ impl History {
     /// Adds the records of a commit, all or none.
     ///
     /// # Errors
-    /// [`HistoryError::Sqlite`], as where the disk is full.
+    /// [`HistoryError::Sqlite`], as when the disk is full.
     pub fn add(&mut self, commit: &Commit, records: &[Record]) -> Result<Vec<Added>, HistoryError> {
         let path = self.path.clone();
         let failed = |source| HistoryError::Sqlite { what: "add to", path: path.clone(), source };
@@ -255,7 +255,7 @@ impl History {
         Ok(removed("runs")? + removed("imported")?)
     }
 
-    /// The subjects in it and how many records or imported figures each has, by name; of one branch, where one is given.
+    /// The subjects in it and how many records or imported figures each has, by name; of one branch, if one is given.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -302,7 +302,7 @@ impl History {
     /// The records of `subject` on `branch` at its latest `commits` commits, the oldest first.
     ///
     /// # Errors
-    /// [`HistoryError`] where one is damaged.
+    /// [`HistoryError`] if one is damaged.
     pub fn entries(&self, subject: &Subject, branch: &str, commits: usize) -> Result<Vec<Entry>, HistoryError> {
         let failed = self.failed("read");
         let key = key(subject);
@@ -341,7 +341,7 @@ impl History {
     /// The records of the latest commit of `branch` that has any of each subject, each with where it is from: a baseline.
     ///
     /// # Errors
-    /// [`HistoryError`] where one is damaged.
+    /// [`HistoryError`] if one is damaged.
     pub fn baseline(&self, branch: &str) -> Result<Vec<(String, Record)>, HistoryError> {
         let mut found = Vec::new();
         for (subject, _) in self.subjects(Some(branch))? {

@@ -20,12 +20,12 @@
 //!
 //! What the figures mean:
 //! - Bytes are those that were asked for (`Layout::size`), not what the allocator took for them.
-//! - Live bytes count from the opening of the scope: they fall below zero where a scope frees what was allocated before
+//! - Live bytes count from the opening of the scope: they fall below zero if a scope frees what was allocated before
 //!   it, and the peak and what is retained are then zero.
 //! - A thread counts what it does itself. Memory that it gave to another thread, which freed it, stays retained here;
 //!   memory that it freed for another is taken off. Over the process both come out even.
 //! - `realloc` is one reallocation; the live bytes change by the difference, although both blocks exist for a moment
-//!   where the allocator has to move one.
+//!   if the allocator has to move one.
 //! - A call that failed is not counted.
 //!
 //! Nothing here allocates or locks: a thread counts in cells of its own, and a scope over the process in atomics that

@@ -28,7 +28,7 @@ struct Slot {
     further: Entry,
 }
 
-/// What one thread does. `id` is 0 where none has it.
+/// What one thread does. `id` is 0 if none has it.
 #[repr(align(64))]
 struct Entry {
     id: AtomicU32,
@@ -55,8 +55,8 @@ pub(super) fn open() -> u32 {
 
 /// Counts a call of the allocator by thread `id` in the scopes of `open`, which was read right before.
 pub(super) fn count(change: &Counts, mut open: u32, id: u32) {
-    // With the release in `begin`: where the bit is seen, so are the zeros from which its scope counts. A thread that the
-    // scope's owner started later, or joins before it reads, is ordered by that; of a call that merely overlaps the
+    // With the release in `begin`: where the bit is seen, so are the zeros from which its scope counts. A thread that
+    // the scope's owner started later, or joins before it reads, is ordered by that; of a call that merely overlaps the
     // opening of a scope nobody can say on which side it falls.
     fence(Ordering::Acquire);
     while open != 0 {
@@ -77,7 +77,8 @@ impl Slot {
 
     fn count(&self, change: &Counts, id: u32) {
         let delta = change.live();
-        // Relaxed is enough: each atomic has one order of its values, and nothing is concluded from two of them together.
+        // Relaxed is enough: each atomic has one order of its values, and nothing is concluded from two of them
+        // together.
         let live = self.live.fetch_add(delta, Ordering::Relaxed).wrapping_add(delta);
         if live > self.peak.load(Ordering::Relaxed) {
             self.peak.fetch_max(live, Ordering::Relaxed);
@@ -85,7 +86,7 @@ impl Slot {
         self.entry(id).add(change);
     }
 
-    /// The entry of a thread, taken for it where it has none.
+    /// The entry of a thread, taken for it if it has none.
     fn entry(&self, id: u32) -> &Entry {
         let start = id as usize % THREADS;
         for entry in self.threads[start..].iter().chain(&self.threads[..start]) {
@@ -167,7 +168,7 @@ impl Entry {
     }
 }
 
-/// The name of this thread, found without allocating; zeros where the kernel tells none.
+/// The name of this thread, found without allocating; zeros if the kernel reports none.
 fn own_name() -> [u8; NAME] {
     let mut name = [0u8; NAME];
     // SAFETY: PR_GET_NAME writes at most 16 bytes to its second argument, which points to so many.

@@ -23,7 +23,7 @@ pub struct HeapReadings {
     pub scope: HeapScope,
     /// The most bytes that were live at one time, beyond those that were live when the scope was opened.
     pub peak: ByteSize,
-    /// The bytes that are live at the end, beyond those that were when it was opened; 0 where there are fewer.
+    /// The bytes that are live at the end, beyond those that were when it was opened; 0 if there are fewer.
     pub retained: ByteSize,
     /// Calls of `alloc` and `alloc_zeroed`.
     pub allocations: u64,

@@ -15,7 +15,7 @@ pub use super::thread::uncounted;
 
 /// Counts what is allocated from its opening to its end, by one thread or by all. Scopes may overlap in any order.
 ///
-/// It belongs to the thread that opened it.
+/// A scope belongs to the thread that opened it.
 #[derive(Debug)]
 #[must_use = "a scope that is dropped at once counts nothing"]
 pub struct Scope {
@@ -33,7 +33,7 @@ impl Scope {
     /// A scope over this thread: exact, and the same in every run of the same code.
     ///
     /// # Errors
-    /// [`HeapError`] where the program's allocator is not [`Tracking`](super::Tracking), or 16 are open.
+    /// [`HeapError`] if the program's allocator is not [`Tracking`](super::Tracking), or 16 are open.
     pub fn thread() -> Result<Self, HeapError> {
         tracking()?;
         let (place, before) = thread::open()?;
@@ -43,7 +43,7 @@ impl Scope {
     /// A scope over every thread of the process: exact, and as deterministic as the threads are.
     ///
     /// # Errors
-    /// [`HeapError`] where the program's allocator is not [`Tracking`](super::Tracking), or 8 are open.
+    /// [`HeapError`] if the program's allocator is not [`Tracking`](super::Tracking), or 8 are open.
     pub fn process() -> Result<Self, HeapError> {
         tracking()?;
         Ok(Self { place: Extent::Process { place: process::begin()? }, not_send: PhantomData })

@@ -37,7 +37,7 @@ thread_local! {
     };
 }
 
-/// Counts a call of the allocator on this thread, where a scope is open.
+/// Counts a call of the allocator on this thread, if a scope is open.
 #[inline]
 pub(super) fn count(change: Counts) {
     if !is_any_open() {
@@ -72,7 +72,7 @@ impl Thread {
 
     fn id(&self) -> u32 {
         if self.id.get() == 0 {
-            self.id.set(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            self.id.set(crate::thread::id());
         }
         self.id.get()
     }

@@ -65,7 +65,7 @@ pub(super) fn place(of_test: bool) -> Place {
     if let Some(elsewhere) = ELSEWHERE.with_borrow(Clone::clone) {
         return Place::Elsewhere(elsewhere);
     }
-    if rustix::thread::gettid() == rustix::process::getpid() {
+    if crate::thread::is_main() {
         // libtest uses its main thread only if nothing runs beside it.
         return Place::Here;
     }

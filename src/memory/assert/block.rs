@@ -32,9 +32,9 @@ pub(super) struct Block {
 
 /// What measures it, shared with the list of those that hear of phases.
 struct Watched {
-    /// Absent where no limit needs it; else why there is none.
+    /// Absent if no limit needs it; else why there is none.
     meter: Option<Result<Meter, String>>,
-    /// Absent where no limit needs it and nobody counts; else why there is none.
+    /// Absent if no limit needs it and nobody counts; else why there is none.
     heap: Option<Result<Scope, String>>,
     /// The phases of the heap, the one under way not among them.
     heap_phases: RefCell<Vec<HeapPhase>>,
@@ -52,7 +52,7 @@ struct HeapPhase {
 /// What was read of a block.
 pub(super) struct Read {
     pub(super) phases: Vec<PhaseReadings>,
-    /// What was counted, or why nothing was; absent where no limit needs it and nobody counts.
+    /// What was counted, or why nothing was; absent if no limit needs it and nobody counts.
     pub(super) heap: Option<Result<HeapReadings, String>>,
     pub(super) notes: Vec<String>,
 }

@@ -93,7 +93,7 @@ pub struct HeapVerdict {
     pub limit: u64,
     /// What became of it.
     pub status: CeilingStatus,
-    /// The count; absent where it could not be had.
+    /// The count; absent if it could not be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The verdict in one line.
@@ -132,14 +132,14 @@ pub(crate) const fn counter_of(scope: HeapScope) -> &'static str {
     }
 }
 
-/// The same, as the source of an exact figure.
+/// How the scope is named as the source of an exact figure.
 pub(crate) fn exact(scope: HeapScope) -> String {
     format!("exact ({})", counter_of(scope))
 }
 
 /// A word that names no counter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no counter of the heap: write allocations, reallocations or allocated")]
+#[error("`{name}` is not a counter of the heap: write allocations, reallocations or allocated")]
 pub struct ParseHeapCounterError {
     name: String,
 }

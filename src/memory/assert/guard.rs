@@ -10,9 +10,9 @@ use super::measured::Measured;
 use crate::alloc::{HeapScope, uncounted};
 
 /// Measures this process from its beginning to its end, and holds limits against what was read: what
-/// [`assert_memory!`](crate::assert_memory) does around a block, for code that is no block.
+/// [`assert_memory!`](crate::assert_memory) does around a block, for code that is not a block.
 ///
-/// It belongs to the thread that began it. As long as it measures more than the heap, every other such block of the
+/// A guard belongs to the thread that began it. While it measures more than the heap, every other such block of the
 /// process waits, unless it is within this one on the same thread.
 ///
 /// Among other tests of its process it is measured as [`assert_memory!`](crate::assert_memory) says: in a process of its
@@ -43,12 +43,12 @@ pub struct MemoryGuard {
 enum Begun {
     Here(Block),
     Elsewhere(Rc<Elsewhere>),
-    /// It is not measurable, for this reason.
+    /// The block cannot be measured, for this reason.
     Nowhere(String),
 }
 
 impl MemoryGuard {
-    /// Begins to measure: waits for its turn, resets the high-water mark of the process where it can, and begins to
+    /// Begins to measure: waits for its turn, resets the high-water mark of the process if it can, and begins to
     /// sample, each as far as the limits need it.
     #[track_caller]
     pub fn begin(limits: impl Into<Limits>) -> Self {
@@ -67,7 +67,7 @@ impl MemoryGuard {
     /// What [`assert_memory!`](crate::assert_memory) begins with.
     ///
     /// # Panics
-    /// Where a limit is no amount, or given twice.
+    /// If a limit is not an amount, or given twice.
     #[doc(hidden)]
     #[track_caller]
     pub fn begin_block<const N: usize>(
@@ -93,7 +93,7 @@ impl MemoryGuard {
     /// Ends the measurement.
     ///
     /// # Panics
-    /// With the whole [message](fn@super::failure), where a limit is broken or not measurable.
+    /// With the whole [message](fn@super::failure), if a limit is broken or not measurable.
     #[track_caller]
     pub fn judge(self) {
         self.judge_saying(|| None);
@@ -102,7 +102,7 @@ impl MemoryGuard {
     /// As [`MemoryGuard::judge`], with the user's own words at the head of the message.
     ///
     /// # Panics
-    /// Where a limit is broken or not measurable.
+    /// If a limit is broken or not measurable.
     #[doc(hidden)]
     #[track_caller]
     pub fn judge_saying(mut self, message: impl FnOnce() -> Option<String>) {

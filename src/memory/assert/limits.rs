@@ -55,7 +55,7 @@ pub enum LimitError {
         /// The second.
         second: u64,
     },
-    /// The limit of a counter is no number.
+    /// The limit of a counter is not a number.
     #[error("the limit of {counter}: `{text}` is not what it counts: write {}", counter.example())]
     Count {
         /// What was to be limited.
@@ -74,7 +74,7 @@ impl Limits {
     /// Adds one.
     ///
     /// # Errors
-    /// [`LimitError`] where the same is limited already.
+    /// [`LimitError`] if the same is limited already.
     pub fn add(&mut self, limit: Limit) -> Result<(), LimitError> {
         match limit {
             Limit::Memory(ceiling) => self.ceilings.add(ceiling)?,
@@ -89,7 +89,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Whether anything is limited that only the counting allocator tells.
+    /// Whether anything is limited that only the counting allocator reports.
     pub fn need_heap(&self) -> bool {
         !self.heap.is_empty() || self.ceilings.iter().any(|ceiling| ceiling.metric.is_of_heap())
     }
@@ -99,7 +99,7 @@ impl Limits {
         self.need_meter() || (self.heap_scope == HeapScope::Process && self.need_heap())
     }
 
-    /// Whether anything is limited that only the meter tells.
+    /// Whether anything is limited that only the meter reports.
     pub fn need_meter(&self) -> bool {
         self.ceilings.iter().any(|ceiling| !ceiling.metric.is_of_heap())
     }
@@ -164,7 +164,7 @@ pub trait Amount {
     /// The amount.
     ///
     /// # Errors
-    /// [`ParseByteSizeError`] where a text is no amount.
+    /// [`ParseByteSizeError`] if a text is not an amount.
     fn amount(self) -> Result<ByteSize, ParseByteSizeError>;
 }
 
@@ -217,7 +217,7 @@ mod tests {
             ("allocated = 1 XiB", "the limit of allocated: `1 XiB` is not what it counts: write an amount of bytes"),
             ("allocations = 1, allocations = 2", "allocations is limited twice, to 1 and to 2: keep one of them"),
             ("peak_rss = 1 MiB, peak_rss = 2 MiB", "peak_rss is limited twice, to 1.00 MiB and to 2.00 MiB"),
-            ("alocations = 1", "`alocations ` is no metric of memory"),
+            ("alocations = 1", "`alocations ` is not a metric of memory"),
         ] {
             let error = text.parse::<Limits>().unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");

@@ -14,9 +14,9 @@
 /// ```
 ///
 /// **Limits.** One or more, each a metric of [`assert::metrics`](crate::assert::metrics), `<=` (of a floor `>=`) and a
-/// limit: a text such as `"64 MiB"`, which the compiler checks where it is written out, or any expression of a text, a
+/// limit: a text such as `"64 MiB"`, which the compiler checks if it is written out, or any expression of a text, a
 /// [`ByteSize`](crate::ByteSize) or a `u64`. `allocations` and `reallocations` take a number. Behind the block may stand
-/// a message with arguments, as in `assert!`; it is formatted only where a limit does not hold.
+/// a message with arguments, as in `assert!`; it is formatted only if a limit does not hold.
 ///
 /// ```
 /// # use plimsoll_memory::{ByteSize, assert_memory};
@@ -32,17 +32,17 @@
 /// **What is measured.** Resident and anonymous memory and all that comes from the kernel is of this process and its
 /// children, every thread included: peaks are absolute, a growth and what is retained count from the block's beginning.
 /// The block's value still lives when what is retained is read. The high-water mark of the process is reset as the block
-/// begins, so that `peak_rss` and `peak_rss_growth` miss nothing; where the system does not allow that they are sampled,
+/// begins, so that `peak_rss` and `peak_rss_growth` miss nothing; if the system does not allow that they are sampled,
 /// as the other peaks are, every 10 ms. The message of a failure says which it was.
 ///
-/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly, where
+/// **The heap** (`peak_heap`, `retained_heap`, `allocations`, `reallocations`, `allocated`) is counted exactly, if
 /// [`alloc::Tracking`](crate::alloc::Tracking) is the program's allocator, of this thread alone, so that other tests in the
 /// process change nothing; `all_threads,` before the limits counts every thread.
 ///
-/// **Neighbours.** Where libtest runs several tests at a time, a block with a limit on more than the thread's own heap has
+/// **Neighbours.** If libtest runs several tests at a time, a block with a limit on more than the thread's own heap has
 /// the enclosing test run once more, alone in a process of its own, and is measured there; here the test then goes on
 /// unmeasured, and the block ends with the verdict from there. Under nextest, with `--test-threads=1` and in a program that
-/// is no test it is measured where it stands. A block on a thread without a test's name is not measurable among others, and
+/// is not a test it is measured where it stands. A block on a thread without a test's name is not measurable among others, and
 /// says what to do.
 ///
 /// **Other blocks.** A block that needs more than the heap waits until no other thread of the process is in one. Within
@@ -51,7 +51,7 @@
 /// other thread has not run for a minute, and then says in its failures that it was not alone.
 ///
 /// # Panics
-/// Where a limit is broken or not measurable, with everything that is known of where the memory went.
+/// If a limit is broken or not measurable, with everything that is known of where the memory went.
 ///
 /// Wrong names and limits are errors of the compiler:
 /// ```compile_fail
@@ -75,7 +75,7 @@ macro_rules! assert_memory {
     ($($rest:tt)+) => { $crate::__measured_block!((true) (Thread) [] [] $($rest)+) };
 }
 
-/// [`assert_memory!`] where debug assertions are on; else the block alone, and neither limits nor message are evaluated.
+/// [`assert_memory!`] if debug assertions are on; else the block alone, and neither limits nor message are evaluated.
 #[macro_export]
 macro_rules! debug_assert_memory {
     (all_threads, $($rest:tt)+) => { $crate::__measured_block!((cfg!(debug_assertions)) (Process) [] [] $($rest)+) };

@@ -23,7 +23,7 @@ pub struct Measured {
     pub heap_verdicts: Vec<HeapVerdict>,
     /// What was read in each phase.
     pub phases: Vec<PhaseReadings>,
-    /// What the allocator counted, where one counts.
+    /// What the allocator counted, if one counts.
     pub heap: Option<HeapReadings>,
     /// What else one should know to trust the figures.
     pub notes: Vec<String>,

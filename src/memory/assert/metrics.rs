@@ -51,7 +51,7 @@ pub trait AtMost<Limit> {
     /// The limit.
     ///
     /// # Errors
-    /// [`LimitError`] where it is no amount.
+    /// [`LimitError`] if it is not an amount.
     fn at_most(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
 }
 
@@ -64,7 +64,7 @@ pub trait AtLeast<Limit> {
     /// The limit.
     ///
     /// # Errors
-    /// [`LimitError`] where it is no amount.
+    /// [`LimitError`] if it is not an amount.
     fn at_least(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
 }
 
@@ -77,7 +77,7 @@ pub trait LimitedTo<Limit> {
     /// The limit.
     ///
     /// # Errors
-    /// [`LimitError`] where it is no amount.
+    /// [`LimitError`] if it is not an amount.
     fn limited_to(self, limit: Limit) -> Result<super::limits::Limit, LimitError>;
 }
 
@@ -144,7 +144,7 @@ impl Literal<&str> {
     /// The amount.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is none.
     pub const fn checked(self) -> ByteSize {
         match ByteSize::parse(self.0) {
             Some(limit) => limit,

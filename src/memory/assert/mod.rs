@@ -1,11 +1,11 @@
 //! Ceilings in tests: of a block in this process, of a whole test in a process of its own, and what a broken one says.
 //!
-//! [`assert_memory!`](crate::assert_memory) measures a block, [`MemoryGuard`] code that is no block. [`isolated`] is
+//! [`assert_memory!`](crate::assert_memory) measures a block, [`MemoryGuard`] code that is not a block. [`isolated`] is
 //! what `#[plimsoll::test]` stands for. [`phase`] names what a
 //! test does, for the timeline and for verdicts. [`failure`](fn@failure) is the message of a test or block whose limits do
 //! not all hold: the short of it first, the details below.
 //!
-//! What a block is judged by is exact where the kernel or the allocator counts, and else says so. A limit on what could
+//! What a block is judged by is exact if the kernel or the allocator counts, and else says so. A limit on what could
 //! not be read is broken, never passed over.
 
 mod alone;

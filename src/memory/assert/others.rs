@@ -27,9 +27,9 @@ impl Others {
         Scope::process().map_or_else(|_| Self::Ran(own_threads()), Self::Counted)
     }
 
-    /// What they did, in a sentence; `None` where that is nothing.
+    /// What they did, in a sentence; `None` if that is nothing.
     pub(super) fn finish(self) -> Option<String> {
-        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let own = crate::thread::id();
         match self {
             Self::Counted(scope) => allocated(own, &scope.finish()),
             Self::Ran(before) => ran(own, &before, &own_threads()),
@@ -70,7 +70,7 @@ fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String
     ))
 }
 
-/// The first of them, and how many more there are; `None` where there is none.
+/// The first of them, and how many more there are; `None` if there is none.
 pub(super) fn list(mut items: impl Iterator<Item = String>) -> Option<String> {
     let named: Vec<String> = items.by_ref().take(NAMED).collect();
     let more = items.count();

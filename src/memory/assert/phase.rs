@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::alloc::uncounted;
 
-/// A measurement that is told of phases.
+/// A measurement that is notified of phases.
 pub trait Sink {
     /// The phase under way ends here, and `name` begins.
     fn phase(&self, name: &str);
@@ -24,7 +24,7 @@ thread_local! {
 }
 
 /// Begins a phase of every measurement under way: of the blocks that this thread is in, and of the isolated test that
-/// this process runs. Where nothing is measured it does nothing, so that code may name its phases for good.
+/// this process runs. If nothing is measured it does nothing, so that code may name its phases for good.
 ///
 /// A block hears only the thread that began it: another test that runs meanwhile names phases of its own.
 ///
@@ -45,7 +45,7 @@ pub fn phase(name: &str) {
     });
 }
 
-/// A sink that is told of phases for as long as this lives.
+/// A sink that is notified of phases for as long as this lives.
 #[must_use = "the sink is told of phases only as long as this lives"]
 pub struct Installed(Registered);
 
@@ -54,13 +54,13 @@ enum Registered {
     Thread(Rc<dyn Sink>),
 }
 
-/// Tells `sink` of the phases that any thread of this process names.
+/// Notifies `sink` of the phases that any thread of this process names.
 pub fn install(sink: Arc<dyn Sink + Send + Sync>) -> Installed {
     process().push(Arc::clone(&sink));
     Installed(Registered::Process(sink))
 }
 
-/// Tells `sink` of the phases that this thread names.
+/// Notifies `sink` of the phases that this thread names.
 pub fn install_on_thread(sink: Rc<dyn Sink>) -> Installed {
     THREAD.with_borrow_mut(|sinks| sinks.push(Rc::clone(&sink)));
     Installed(Registered::Thread(sink))

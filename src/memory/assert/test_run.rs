@@ -46,10 +46,10 @@ pub struct TestRun {
 /// The environment variable that names the folder for records of tests.
 pub const RECORD_DIR: &str = "PLIMSOLL_RECORD_DIR";
 
-/// Keeps a record of a test where one is asked for: the file that it wrote, or why it could not.
+/// Keeps a record of a test if one is asked for: the file that it wrote, or why it could not.
 pub type Keeper = fn(TestRun) -> Result<PathBuf, String>;
 
-/// Hands the run to `keeper` where [`RECORD_DIR`] names a folder.
+/// Hands the run to `keeper` if [`RECORD_DIR`] names a folder.
 ///
 /// # Errors
 /// The keeper's; that there is none, if a record is asked for.

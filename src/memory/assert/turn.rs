@@ -73,13 +73,13 @@ impl Patience {
     }
 }
 
-/// Takes the turn; `false` where it is not to be had.
+/// Takes the turn; `false` if it is not to be had.
 fn wait(seen: &mut Patience, patience: Duration, look: Duration) -> bool {
     let mut taken = holder();
     loop {
         // A thread that forgot its guard has ended with its turn.
         let Some(other) = taken.filter(|&other| !is_gone(other)) else {
-            *taken = Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+            *taken = Some(crate::thread::id());
             return true;
         };
         if seen.is_over(other, patience) {

@@ -33,7 +33,7 @@ impl Allowance {
     /// `percent` per cent and `bytes`.
     ///
     /// # Errors
-    /// [`AllowanceError::Percent`] where the share is negative or no number.
+    /// [`AllowanceError::Percent`] if the share is negative or no number.
     pub fn new(percent: f64, bytes: ByteSize) -> Result<Self, AllowanceError> {
         let percent = Some(checked(percent).ok_or_else(|| AllowanceError::Percent { text: percent.to_string() })?);
         Ok(Self { percent, bytes: Some(bytes), time: None })
@@ -55,7 +55,7 @@ impl Allowance {
     }
 
     /// What a figure of `unit` that was `before` may grow by: the larger of the parts that apply to it, for both must
-    /// be exceeded. `None` where no part does.
+    /// be exceeded. `None` if no part does.
     pub fn margin(&self, before: f64, unit: Unit) -> Option<f64> {
         let share = self.percent.map(|percent| before.abs() * percent / 100.0);
         let amount = match unit {
@@ -87,21 +87,21 @@ impl fmt::Display for Allowance {
     }
 }
 
-/// Why a text is no allowance.
+/// Why a text is not an allowance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AllowanceError {
     /// A part is neither a share nor an amount.
     #[error(
-        "`{part}` is no part of an allowance: write a share such as `5%`, an amount such as `1 MiB` or `10us`, or several \
+        "`{part}` is not part of an allowance: write a share such as `5%`, an amount such as `1 MiB` or `10us`, or several \
          with `|` between them, such as `5% | 1 MiB`"
     )]
     Part {
         /// The part.
         part: String,
     },
-    /// A share is no number of at least 0.
-    #[error("`{text}` is no share: write a number of at least 0 and `%`, such as `5%` or `0.5%`")]
+    /// A share is not a number of at least 0.
+    #[error("`{text}` is not a share: write a number of at least 0 and `%`, such as `5%` or `0.5%`")]
     Percent {
         /// The text.
         text: String,
@@ -203,11 +203,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (text, says) in [
-            ("", "`` is no part of an allowance"),
-            ("5% | ", "`` is no part of an allowance"),
-            ("five", "`five` is no part of an allowance"),
-            ("-5%", "`-5%` is no share"),
-            ("NaN%", "`NaN%` is no share"),
+            ("", "`` is not part of an allowance"),
+            ("5% | ", "`` is not part of an allowance"),
+            ("five", "`five` is not part of an allowance"),
+            ("-5%", "`-5%` is not a share"),
+            ("NaN%", "`NaN%` is not a share"),
             ("5% | 6%", "`5% | 6%` has two shares"),
             ("1 MiB | 2 MiB", "`1 MiB | 2 MiB` has two amounts of bytes"),
             ("1ms|1us", "`1ms|1us` has two times"),

@@ -31,12 +31,12 @@ impl fmt::Display for Ceiling {
     }
 }
 
-/// Why a text is no ceiling.
+/// Why a text is not a ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CeilingError {
     /// There is no `=`.
-    #[error("`{text}` is no ceiling: write a metric, `=` and an amount, such as `peak_rss = \"256 MiB\"`")]
+    #[error("`{text}` is not a ceiling: write a metric, `=` and an amount, such as `peak_rss = \"256 MiB\"`")]
     Form {
         /// The text.
         text: String,
@@ -44,7 +44,7 @@ pub enum CeilingError {
     /// What stands before the `=` names no metric.
     #[error(transparent)]
     Metric(#[from] ParseMetricError),
-    /// What stands behind it is no amount.
+    /// What stands behind it is not an amount.
     #[error("the limit of {metric}: {source}")]
     Limit {
         /// What was to be limited.
@@ -178,8 +178,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (text, says) in [
-            ("256 MiB", "`256 MiB` is no ceiling: write a metric, `=` and an amount, such as `peak_rss = \"256 MiB\"`"),
-            ("peak = 1 MiB", "`peak ` is no metric of memory"),
+            (
+                "256 MiB",
+                "`256 MiB` is not a ceiling: write a metric, `=` and an amount, such as `peak_rss = \"256 MiB\"`",
+            ),
+            ("peak = 1 MiB", "`peak ` is not a metric of memory"),
             ("peak_rss = 1 XiB", "the limit of peak_rss: `1 XiB` is not an amount of bytes"),
             ("peak_rss = 1 MiB, peak-rss = 2 MiB", "peak_rss is limited twice, to 1.00 MiB and to 2.00 MiB"),
         ] {

@@ -31,7 +31,7 @@ pub struct CeilingVerdict {
     pub limit: ByteSize,
     /// What became of it.
     pub status: CeilingStatus,
-    /// The phase with the worst reading; where the ceiling is not measurable, the phase that lacks one.
+    /// The phase with the worst reading; if the ceiling is not measurable, the phase that lacks one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The worst reading.
@@ -40,7 +40,7 @@ pub struct CeilingVerdict {
     /// The process that took most in that phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessPeak>,
-    /// How far the worst reading is past the limit; absent where none is.
+    /// How far the worst reading is past the limit; absent if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ByteSize>,
     /// The verdict in one line.
@@ -64,10 +64,10 @@ impl CeilingVerdict {
 }
 
 /// Why no more is known of a phase than a bound.
-const SHORT: &str = "over before it could be read again";
-/// The same of a tree.
+const SHORT: &str = "it ended before it could be read again";
+/// Why the peak of a tree with short processes is a lower bound.
 const SHORT_PROCESSES: &str = "the mark of its control group says so, and processes were too short for samples";
-/// The same of a figure that is read seldom.
+/// Why the peak of a figure that is read seldom is a lower bound.
 const SELDOM: &str = "it is read seldom, and resident memory was more between two readings";
 
 /// Holds every ceiling against the worst reading of its metric in any phase; what is to be retained at most, against
@@ -137,12 +137,12 @@ fn judge_one(phases: &[PhaseReadings], ceiling: Ceiling) -> CeilingVerdict {
     }
 }
 
-/// What a metric may have been, where that is past the ceiling and its reading, which is less than exact, is not.
+/// What a metric may have been, if that is past the ceiling and its reading, which is less than exact, is not.
 fn unsure(phase: &PhaseReadings, ceiling: Ceiling) -> Option<ByteSize> {
     most(phase, ceiling.metric).filter(|most| *most > ceiling.limit)
 }
 
-/// What a metric was at most, where its reading is less than exact and that is known.
+/// What a metric was at most, if its reading is less than exact and that is known.
 fn most(phase: &PhaseReadings, metric: Metric) -> Option<ByteSize> {
     match metric {
         // What grew is no more than what there was.
@@ -217,7 +217,7 @@ pub fn trust(reading: &Reading) -> String {
         Source::Sampled { interval_ns } => {
             format!("sampled every {} ({})", milliseconds(Duration::from_nanos(interval_ns)), reading.counter)
         }
-        Source::LowerBound => format!("at least, for more may have been missed ({})", reading.counter),
+        Source::LowerBound => format!("at least, as more may have been missed ({})", reading.counter),
     }
 }
 
@@ -380,14 +380,14 @@ mod tests {
         assert_eq!((unsure.status, &unsure.reading), (CeilingStatus::NotMeasurable, &None));
         assert_eq!(
             unsure.message,
-            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most; over \
-             before it could be read again"
+            "peak_rss <= 2.00 MiB is not measurable: in phase `run` it was 1.00 MiB at least and 3.00 MiB at most; it \
+             ended before it could be read again"
         );
         let holds = one(&[short(1)], "peak_rss = 3 MiB");
         assert_eq!(holds.status, CeilingStatus::Holds);
         assert_eq!(
             holds.message,
-            "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`; over before it could be read again"
+            "peak_rss <= 3.00 MiB holds: at most 3.00 MiB in phase `run`; it ended before it could be read again"
         );
         // What was read is enough to break it.
         assert_eq!(one(&[short(1)], "peak_rss = 1023 KiB").status, CeilingStatus::Broken);

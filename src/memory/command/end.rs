@@ -19,7 +19,7 @@ use crate::nanoseconds;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessEnd {
-    /// The code that it exited with; absent where a signal ended it.
+    /// The code that it exited with; absent if a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -35,16 +35,16 @@ pub struct ProcessEnd {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndCause {
-    /// It exited by itself.
+    /// The command exited by itself.
     Exited,
     /// A signal, of which nothing else is known: its own fault, or another program sent it.
     Signal,
-    /// It was killed here, for it ran longer than it may.
+    /// Plimsoll killed the command because it ran longer than its timeout.
     Timeout {
         /// Nanoseconds that it may take.
         limit_ns: u64,
     },
-    /// It was killed at its ceiling, which was enforced: here, or by the limit of a control group that was made for it.
+    /// The command was killed at an enforced ceiling: by Plimsoll, or by the limit of a control group made for it.
     CeilingEnforced {
         /// What was limited.
         metric: Metric,
@@ -57,12 +57,12 @@ pub enum EndCause {
     },
     /// The kernel killed it at the memory limit of the Slurm job or step that it was in.
     SlurmOomKill {
-        /// The job and, where it is known, the step.
+        /// The job and, if it is known, the step.
         step: SlurmStep,
         /// What shows that.
         evidence: Vec<String>,
     },
-    /// It failed after it had said that the memory of a device (a GPU) was exhausted.
+    /// The command failed after it had said that the memory of a device (a GPU) was exhausted.
     DeviceOutOfMemory {
         /// What it said.
         evidence: Vec<String>,
@@ -77,7 +77,7 @@ pub enum EndCause {
         /// What shows that.
         evidence: Vec<String>,
     },
-    /// It was killed here because the run was given up.
+    /// Plimsoll killed the command because the run was given up.
     Cancelled,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct OomEvidence {
     pub(super) step: Option<SlurmStep>,
 }
 
-/// The code by which a shell, and what is written in one, tells that a process of it was killed by SIGKILL.
+/// The code by which a shell, and what is written in one, says that a process of it was killed by SIGKILL.
 const KILLED_BELOW: i32 = 128 + libc::SIGKILL;
 
 impl OomEvidence {
@@ -165,7 +165,7 @@ impl ProcessEnd {
         self.exit_code == Some(0)
     }
 
-    /// The code by which a shell tells such an end: its own, or 128 and the signal.
+    /// The code by which a shell reports such an end: its own, or 128 and the signal.
     pub fn shell_exit_code(&self) -> u8 {
         let code = match (&self.signal, self.exit_code) {
             (Some(signal), _) => 128 + signal.number,
@@ -210,9 +210,9 @@ impl fmt::Display for ProcessEnd {
             }
             EndCause::DeviceOutOfMemory { evidence } => {
                 let code = self.exit_code.unwrap_or_default();
-                write!(f, "exited with code {code}, for the memory of a device was exhausted{}", Evidence(evidence))
+                write!(f, "exited with code {code}, because the memory of a device was exhausted{}", Evidence(evidence))
             }
-            EndCause::Cancelled => f.write_str("was killed, for the run was given up"),
+            EndCause::Cancelled => f.write_str("was killed because the run was given up"),
         }
     }
 }

@@ -24,6 +24,10 @@ pub enum Enforcement {
         /// The limit of the group: a ceiling on `peak_cgroup` itself; above one on `peak_rss` by what a group counts beside
         /// resident memory.
         limit: ByteSize,
+        /// The group's path in its hierarchy, which says where room for it was found: below the group of this process, beside
+        /// it, or in a scope of the user's systemd (`plimsoll-PID-START.scope`). Absent in records of earlier versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        group: String,
         /// Nanoseconds between two samples of the watchdog.
         interval_ns: u64,
     },
@@ -75,16 +79,17 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// A control group where a ceiling can be enforced by one and the system allows it, the watchdog alone where not.
-    pub(super) fn new(ceilings: &Ceilings, interval: Duration) -> Self {
+    /// A control group if a ceiling can be enforced by one and the system allows it, otherwise the watchdog alone.
+    pub(super) fn new(ceilings: &Ceilings, interval: Duration, room: Room) -> Self {
         let interval_ns = nanoseconds(interval);
         let Some((ceiling, limit)) = group_limit(ceilings) else {
             let no_cgroup = Some("no ceiling on peak_rss or peak_cgroup, which its limit could stand for".to_owned());
             return Self { enforcement: Enforcement::Watchdog { interval_ns, no_cgroup }, group: None };
         };
-        match make_limited_group(limit) {
+        match make_limited_group(limit, room) {
             Ok(group) => {
-                let enforcement = Enforcement::Cgroup { version: group.version(), limit, interval_ns };
+                let enforcement =
+                    Enforcement::Cgroup { version: group.version(), limit, group: group.name(), interval_ns };
                 Self { enforcement, group: Some((group, ceiling)) }
             }
             Err(error) => {
@@ -99,14 +104,31 @@ impl Guard {
     }
 }
 
-/// A group for one run, without limits.
-pub(super) fn make_group() -> Result<Cgroup, MeterError> {
-    static MADE: AtomicU64 = AtomicU64::new(0);
-    Cgroup::create(&format!("run-{}", MADE.fetch_add(1, Ordering::Relaxed)))
+/// Whether this process may move to another control group, so that one can be made for a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Room {
+    /// The process stays in its control group.
+    #[default]
+    AsItIs,
+    /// The process may move, and its parent with it, which is of the same program.
+    Made,
 }
 
-fn make_limited_group(limit: ByteSize) -> Result<Cgroup, MeterError> {
-    let group = make_group()?;
+/// A group for one run, without limits.
+pub(super) fn make_group(room: Room) -> Result<Cgroup, MeterError> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let create = || Cgroup::create(&format!("run-{}", MADE.fetch_add(1, Ordering::Relaxed)));
+    match create() {
+        Err(_) if room == Room::Made => {
+            Cgroup::make_room(&[std::os::unix::process::parent_id()])?;
+            create()
+        }
+        made => made,
+    }
+}
+
+fn make_limited_group(limit: ByteSize, room: Room) -> Result<Cgroup, MeterError> {
+    let group = make_group(room)?;
     group.limit_memory(limit)?;
     // What may be swapped is not resident, but a limit that only moves memory to a disk stops nobody. A kernel that does
     // not account swap has none to limit, and version 1 kills one process, after which the others are killed here.

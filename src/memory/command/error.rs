@@ -44,7 +44,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// The exit code by which a shell tells this: 127 if there is no such program, 126 if it cannot be executed,
+    /// The exit code by which a shell reports this: 127 if there is no such program, 126 if it cannot be executed,
     /// 128 and the number of the signal if one ended it before.
     pub fn shell_exit_code(&self) -> Option<u8> {
         match self {
@@ -60,7 +60,7 @@ fn hint(program: &str, source: &io::Error) -> &'static str {
     match source.kind() {
         // The same error is that of a script whose interpreter, or of a program whose loader is missing.
         ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
-            "; it is there, but what it is to be run by is not: see its first line (`head -n 1`) or `file`"
+            "; the file exists, but the interpreter it names does not: see its first line (`head -n 1`) or `file`"
         }
         ErrorKind::NotFound => "; is it installed, and is its directory in PATH?",
         ErrorKind::PermissionDenied => "; is it a program that may be executed (chmod +x)?",
@@ -76,7 +76,7 @@ mod tests {
     fn a_script_without_its_interpreter_is_not_said_to_be_missing() {
         let script = tempfile::NamedTempFile::new().unwrap();
         let told = |program: &str| hint(program, &io::Error::from(ErrorKind::NotFound));
-        assert!(told(script.path().to_str().unwrap()).starts_with("; it is there"));
+        assert!(told(script.path().to_str().unwrap()).starts_with("; the file exists"));
         assert!(
             told("/no/such/program").starts_with("; is it installed") && told("sh").starts_with("; is it installed")
         );

@@ -1,8 +1,9 @@
-//! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked at.
+//! Stops a child at the first instruction of its program, so that not even the shortest is over before it was looked
+//! at.
 //!
-//! By ptrace, from the start latch to that instruction and no longer: what it executes next may be a program with privileges. One
-//! that the kernel gives privileges of its own when it is executed would not get them while it is traced: such a one is not
-//! stopped, nor where the system does not allow it. Then the first look comes as soon as it can.
+//! By ptrace, from the start latch to that instruction and no longer: what it executes next may be a program with
+//! privileges. One that the kernel gives privileges of its own when it is executed would not get them while it is
+//! traced: such a one is not stopped, nor if the system does not allow it. Then the first look comes as soon as it can.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -26,7 +27,7 @@ pub(super) struct ExecStop {
 }
 
 impl ExecStop {
-    /// For a child that waits at its start latch; `None` where the system does not allow it.
+    /// For a child that waits at its start latch; `None` if the system does not allow it.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let pid = libc::pid_t::try_from(pid).ok()?;
         // SAFETY: for PTRACE_SEIZE the address is to be 0 and the data are flags; no memory is touched.
@@ -34,7 +35,7 @@ impl ExecStop {
         (seized == 0).then_some(Self { pid })
     }
 
-    /// Waits until the program is executed and calls `look` before its first instruction. Does not where the child ended
+    /// Waits until the program is executed and calls `look` before its first instruction. Does not if the child ended
     /// or was stopped by a signal before that.
     ///
     /// Tells what the program seems to have had by then (`ru_maxrss`): all of it is what the child had before.
@@ -58,7 +59,7 @@ impl ExecStop {
             look();
             wait::kept_of_stopped(self.pid.cast_unsigned()).ok().map(|line| line.largest)
         });
-        // A stop that is no event's is that of a signal, which it is to get.
+        // A stop that is not an event's is that of a signal, which it is to get.
         let signal = if event == 0 { libc::c_long::from(status) } else { 0 };
         // SAFETY: for PTRACE_DETACH the address is ignored and the data are a signal's number; no memory is touched.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, signal) };
@@ -74,7 +75,7 @@ pub(super) fn is_plain(command: &Command) -> bool {
     !set_id && !capabilities
 }
 
-/// The file that is going to be executed, as far as that can be told.
+/// The file that is going to be executed, as far as that can be known.
 fn resolve(command: &Command) -> Option<PathBuf> {
     let program = Path::new(command.get_program());
     if program.as_os_str().as_bytes().contains(&b'/') {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags};
 
-use super::enforcement::{Guard, make_group};
+use super::enforcement::{Guard, Room, make_group};
 use super::error::CommandError;
 use super::oom::OomWatch;
 use super::running::{Inherited, Running};
@@ -40,11 +40,12 @@ pub struct Metered {
     own_cgroup: bool,
     bounded: bool,
     dies_with_thread: bool,
+    room: Room,
 }
 
 impl Metered {
-    /// `command` in one phase `run`, sampled every [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL), without
-    /// a ceiling or a timeout.
+    /// `command` in one phase `run`, sampled every [`DEFAULT_SAMPLE_INTERVAL`](crate::meter::DEFAULT_SAMPLE_INTERVAL),
+    /// without a ceiling or a timeout.
     pub fn new(command: Command) -> Self {
         let options = MeterOptions { before_exec: true, pss: false, ..MeterOptions::default() };
         Self {
@@ -58,6 +59,7 @@ impl Metered {
             own_cgroup: false,
             bounded: false,
             dies_with_thread: false,
+            room: Room::AsItIs,
         }
     }
 
@@ -97,7 +99,7 @@ impl Metered {
         self
     }
 
-    /// Whether what each mapping holds is read, so that the readings tell what grew.
+    /// Whether what each mapping holds is read, so that the readings show what grew.
     pub fn mappings(mut self, mappings: bool) -> Self {
         self.options.mappings = mappings;
         self
@@ -110,16 +112,24 @@ impl Metered {
     }
 
     /// Whether a control group is made for the run, so that `peak_cgroup` is of its processes alone: page cache, page
-    /// tables and the kernel's memory for them included. Where none can be made, `peak_cgroup` is absent with the reason.
+    /// tables and the kernel's memory for them included. If none can be made, `peak_cgroup` is absent with the reason.
     pub fn own_cgroup(mut self, own: bool) -> Self {
         self.own_cgroup = own;
         self
     }
 
-    /// Whether a control group is made for the run, where one can be, so that short processes cannot hide: a ceiling on
+    /// Whether a control group is made for the run, if one can be, so that short processes cannot hide: a ceiling on
     /// `peak_rss` that the samples keep, but not what the group held, is not measurable.
     pub fn bounded_by_cgroup(mut self, bounded: bool) -> Self {
         self.bounded = bounded;
+        self
+    }
+
+    /// Whether this process may move to another control group, if none can be made for the run from where it is
+    /// ([`Cgroup::make_room`](crate::meter::Cgroup::make_room)). Its parent moves with it, if nobody else is in their group:
+    /// only for a process that was forked from its own program.
+    pub fn makes_room(mut self, makes: bool) -> Self {
+        self.room = if makes { Room::Made } else { Room::AsItIs };
         self
     }
 
@@ -141,23 +151,23 @@ impl Metered {
         self
     }
 
-    /// The phase that begins with the program's first instruction, in place of `run`; with `None` no phase begins before
-    /// [`Running::phase`], and what is before it counts for nothing.
+    /// The phase that begins with the program's first instruction, in place of `run`; with `None` no phase begins
+    /// before [`Running::phase`], and what is before it counts for nothing.
     pub fn first_phase(mut self, phase: Option<&str>) -> Self {
         self.phase = phase.map(str::to_owned);
         self
     }
 
-    /// Whether the high-water mark of the process that is started is reset when a phase begins, so that its peak is exact
-    /// in each. For programs that do not read their own mark.
+    /// Whether the high-water mark of the process that is started is reset when a phase begins, so that its peak is
+    /// exact in each. For programs that do not read their own mark.
     pub fn resets_mark(mut self, resets: bool) -> Self {
         self.options.resets_root = resets;
         self
     }
 
     /// Whether this process may become a subreaper (prctl(2)) for good, so that daemons and orphans of the tree stay in
-    /// it and are ended with it. Only for a process that starts nothing else: every child of it counts as the tree's, and
-    /// is killed and reaped when the run is over.
+    /// it and are ended with it. Only for a process that starts nothing else: every child of it counts as the tree's,
+    /// and is killed and reaped when the run is over.
     pub fn subreaper(mut self, subreaper: bool) -> Self {
         self.options.adopts = subreaper;
         self
@@ -173,7 +183,7 @@ impl Metered {
     /// Starts the command. The meter is in place before the program's first instruction.
     ///
     /// # Errors
-    /// [`CommandError::Start`] where the program cannot be executed, the others where it cannot be metered; nothing of
+    /// [`CommandError::Start`] if the program cannot be executed, the others if it cannot be metered; nothing of
     /// it has run then.
     pub fn spawn(self) -> Result<Running, CommandError> {
         let Self {
@@ -187,6 +197,7 @@ impl Metered {
             own_cgroup,
             bounded,
             dies_with_thread,
+            room,
         } = self;
         let program = command.get_program().to_string_lossy().into_owned();
         let system = |what, source: rustix::io::Errno| CommandError::System {
@@ -203,13 +214,16 @@ impl Metered {
         } else {
             options.pss_beyond = ceilings.get(Metric::PeakRss);
         }
-        let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval));
+        let guard = enforce.then(|| Guard::new(&ceilings, options.sample_interval, room));
         let mut group = guard.as_ref().and_then(Guard::cgroup).cloned();
         if group.is_none() && (own_cgroup || (bounded && ceilings.get(Metric::PeakRss).is_some())) {
-            match make_group() {
+            // What was asked for is worth a move; a bound alone is not.
+            match make_group(if own_cgroup { room } else { Room::AsItIs }) {
                 Ok(made) => group = Some(made),
                 Err(_) if !own_cgroup => {}
-                Err(error) => options.no_cgroup = Some(format!("no control group can be made for it: {error}")),
+                Err(error) => {
+                    options.no_cgroup = Some(format!("no control group can be made for the command: {error}"))
+                }
             }
         }
         options.cgroup.clone_from(&group);

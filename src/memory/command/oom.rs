@@ -8,7 +8,7 @@ use crate::meter::{Cgroup, OomKills};
 #[derive(Clone, Debug)]
 pub(super) struct OomWatch {
     system: Option<OomKills>,
-    /// The group that the process was in anyway, where that or one above it has a limit, and its count.
+    /// The group that the process was in anyway, if that or one above it has a limit, and its count.
     around: Option<(Cgroup, u64)>,
     /// The group that was made for the run.
     own: Option<Cgroup>,
@@ -31,6 +31,14 @@ impl OomWatch {
         risen(own, 0)
     }
 
+    /// Kills what is in the group that was made for the run, if the kernel has a way to do so at once.
+    pub(super) fn kill_own_group(&self) {
+        if let Some(group) = &self.own {
+            // A kernel without it leaves the processes to be killed one by one.
+            let _ = group.kill();
+        }
+    }
+
     /// What has risen since.
     pub(super) fn evidence(&self) -> OomEvidence {
         let now = OomKills::read().ok().flatten();
@@ -48,7 +56,7 @@ impl OomWatch {
     }
 }
 
-/// Says by how much the kills of a group have risen since they were `before`; `None` where they have not.
+/// Says by how much the kills of a group have risen since they were `before`; `None` if they have not.
 fn risen(group: &Cgroup, before: u64) -> Option<String> {
     let killed = group.oom_kills().ok()??.saturating_sub(before);
     (killed > 0).then(|| format!("oom_kill of the control group {} rose by {killed}", group.name()))

@@ -1,5 +1,5 @@
-//! [`OutputTap`]: the output of a command on its way through, byte for byte, for lines that begin phases and for whoever
-//! watches it.
+//! [`OutputTap`]: the output of a command on its way through, byte for byte, for lines that begin phases and for
+//! whoever watches it.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
@@ -36,9 +36,10 @@ const WAIT_FOR_OUTPUT: Duration = Duration::from_secs(2);
 
 /// Standard output and standard error of a command, handed through to those of this process.
 ///
-/// Where one of them is a terminal the command gets a terminal as well, a pseudo-terminal in raw mode of the same size, so
-/// that it prints as it always does, colours and progress included; both together get one, so that their order stays. Else
-/// it gets a pipe; one for both if they are the same file, for the same reason. Standard input is left alone.
+/// Where one of them is a terminal the command gets a terminal as well, a pseudo-terminal in raw mode of the same size,
+/// so that it prints as it always does, colours and progress included; both together get one, so that their order
+/// stays. Else it gets a pipe; one for both if they are the same file, for the same reason. Standard input is left
+/// alone.
 #[derive(Debug)]
 pub struct OutputTap {
     names: Receiver<String>,
@@ -52,14 +53,15 @@ pub struct OutputTap {
     terminal: Option<(OwnedFd, OwnedFd)>,
 }
 
-/// Takes the output of a command in whole lines, those of standard output and standard error in the order of their ends.
+/// Takes the output of a command in whole lines, those of standard output and standard error in the order of their
+/// ends.
 pub type OutputWatch = Box<dyn FnMut(&[u8]) + Send>;
 
 impl OutputTap {
     /// Takes the output of `command`, which is not started yet; `watch` sees what passes.
     ///
     /// # Errors
-    /// The system's, where it gives no pipe, terminal or thread.
+    /// The system's, if it gives no pipe, terminal or thread.
     pub fn attach(
         command: &mut Command,
         expressions: &[Regex],
@@ -156,7 +158,7 @@ impl OutputTap {
     }
 }
 
-/// Tells the owner of a tap of a phase.
+/// Notifies the owner of a tap of a phase.
 #[derive(Debug)]
 struct Teller {
     sender: Sender<String>,
@@ -221,8 +223,8 @@ impl Eyes {
     }
 }
 
-/// Copies until one of the two sides is closed. If nobody reads any more, the command is to see that as well, which it does
-/// once `from` is dropped.
+/// Copies until one of the two sides is closed. If nobody reads any more, the command is to see that as well, which it
+/// does once `from` is dropped.
 fn hand_through(from: &OwnedFd, to: &OwnedFd, eyes: &mut Eyes) {
     let mut bytes = vec![0; PIECE];
     loop {

@@ -36,7 +36,7 @@ impl Repeats {
         self.runs.iter().map(|(offset, ended)| (*offset, ended))
     }
 
-    /// The run whose resident memory was largest; `None` where there is no run.
+    /// The run whose resident memory was largest; `None` if there is no run.
     pub fn largest(&self) -> Option<&Ended> {
         self.runs.get(self.largest).map(|(_, ended)| ended)
     }

@@ -24,12 +24,12 @@ const INHERITED_MARGIN: ByteSize = ByteSize::new(MIB / 2);
 pub(super) struct Inherited {
     /// Its high-water mark at the start latch.
     pub(super) at_gate: Option<ByteSize>,
-    /// The same at the first instruction of its program, where it was stopped there.
+    /// Its mark at the first instruction of its program, if it was stopped there.
     pub(super) at_exec: Option<ByteSize>,
 }
 
 impl Inherited {
-    /// What the mark at the end says of the program: its peak where it is above all that was inherited, else no more than
+    /// What the mark at the end says of the program: its peak if it is above all that was inherited, else no more than
     /// that its peak is no larger.
     fn end_mark(self, mark: ByteSize) -> EndMark {
         let most = self.at_exec.or(self.at_gate.map(|mark| mark + INHERITED_MARGIN));
@@ -78,7 +78,7 @@ pub struct Ended {
     pub end: ProcessEnd,
     /// What was read, phase by phase.
     pub phases: Vec<PhaseReadings>,
-    /// What was to stop it at its ceilings, where that was asked for.
+    /// What was to stop it at its ceilings, if that was asked for.
     pub enforcement: Option<Enforcement>,
     /// The verdict on each ceiling.
     pub verdicts: Vec<CeilingVerdict>,
@@ -94,17 +94,17 @@ impl Running {
         self.child.id()
     }
 
-    /// Its standard input, where that is a pipe; once.
+    /// Its standard input, if that is a pipe; once.
     pub fn stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// Its standard output, where that is a pipe; once.
+    /// Its standard output, if that is a pipe; once.
     pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Its standard error, where that is a pipe; once.
+    /// Its standard error, if that is a pipe; once.
     pub fn stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
@@ -129,19 +129,19 @@ impl Running {
         self.kill(Killed::Cancelled);
     }
 
-    /// Waits until one of `others` can be read from (or is closed at its other side), or the process has ended, which may
-    /// be because it was killed here at its timeout or a ceiling.
+    /// Waits until one of `others` can be read from (or is closed at its other side), or the process has ended, which
+    /// may be because it was killed here at its timeout or a ceiling.
     ///
     /// # Errors
-    /// [`CommandError::System`] where the system refuses to wait.
+    /// [`CommandError::System`] if the system refuses to wait.
     pub fn step(&mut self, others: &[BorrowedFd<'_>]) -> Result<Step, CommandError> {
         self.step_until(others, None)
     }
 
-    /// The same, no longer than until `end`.
+    /// Waits for the next step, at most until `end`.
     ///
     /// # Errors
-    /// Those of [`Running::step`].
+    /// As for [`Running::step`].
     pub fn step_until(&mut self, others: &[BorrowedFd<'_>], end: Option<Instant>) -> Result<Step, CommandError> {
         loop {
             let left = match (&self.killed, self.deadline) {
@@ -172,7 +172,7 @@ impl Running {
             }
             let own = fds.len();
             fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
-            // The kernel tells nobody of its kills: they are looked for.
+            // The kernel notifies nobody of its kills: they are looked for.
             let has_group = self.killed.is_none() && self.guard.as_ref().is_some_and(|guard| guard.group.is_some());
             let left = if has_group { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
             let to_end = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -211,7 +211,7 @@ impl Running {
     /// Waits for the end.
     ///
     /// # Errors
-    /// [`CommandError::System`] where the system refuses to wait.
+    /// [`CommandError::System`] if the system refuses to wait.
     pub fn wait(mut self) -> Result<Ended, CommandError> {
         while self.step(&[])? != Step::Over {}
         // The mark is kept until the process is reaped.
@@ -243,6 +243,7 @@ impl Running {
     fn kill(&mut self, why: Killed) {
         self.meter.observe_exit(self.pid());
         self.killed = Some(why);
+        self.oom.kill_own_group();
         self.kill_tree();
     }
 
@@ -283,7 +284,7 @@ struct Reaped {
     adopted: CpuTime,
 }
 
-/// A ceiling at which the tree was killed is broken, also where the last reading is just within it.
+/// A ceiling at which the tree was killed is broken, even if the last reading is just within it.
 fn enforced(verdict: &mut CeilingVerdict, end: &ProcessEnd) {
     if verdict.status != CeilingStatus::Broken {
         verdict.status = CeilingStatus::Broken;

@@ -20,16 +20,16 @@ const DYING: Duration = Duration::from_secs(2);
 /// What is asked of the child before it executes its program.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Birth {
-    /// It is killed when the thread that started it ends.
+    /// Whether the command is killed when the thread that started it ends.
     pub(super) dies_with_thread: bool,
 }
 
 /// Starts `command`; `prepare` is called with the id of the child, which then waits to execute its program, and `look`
-/// before its first instruction or, where the system does not allow that, as soon as it can be. The last of what it gives
-/// is what the program seemed to have had at its first instruction, where it was stopped there.
+/// before its first instruction or, if the system does not allow that, as soon as it can be. The last of what it gives
+/// is what the program seemed to have had at its first instruction, if it was stopped there.
 ///
 /// # Errors
-/// [`CommandError::Start`] where the program cannot be executed; what `prepare` refuses, before anything of the program
+/// [`CommandError::Start`] if the program cannot be executed; what `prepare` refuses, before anything of the program
 /// has run.
 pub(super) fn start<T: Send>(
     mut command: Command,
@@ -88,12 +88,12 @@ fn ended_by(child: &mut Child) -> Option<i32> {
     None
 }
 
-/// The same, with a number that the command is given no descriptor of its own for; as it is where there is none.
+/// The socket under a number of at least 256, which no descriptor of the command has; unchanged if none is free.
 fn out_of_the_way(socket: UnixStream) -> UnixStream {
     rustix::io::fcntl_dupfd_cloexec(&socket, 256).map_or(socket, UnixStream::from)
 }
 
-/// The parent's side: prepares for the child and lets it through. `None` where no child came.
+/// The parent's side: prepares for the child and lets it through. `None` if no child came.
 fn keep<T>(
     mut latch: &UnixStream,
     may_stop: bool,

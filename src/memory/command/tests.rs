@@ -146,7 +146,7 @@ fn a_child_that_waits_long_at_its_gate_is_not_taken_for_its_parent() {
     child.wait().unwrap();
     assert!(held.iter().step_by(4096).all(|&byte| byte == 1));
     assert!(phase.readings[&Metric::PeakRss].bytes < ByteSize::mib(32), "{:?}", phase.readings);
-    // Its mark at the end would say so much; absent where it could not be stopped at its first instruction.
+    // Its mark at the end would say so much; absent if it could not be stopped at its first instruction.
     assert!(inherited.is_none_or(|inherited| inherited >= ByteSize::mib(64)), "{inherited:?}");
 }
 

@@ -61,7 +61,7 @@ pub fn end_children() -> usize {
     reap_children().0
 }
 
-/// The same; also the processor time of those that were reaped, with that of the processes that they had reaped.
+/// Reaps children that have ended: how many, and their processor time with that of the processes they had reaped.
 pub(super) fn reap_children() -> (usize, CpuTime) {
     let mut cpu = CpuTime::default();
     let killed = end(&[], |_| {
@@ -77,7 +77,7 @@ pub(super) fn reap_children() -> (usize, CpuTime) {
 pub fn end_children_but(spared: &[u32]) -> usize {
     end(spared, |others| {
         for id in others {
-            // Fails for those that are no child of this process.
+            // Fails for those that are not a child of this process.
             let _ = rustix::process::waitpid(Pid::from_raw(id.pid.cast_signed()), WaitOptions::NOHANG);
         }
     })

@@ -1,4 +1,4 @@
-//! What the kernel tells of children that have ended.
+//! What the kernel reports about children that have ended.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,15 +21,15 @@ pub(super) struct Line {
 /// What is kept of a child that has ended, which is not reaped by it.
 ///
 /// # Errors
-/// The system's, where `pid` is no child of this process that has ended.
+/// The system's, if `pid` is not a child of this process that has ended.
 pub(super) fn kept_of(pid: u32) -> io::Result<Line> {
     line_of(pid, libc::WEXITED)
 }
 
-/// The same of a child that is stopped, and stays so.
+/// The usage of a child that is stopped, and stays so.
 ///
 /// # Errors
-/// The system's, where `pid` is no child of this process that is stopped.
+/// The system's, if `pid` is not a child of this process that is stopped.
 pub(super) fn kept_of_stopped(pid: u32) -> io::Result<Line> {
     line_of(pid, libc::WSTOPPED)
 }
@@ -55,7 +55,7 @@ fn line_of(pid: u32, state: libc::c_int) -> io::Result<Line> {
     Ok(Line::of(&usage))
 }
 
-/// Reaps a child that has ended, whichever it is; `None` where there is none.
+/// Reaps a child that has ended, whichever it is; `None` if there is none.
 pub(super) fn reap_any() -> Option<Line> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the call takes no status and writes to the structure, whose size it knows.

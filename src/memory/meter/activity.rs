@@ -33,8 +33,8 @@ pub enum CpuSource {
     /// `/proc/PID/stat` of every process, in ticks of 10 ms.
     #[default]
     Tick,
-    /// What the kernel told when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the microsecond, from
-    /// the fork of the root to the end of its last process.
+    /// What the kernel reported when the tree was reaped (`struct rusage` of waitid(2) and wait4(2)): to the
+    /// microsecond, from the fork of the root to the end of its last process.
     Reaped,
 }
 
@@ -60,7 +60,7 @@ impl Add for CpuTime {
 
 /// What memory cost during a phase. A count that the kernel does not keep is absent.
 ///
-/// Faults and processor time are of the tree: of its processes, and of those that they have reaped. Absent where the
+/// Faults and processor time are of the tree: of its processes, and of those that they have reaped. Absent if the
 /// root ended unobserved; too small by what a process did that was reaped outside the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -78,7 +78,7 @@ pub struct Activity {
     /// Nanoseconds of processor time in the kernel for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_system_ns: Option<u64>,
-    /// Where both are from; to the tick where it is not said.
+    /// Where both are from; to the tick if it is not said.
     #[serde(skip_serializing_if = "CpuSource::is_tick")]
     pub cpu_source: CpuSource,
     /// Microseconds in which at least one task waited for memory (pressure stall information).
@@ -137,7 +137,7 @@ impl Counters {
     }
 }
 
-/// The processor time of a process and of the children that it has reaped; `None` where it is gone.
+/// The processor time of a process and of the children that it has reaped; `None` if it is gone.
 pub(super) fn cpu_of(pid: u32) -> Option<Duration> {
     let usage = Stat::read(pid).ok()?.usage;
     let ticks = usage.user_ticks.saturating_add(usage.system_ticks);
@@ -156,7 +156,8 @@ fn ticks_per_second() -> u64 {
 #[derive(Debug)]
 pub(crate) struct TreeUsage {
     root: u32,
-    /// Of processes that were about to end and whose parents are outside the tree, which no count of the tree takes over.
+    /// Of processes that were about to end and whose parents are outside the tree, which no count of the tree takes
+    /// over.
     leaving: BTreeMap<ProcessId, Usage>,
 }
 
@@ -174,7 +175,7 @@ impl TreeUsage {
         }
     }
 
-    /// `None` where the root ended and was not observed.
+    /// `None` if the root ended and was not observed.
     pub(crate) fn read(&self, tree: &Tree) -> Option<Usage> {
         let mut sum = Usage::default();
         let mut has_root = false;

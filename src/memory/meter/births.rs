@@ -1,9 +1,9 @@
-//! [`Births`]: every process of a tree, counted by the kernel's own word of each fork and exit (the process connector,
+//! [`Births`]: every process of a tree, counted by the kernel's event of each fork and exit (the process connector,
 //! netlink).
 //!
-//! The kernel tells it only to a process with CAP_NET_ADMIN in the first name spaces of users and processes, and not in most
-//! containers. Its messages wait in the socket until they are read, so that none is missed between two samples unless the
-//! socket runs over, which the kernel tells as well.
+//! The kernel reports it only to a process with CAP_NET_ADMIN in the first name spaces of users and processes, and not
+//! in most containers. Its messages wait in the socket until they are read, so that none is missed between two samples
+//! unless the socket runs over, which the kernel reports as well.
 
 use std::collections::HashSet;
 
@@ -41,7 +41,7 @@ pub(crate) struct Births {
 }
 
 impl Births {
-    /// From now on, for the tree below `root`, which has no children yet; `None` where the kernel does not tell.
+    /// From now on, for the tree below `root`, which has no children yet; `None` if the kernel does not report.
     pub(crate) fn watch(root: u32) -> Option<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).ok()?;
@@ -86,7 +86,7 @@ impl Births {
         }
     }
 
-    /// How many processes there ever were, and how many of them have ended; `None` where some may have been missed.
+    /// How many processes there ever were, and how many of them have ended; `None` if some may have been missed.
     pub(crate) fn counts(&self) -> Option<(u64, u64)> {
         (self.told && !self.lost).then(|| (self.born, self.born.saturating_sub(self.living.len() as u64)))
     }

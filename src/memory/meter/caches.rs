@@ -1,4 +1,4 @@
-//! The processor's caches, as the kernel tells of them.
+//! The processor's caches, as the kernel reports them.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use crate::bytes::ByteSize;
 /// Where a folder for every processor stands.
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
-/// The size of the last-level cache: the largest data cache of the highest level that a processor has, of the processor that
-/// has the largest, as a thread may run on any. `None` where the kernel does not tell, as in some containers and virtual
-/// machines.
+/// The size of the last-level cache: the largest data cache of the highest level that a processor has, of the processor
+/// that has the largest, as a thread may run on any. `None` if the kernel does not report, as in some containers and
+/// virtual machines.
 pub fn last_level_cache() -> Option<ByteSize> {
     largest_below(Path::new(PROCESSORS))
 }

@@ -1,4 +1,4 @@
-//! The children of a process: from `/proc/PID/task/TID/children` where the kernel has it, else from every process's
+//! The children of a process: from `/proc/PID/task/TID/children` if the kernel has it, else from every process's
 //! parent.
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) struct ChildFinder {
     path: String,
     text: Vec<u8>,
     ids: Vec<u32>,
-    /// Of every process and its parent, where the kernel lists no children: taken once a pass.
+    /// Of every process and its parent, if the kernel lists no children: taken once a pass.
     parents: Vec<(u32, u32)>,
 }
 
@@ -83,7 +83,7 @@ impl NewestId {
         Self(TextFile::open("/proc/loadavg").ok())
     }
 
-    /// The id that was given last; `None` where it cannot be read.
+    /// The id that was given last; `None` if it cannot be read.
     pub(crate) fn read(&self, buffer: &mut Vec<u8>) -> Option<u64> {
         parse_newest(self.0.as_ref()?.read_single(buffer).ok()?)
     }
@@ -94,7 +94,7 @@ fn parse_newest(text: &[u8]) -> Option<u64> {
     number(text.trim_ascii_end().rsplit(u8::is_ascii_whitespace).next()?)
 }
 
-/// The names in a directory that are numbers; none where it cannot be read.
+/// The names in a directory that are numbers; none if it cannot be read.
 pub(crate) fn directory_numbers(path: &str, ids: &mut Vec<u32>) {
     ids.clear();
     let Ok(directory) = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())

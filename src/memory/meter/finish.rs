@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::activity::Counters;
 use super::cgroup::CgroupReader;
 use super::metric::Metric;
-use super::pass::{DEVICES, NO_START, counter};
+use super::pass::{NO_START, counter};
 use super::phase::{Beginning, Phase, source};
 use super::pss::Proportional;
 use super::reading::{MemorySplit, PhaseReadings, ProcessCount, ProcessPeak, Reading, SharedPages, Source};
@@ -27,11 +27,11 @@ pub(crate) struct Ending<'a> {
     pub(crate) reaped_faults: Option<u64>,
     /// How many processes there ever were.
     pub(crate) adopted: u64,
-    /// The same by the kernel's own word.
+    /// How many processes were ever created, from the kernel's process-event connector.
     pub(crate) born: Option<u64>,
     /// Whether the high-water mark of the meter's own process was reset by another since the phase began.
     pub(crate) reset_since: bool,
-    /// The control group, where there is one to read.
+    /// The control group, if there is one to read.
     pub(crate) cgroup: Option<&'a CgroupReader>,
 }
 
@@ -72,7 +72,7 @@ impl Phase {
         }
         let is_exact = readings.get(&Metric::PeakRss).is_none_or(|peak| peak.source == Source::Exact);
         let peak_rss_at_most = self.bound.filter(|_| alone && !is_exact);
-        let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup)) {
+        let peak_rss_at_most = match ending.cgroup.and_then(|cgroup| cgroup.unseen(self.beginning.cgroup.memory)) {
             // One process alone has its own mark, and what is exact needs no bound.
             Some(most) if !alone && !is_exact => {
                 Some(most).filter(|most| readings.get(&Metric::PeakRss).is_none_or(|peak| *most > peak.bytes))
@@ -137,7 +137,15 @@ impl Phase {
             Metric::RetainedAnon => read(self.retained(|split| split.anon)?, Source::Exact),
             Metric::PeakCgroup => {
                 let bytes = peak()?;
-                cgroup.map_or_else(|| read(bytes, sampled), |cgroup| cgroup.peak(self.beginning.cgroup, bytes, sampled))
+                cgroup.map_or_else(
+                    || read(bytes, sampled),
+                    |cgroup| cgroup.peak(self.beginning.cgroup.memory, bytes, sampled),
+                )
+            }
+            Metric::PeakSwap => {
+                let bytes = peak()?;
+                let exact = cgroup.and_then(|cgroup| cgroup.swap_peak(self.beginning.cgroup.swap, bytes));
+                exact.unwrap_or_else(|| read(bytes, sampled))
             }
             Metric::SwapGrowth if !self.swap_configured => {
                 Reading { bytes: peak()?, source: Source::Exact, counter: "SwapTotal, which is 0".to_owned() }
@@ -145,13 +153,13 @@ impl Phase {
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.sample_interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
                 let reading = read(peak()?, self.taken(self.gpu_passes));
-                if self.of_all_programs { Reading { counter: DEVICES.to_owned(), ..reading } } else { reading }
+                self.gpu_counter.map_or(reading.clone(), |counter| Reading { counter: counter.to_owned(), ..reading })
             }
             _ => read(peak()?, sampled),
         })
     }
 
-    /// The tree's peak, which is no less than the largest that the kernel tells of a process once it has ended.
+    /// The tree's peak, which is no less than the largest that the kernel reports for a process once it has ended.
     fn peak_rss(&self, sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
         let reading = peak_rss(sampled_sum, processes, alone, sampled);
         match self.ended {
@@ -187,7 +195,7 @@ fn process_count(beginning: &Beginning, ending: &Ending<'_>, alone: bool) -> Pro
     }
 }
 
-/// The tree's peak: the kernel's own mark where the tree was one process, else the largest sum that was sampled, which
+/// The tree's peak: the kernel's own mark if the tree was one process, else the largest sum that was sampled, which
 /// cannot be less than the largest mark of any one process.
 fn peak_rss(sampled_sum: ByteSize, processes: &[ProcessPeak], alone: bool, sampled: Source) -> Reading {
     match processes.iter().max_by_key(|process| process.peak_rss.bytes) {
@@ -210,7 +218,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::meter::cgroup::CgroupMark;
+    use crate::meter::cgroup::CgroupMarks;
     use crate::meter::gpu::GpuPass;
     use crate::meter::meminfo::SystemMemory;
     use crate::meter::pass::{Pass, ProcessSample};
@@ -221,12 +229,13 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(10);
 
-    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so far.
+    /// A phase of passes of (process, resident MiB, swap in use MiB), ten milliseconds apart; the marks are the most so
+    /// far.
     fn phase(swap: u64, passes: &[&[(u32, u64)]], swap_used: &[u64], faults: u64) -> PhaseReadings {
         ended_phase(swap, passes, swap_used, faults, None)
     }
 
-    /// The same; the process 1 is the root and has ended, with a mark of so many MiB, else with at most 90.
+    /// A phase whose root, process 1, has ended: with a mark of so many MiB, else with at most 90.
     fn ended_phase(
         swap: u64,
         passes: &[&[(u32, u64)]],
@@ -246,7 +255,7 @@ mod tests {
             ended_before: 0,
             ended_exactly: None,
             from_nothing: false,
-            cgroup: CgroupMark::Absent,
+            cgroup: CgroupMarks::ABSENT,
             mappings: None,
         };
         let mut phase = Phase::new("p", beginning);

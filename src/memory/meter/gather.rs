@@ -8,7 +8,7 @@ use rustix::fd::BorrowedFd;
 
 use super::activity::{ActivityScope, Counters, TreeUsage};
 use super::births::Births;
-use super::cgroup::{CgroupMark, CgroupReader};
+use super::cgroup::{CgroupMarks, CgroupReader};
 use super::children::NewestId;
 use super::error::MeterError;
 use super::finish::Ending;
@@ -24,16 +24,16 @@ use super::process::{ProcessId, Stat};
 use super::reading::{EndMark, MemorySplit, PhaseReadings, Source};
 use super::smaps::{SharedReader, SmapsPass, SmapsReader};
 use super::swap::SwapScope;
-use super::throttle::{Throttle, thread_time};
+use super::throttle::Throttle;
 use super::tree::{Node, Tree};
 use super::watch::{Breach, Holder, Moment, Watches};
 use crate::bytes::ByteSize;
 
 /// One part in so many of the time may go into samples.
 const PASS_PARTS: u32 = 20;
-/// One part in so many of the time may go into finding new processes, which costs much where there are many threads.
+/// One part in so many of the time may go into finding new processes, which costs much if there are many threads.
 const DISCOVERY_PARTS: u32 = 100;
-/// They are looked for this often even where the kernel tells of none.
+/// They are looked for this often even if the kernel reports none.
 const DISCOVERY_ANYWAY: Duration = Duration::from_millis(200);
 
 /// What the sampler's thread and its owner share.
@@ -48,7 +48,7 @@ pub(crate) struct Gatherer {
     resets_root: bool,
     tree: Tree,
     usage: TreeUsage,
-    /// Absent where nobody asked, or the kernel does not tell.
+    /// Absent if nobody asked, or the kernel does not report.
     births: Option<Births>,
     passes: Throttle,
     discovery: Throttle,
@@ -59,7 +59,7 @@ pub(crate) struct Gatherer {
     names: HashMap<ProcessId, String>,
     system: SystemMemoryFile,
     text: Vec<u8>,
-    /// Absent where it was not asked for.
+    /// Absent if it was not asked for.
     smaps: Option<SmapsReader>,
     shared: Option<SharedReader>,
     /// Or why there is none to read.
@@ -161,7 +161,7 @@ impl Gatherer {
             ended_before: self.tree.adopted() - self.tree.living(),
             ended_exactly: self.births.as_ref().and_then(Births::counts).map(|(_, ended)| ended),
             reset: self.reset_mark(),
-            cgroup: self.cgroup.as_mut().map_or(CgroupMark::Absent, CgroupReader::begin),
+            cgroup: self.cgroup.as_mut().map_or(CgroupMarks::ABSENT, CgroupReader::begin),
             // A program that has not begun holds nothing.
             mappings: match from_nothing {
                 true => Some(Arc::default()),
@@ -218,8 +218,8 @@ impl Gatherer {
         Stat::read(self.root).ok().map(|stat| stat.reaped_faults)
     }
 
-    /// Resets the high-water mark of this process where it is in the tree, or else that of the root where that was asked
-    /// for; its id where that was done.
+    /// Resets the high-water mark of this process if it is in the tree, or else that of the root if that was asked
+    /// for; its id if that was done.
     fn reset_mark(&mut self) -> Option<u32> {
         let own = std::process::id();
         if self.tree.node(own).is_some() {
@@ -251,11 +251,11 @@ impl Gatherer {
         }
     }
 
-    /// The root has ended and waits to be reaped; the kernel keeps `mark` of its line, where that is known.
+    /// The root has ended and waits to be reaped; the kernel keeps `mark` of its line, if that is known.
     pub(crate) fn observe_end(&mut self, mark: Option<EndMark>) {
         self.usage.observe_exit(&self.tree, self.root);
         let Some(root) = self.tree.nodes().iter().find(|node| node.id.pid == self.root) else { return };
-        // A mark that an earlier phase may have set, be it by a child that was reaped in it, tells nothing of this one.
+        // A mark that an earlier phase may have set, be it by a child that was reaped in it, says nothing of this one.
         let has_reaped = self.reaped_faults() != Some(0);
         let of_this_phase = |mark: &ByteSize| {
             if has_reaped && !self.finished.is_empty() {
@@ -288,14 +288,14 @@ impl Gatherer {
         self.passes.is_due(now)
     }
 
-    /// Empties the socket in which the kernel tells of processes, before it runs over.
+    /// Empties the socket in which the kernel reports processes, before it runs over.
     pub(crate) fn take_births(&mut self) {
         self.births.iter_mut().for_each(Births::take);
     }
 
-    /// Reads tree and system once. `edge` tells that a phase begins or ends here, where nothing is spared.
+    /// Reads tree and system once. `edge` says that a phase begins or ends here, where nothing is spared.
     pub(crate) fn pass(&mut self, edge: bool) {
-        let (now, before) = (Instant::now(), thread_time());
+        let (now, before) = (Instant::now(), crate::thread::processor_time());
         self.take_births();
         self.discover(now, edge);
         self.tree.read(now);
@@ -304,7 +304,7 @@ impl Gatherer {
             Ok(cgroup) => cgroup.current(now, edge),
             Err(reason) => Err(Arc::clone(reason)),
         };
-        self.passes.spent(now, thread_time().saturating_sub(before));
+        self.passes.spent(now, crate::thread::processor_time().saturating_sub(before));
         let totals = MemorySplit::of(self.tree.nodes().iter().filter_map(|node| node.memory));
         let smaps = match &mut self.smaps {
             Some(smaps) => match &totals {
@@ -340,14 +340,14 @@ impl Gatherer {
         }
     }
 
-    /// Finds new processes: at an edge always, else where one was created since and the time spent allows.
+    /// Finds new processes: at an edge always, else if one was created since and the time spent allows.
     fn discover(&mut self, now: Instant, edge: bool) {
         let newest = self.newest.read(&mut self.text);
         let none_came = newest.is_some() && newest == self.found_up_to && now < self.found_at + DISCOVERY_ANYWAY;
         if edge || (!none_came && self.discovery.is_due(now)) {
-            let before = thread_time();
+            let before = crate::thread::processor_time();
             self.tree.discover(now);
-            self.discovery.spent(now, thread_time().saturating_sub(before));
+            self.discovery.spent(now, crate::thread::processor_time().saturating_sub(before));
             (self.found_up_to, self.found_at) = (newest, now);
         }
     }

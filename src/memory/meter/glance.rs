@@ -15,9 +15,9 @@ pub struct Glance {
     pub phase: String,
     /// How long it has lasted.
     pub elapsed: Duration,
-    /// The memory of the tree; absent where no process of it runs.
+    /// The memory of the tree; absent if no process of it runs.
     pub totals: Option<MemorySplit>,
-    /// Memory available on the system; absent where that cannot be read.
+    /// Memory available on the system; absent if that cannot be read.
     pub available: Option<ByteSize>,
     /// How many processes there are.
     pub count: usize,
@@ -34,7 +34,7 @@ pub struct ProcessGlance {
     pub name: String,
     /// Its memory by kind.
     pub memory: MemorySplit,
-    /// The processor time of it and of the children that it has reaped; absent where it has just ended.
+    /// The processor time of it and of the children that it has reaped; absent if it has just ended.
     pub cpu: Option<Duration>,
 }
 

@@ -13,7 +13,7 @@ pub struct SystemMemory {
     pub total: ByteSize,
     /// What could be had without swapping (`MemAvailable`); since Linux 3.14.
     pub available: Option<ByteSize>,
-    /// The swap space; zero where none is configured (`SwapTotal`).
+    /// The swap space; zero if none is configured (`SwapTotal`).
     pub swap_total: Option<ByteSize>,
     /// The part of it that is free (`SwapFree`).
     pub swap_free: Option<ByteSize>,
@@ -23,12 +23,12 @@ impl SystemMemory {
     /// The system's memory now.
     ///
     /// # Errors
-    /// [`MeterError`] where /proc is not mounted, or its `meminfo` has no `MemTotal`.
+    /// [`MeterError`] if /proc is not mounted, or its `meminfo` has no `MemTotal`.
     pub fn read() -> Result<Self, MeterError> {
         SystemMemoryFile::open()?.read(&mut Vec::new())
     }
 
-    /// `None` where the text has no `MemTotal`.
+    /// `None` if the text has no `MemTotal`.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let (mut total, mut available, mut swap_total, mut swap_free) = (None, None, None, None);
         for (key, value) in key_values(text) {
@@ -47,7 +47,7 @@ impl SystemMemory {
         Some(Self { total: total?, available, swap_total, swap_free })
     }
 
-    /// The swap in use; zero where none is configured.
+    /// The swap in use; zero if none is configured.
     pub fn swap_used(&self) -> Option<ByteSize> {
         Some(self.swap_total?.saturating_sub(self.swap_free?))
     }

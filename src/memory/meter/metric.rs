@@ -87,7 +87,7 @@ macro_rules! with_metrics {
                 source: "sum of VmSwap over the tree",
                 of: Processes, when: Peak, part: Swap, flag: true, judged: true,
             }
-            /// The growth of swap in use since the phase began: of the system, or of the tree where that was chosen
+            /// The growth of swap in use since the phase began: of the system, or of the tree if that was chosen
             /// ([`SwapScope`](super::SwapScope)).
             SwapGrowth swap_growth Most {
                 help: "Growth of the system's swap in use",
@@ -139,11 +139,11 @@ pub(crate) use with_metrics;
 /// Whose memory a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// That of the processes that are measured.
+    /// The processes that are measured.
     Processes,
-    /// That which an allocator of the program counts.
+    /// The program's allocator, by its own count.
     Heap,
-    /// That of the machine or a group on it, other programs included.
+    /// The machine or a control group on it, other programs included.
     Machine,
 }
 
@@ -171,7 +171,7 @@ pub enum Part {
     Shmem,
     /// All that is resident, shared pages divided among their users.
     Pss,
-    /// Huge pages of hugetlbfs, which are no part of what is resident.
+    /// Huge pages of hugetlbfs, which are not part of what is resident.
     Hugetlb,
     /// What was swapped out.
     Swap,
@@ -207,7 +207,7 @@ macro_rules! declare {
         ///
         /// A *peak* is absolute: all that the whole process tree held at one instant. A *growth* is that peak less what the
         /// tree held when the first phase began. What is *retained* is what the tree held when the phase ended less what it
-        /// held when the first phase began; nothing where it fell.
+        /// held when the first phase began; nothing if it fell.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
@@ -239,7 +239,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Whether a limit on it is the least that must remain, where others are the most that may be used.
+            /// Whether a limit on it is the least that must remain, while others are the most that may be used.
             pub const fn is_floor(self) -> bool {
                 match self { $(Self::$variant => declare!(@floor $bound),)+ }
             }
@@ -276,13 +276,13 @@ impl Metric {
         if self.is_floor() { "below" } else { "above" }
     }
 
-    /// Whether it is what is left when a phase is over, where others are the worst of the phase. A limit on it is held
+    /// Whether it is what is left when a phase is over, while others are the worst of the phase. A limit on it is held
     /// against the last phase alone.
     pub const fn is_retained(self) -> bool {
         matches!(self.facts().when, When::Retained)
     }
 
-    /// Whether `reading` is past `limit`: above it, or below it where the metric is a floor.
+    /// Whether `reading` is past `limit`: above it, or below it if the metric is a floor.
     pub fn is_past(self, reading: ByteSize, limit: ByteSize) -> bool {
         if self.is_floor() { reading < limit } else { reading > limit }
     }
@@ -305,9 +305,9 @@ impl fmt::Display for ParseMetricError {
         let plain = self.name.trim().replace('-', "_");
         let known = Metric::ALL.map(Metric::name);
         if let Some(meant) = crate::text::nearest(&plain, &known) {
-            return write!(f, "`{}` is no metric of memory: did you mean `{meant}`?", self.name);
+            return write!(f, "`{}` is not a metric of memory: did you mean `{meant}`?", self.name);
         }
-        write!(f, "`{}` is no metric of memory: write ", self.name)?;
+        write!(f, "`{}` is not a metric of memory: write ", self.name)?;
         for (at, metric) in Metric::ALL.into_iter().enumerate() {
             let before = match at {
                 0 => "",
@@ -344,9 +344,9 @@ mod tests {
         }
         assert!(Metric::ALL.is_sorted(), "records hold them in the order of a report");
         let error = "peak_rs".parse::<Metric>().unwrap_err().to_string();
-        assert_eq!(error, "`peak_rs` is no metric of memory: did you mean `peak_rss`?");
+        assert_eq!(error, "`peak_rs` is not a metric of memory: did you mean `peak_rss`?");
         let error = "weight".parse::<Metric>().unwrap_err().to_string();
-        assert!(error.starts_with("`weight` is no metric of memory: write peak_rss, peak_rss_growth, "), "{error}");
+        assert!(error.starts_with("`weight` is not a metric of memory: write peak_rss, peak_rss_growth, "), "{error}");
         assert!(error.ends_with(", retained_heap or available_floor"), "{error}");
     }
 

@@ -4,20 +4,20 @@
 //! anonymous, file-backed, shared, proportional and swapped memory of the tree, the system's available memory and swap,
 //! the memory of a control group ([`Cgroup`]) and of GPUs; what it was made of at the start, the peak and the end
 //! ([`MemorySplit`]), the mappings that grew most ([`MappingGrowth`]), and what it cost ([`Activity`]: faults, stalls,
-//! kills, processor time). Every [`Reading`] tells its [`Source`]: the kernel's own mark misses nothing, a sample misses
+//! kills, processor time). Every [`Reading`] has its [`Source`]: the kernel's own mark misses nothing, a sample misses
 //! what is shorter than the interval. What cannot be read is absent, with the reason.
 //!
-//! What each [`Metric`] counts from: a peak is absolute; a growth is that peak less what the tree held when the first phase
-//! began; what is retained is what it held at the end less the same, nothing where it fell. `swap_growth` and the
+//! What each [`Metric`] counts from: a peak is absolute; a growth is that peak less what the tree held when the first
+//! phase began; what is retained is what it held at the end less the same, nothing if it fell. `swap_growth` and the
 //! counts of [`Activity`] begin anew with each phase.
 //!
-//! A sample costs some 25 us a process, and no more than one part in 20 of the time where there are very many; the
+//! A sample costs some 25 us a process, and no more than one part in 20 of the time if there are very many; the
 //! proportional set and the mappings, which cost milliseconds, are read when the resident set has moved, for at most
 //! 0.5 % of the time, and when a phase begins and ends; memory on GPUs is read for at most 2 %.
 //!
 //! Only this module reads /proc and /sys. Its parsers take the bytes of a file, so that every kernel's texts can be
 //! tested anywhere. Facts that it stands on:
-//! - `VmHWM` begins anew when a program is executed, where `ru_maxrss` survives: a small child of a large parent
+//! - `VmHWM` begins anew when a program is executed, while `ru_maxrss` survives: a small child of a large parent
 //!   reports its parent's size as `ru_maxrss`. So `VmHWM` alone is read, before the process ends, for then it is gone.
 //! - Between fork or vfork and exec a child has its parent's memory: it is passed over until it executes its program,
 //!   has gone on as a fork for 100 ms, or holds more than its parent, as else every start of a small program would count
@@ -33,6 +33,7 @@ mod births;
 mod caches;
 mod cgroup;
 mod children;
+mod doctor;
 mod error;
 mod finish;
 mod gather;
@@ -70,6 +71,7 @@ pub(crate) use activity::CpuTime;
 pub use activity::{Activity, ActivityScope, CpuSource};
 pub use caches::last_level_cache;
 pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
+pub use doctor::{Doctor, FigureSight, Sight};
 pub use error::MeterError;
 pub use glance::{Glance, ProcessGlance, Viewer};
 pub use meminfo::SystemMemory;

@@ -16,10 +16,10 @@ impl OomKills {
         Self(count)
     }
 
-    /// The count now; `None` where the kernel does not keep it.
+    /// The count now; `None` if the kernel does not keep it.
     ///
     /// # Errors
-    /// [`MeterError`] where /proc/vmstat cannot be read.
+    /// [`MeterError`] if /proc/vmstat cannot be read.
     pub fn read() -> Result<Option<Self>, MeterError> {
         let mut buffer = Vec::new();
         let text = read_path("/proc/vmstat", &mut buffer)

@@ -18,7 +18,7 @@ pub struct MeterOptions {
     /// The time between two samples.
     pub sample_interval: Duration,
     /// Whether the proportional set is read: exact, but slow (some 9 ms a GiB), so at most every 100 ms, for at most
-    /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, where it takes less than 20 ms.
+    /// 0.5 % of the time, and only when memory moved; and when a phase begins and ends, if it takes less than 20 ms.
     pub pss: bool,
     /// The resident memory beyond which the proportional set is read as well, to say how much of it are pages that
     /// processes share.
@@ -31,10 +31,10 @@ pub struct MeterOptions {
     /// Whether memory on NVIDIA GPUs is read (NVML, loaded at run time), for at most 2 % of the time. The driver's library
     /// takes some MiB of this process.
     pub gpu: bool,
-    /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; where none is given, the
+    /// The control group whose memory is `peak_cgroup`, and whose stalls and kills are told; if none is given, the
     /// memory of the one that the root is in, and the stalls and kills of the system.
     pub cgroup: Option<Cgroup>,
-    /// Why there is no group of the tree's own, where one was wanted: then no other is read in its place.
+    /// Why there is no group of the tree's own, if one was wanted: then no other is read in its place.
     pub no_cgroup: Option<String>,
     /// One part in so many of a processor's time may go into samples, and as much into finding new processes, in place of 20
     /// and 100: the larger a tree, the seldomer it is sampled.

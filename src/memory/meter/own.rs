@@ -39,7 +39,7 @@ impl OwnProcess {
     /// Opens the files of this process.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where /proc cannot be read.
+    /// [`MeterError::Read`] if /proc cannot be read.
     pub fn open() -> Result<Self, MeterError> {
         let open = |path| TextFile::open(path).map_err(|source| MeterError::read(path, source));
         // The files of the process, not of the thread that opens them.
@@ -50,7 +50,7 @@ impl OwnProcess {
     /// Its memory now, with its high-water mark.
     ///
     /// # Errors
-    /// [`MeterError`] where it cannot be read.
+    /// [`MeterError`] if it cannot be read.
     pub fn memory(&mut self) -> Result<ProcessMemory, MeterError> {
         let text = self.status.read_single(&mut self.text).map_err(|source| MeterError::read(STATUS, source))?;
         let memory = Status::parse(text).and_then(|status| status.memory);
@@ -60,7 +60,7 @@ impl OwnProcess {
     /// Its resident set now and the anonymous part of it, from `statm`: a few microseconds, and no mark.
     ///
     /// # Errors
-    /// [`MeterError`] where they cannot be read.
+    /// [`MeterError`] if they cannot be read.
     pub fn resident(&mut self) -> Result<(ByteSize, ByteSize), MeterError> {
         let text = self.statm.read_single(&mut self.text).map_err(|source| MeterError::read(STATM, source))?;
         let mut pages = numbers(text).skip(1);
@@ -77,7 +77,7 @@ impl OwnProcess {
     /// Resets its high-water mark to the resident set of now.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where the kernel or a sandbox refuses it.
+    /// [`MeterError::Read`] if the kernel or a sandbox refuses it.
     pub fn reset_mark(&mut self) -> Result<(), MeterError> {
         reset_own_mark().map(|_| ()).map_err(|source| MeterError::read(CLEAR_REFS, source))
     }

@@ -24,7 +24,7 @@ pub(crate) struct ProcessSample<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
     pub(crate) at: Instant,
-    /// The sums over the tree; absent where no process of it runs.
+    /// The sums over the tree; absent if no process of it runs.
     pub(crate) totals: Option<MemorySplit>,
     /// The system's memory, or why it cannot be read.
     pub(crate) system: Result<SystemMemory, String>,
@@ -42,7 +42,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// The same before any process of the tree took anything.
+    /// The readings before any process of the tree took anything.
     pub(crate) fn with_nothing(self) -> Self {
         let none = Some(ByteSize::ZERO);
         let nothing =
@@ -65,9 +65,9 @@ pub(crate) struct Baseline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure<'a> {
     Bytes(ByteSize),
-    /// This pass does not tell it, another may.
+    /// This pass does not report it, another may.
     NotTaken,
-    /// It cannot be had, for this reason.
+    /// The figure cannot be had, for this reason.
     Missing(&'a str),
 }
 
@@ -135,7 +135,9 @@ impl Pass {
         match &self.gpu {
             GpuPass::NotTaken => Figure::NotTaken,
             GpuPass::Failed(reason) => Figure::Missing(reason),
-            GpuPass::Taken(GpuUse::Tree { bytes, .. } | GpuUse::Devices { bytes }) => Figure::Bytes(*bytes),
+            GpuPass::Taken(GpuUse::Tree { bytes, .. } | GpuUse::Devices { bytes } | GpuUse::Clients { bytes }) => {
+                Figure::Bytes(*bytes)
+            }
             GpuPass::Taken(GpuUse::Unified) => Figure::Missing(NO_MEMORY_OF_ITS_OWN),
         }
     }
@@ -144,6 +146,7 @@ impl Pass {
         match &self.gpu {
             GpuPass::NotTaken => Figure::NotTaken,
             GpuPass::Failed(reason) => Figure::Missing(reason),
+            GpuPass::Taken(GpuUse::Clients { .. }) => Figure::Missing(NOT_KNOWN_TO_BE_UNIFIED),
             GpuPass::Taken(GpuUse::Tree { unified: false, .. } | GpuUse::Devices { .. }) => {
                 Figure::Missing(NOT_UNIFIED)
             }
@@ -171,15 +174,16 @@ impl Pass {
 /// Why a figure is unavailable that no ceiling and no report asked for.
 pub const NOT_ASKED_FOR: &str = "it was not asked for";
 pub(crate) const NO_START: &str = "no process of the tree ran when the count began";
-const NO_MEMORY_OF_ITS_OWN: &str =
-    "the GPU has no memory of its own and tells none of processes (N/A): unified_peak counts host and device together";
+const NO_MEMORY_OF_ITS_OWN: &str = "the GPU has no memory of its own and reports none of processes (N/A): unified_peak counts host and device together";
 const NOT_UNIFIED: &str = "the GPU has memory of its own, which gpu_peak counts";
+const NOT_KNOWN_TO_BE_UNIFIED: &str =
+    "the kernel's graphics drivers do not say whether the GPU shares the system's memory: gpu_peak counts what is open";
 const NO_HUGETLB: &str = "`/proc/PID/status` has no HugetlbPages, as in a kernel without hugetlbfs";
 const NO_SWAP: &str = "`/proc/PID/status` has no VmSwap";
 const NO_ALLOCATOR: &str = "only an allocator that counts tells it: set `plimsoll::alloc::Tracking` as the global \
                             allocator of what is measured";
 
-/// What each metric is read from, where the tree is more than one process.
+/// What each metric is read from, if the tree is more than one process.
 pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
     match (metric, swap) {
         (Metric::SwapGrowth, SwapScope::Tree) => "sum of VmSwap over the tree, less that when the phase began",
@@ -187,6 +191,8 @@ pub(crate) fn counter(metric: Metric, swap: SwapScope) -> &'static str {
     }
 }
 
+/// What `gpu_peak` is read from on AMD's and Intel's GPUs.
+pub(crate) const CLIENTS: &str = "DRM fdinfo: resident memory of the devices that the tree's processes have opened";
 /// What `gpu_peak` is read from where the processes that a device lists cannot be told apart.
 pub(crate) const DEVICES: &str = "NVML: memory in use on all devices, less that when the meter began; other \
                                   programs count, for the ids of processes are not those of the host here or a device \

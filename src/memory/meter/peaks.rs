@@ -13,20 +13,20 @@ pub(crate) struct ProcessPeaks {
     anon: Option<ByteSize>,
     /// The largest high-water mark that was read.
     mark: Option<ByteSize>,
-    /// The mark when the phase began, which an earlier phase may have set; absent where the mark counts from within
+    /// The mark when the phase began, which an earlier phase may have set; absent if the mark counts from within
     /// this phase.
     mark_before: Option<ByteSize>,
     latest_mark: Option<ByteSize>,
     /// The mark fell: the process executed another program, or someone reset it. What the mark had reached between
     /// the last reading and that moment is not known.
     pub(crate) interrupted: bool,
-    /// It was read right before it was ended.
+    /// Whether the process was read right before it was ended.
     pub(crate) seen_to_the_end: bool,
     latest_pass: u64,
 }
 
 impl ProcessPeaks {
-    /// `within` tells that its mark counts from within this phase.
+    /// `within` says that its mark counts from within this phase.
     pub(crate) fn new(name: &str, within: bool, memory: &ProcessMemory) -> Self {
         Self {
             name: name.to_owned(),
@@ -65,7 +65,7 @@ impl ProcessPeaks {
         self.latest_pass + 1 < passes
     }
 
-    /// Its peaks. `ended` tells that it was gone before the phase was over.
+    /// Its peaks. `ended` says that it was gone before the phase was over.
     pub(crate) fn process_peak(&self, pid: u32, sampled: Source, ended: bool) -> ProcessPeak {
         let peak_rss = match self.mark {
             // A mark that has risen in this phase was set in it.
@@ -81,7 +81,7 @@ impl ProcessPeaks {
     }
 }
 
-/// Whether the mark was set back. Where the resident set of now is the largest, the kernel tells it exactly; later it
+/// Whether the mark was set back. If the resident set of now is the largest, the kernel reports it exactly; later it
 /// tells the mark that it had kept, for which each processor had held back some pages, so that a mark may shrink a
 /// little by itself.
 fn has_fallen(before: Option<ByteSize>, now: Option<ByteSize>) -> bool {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(peak(true, true, false, &[(50, 20)]), (50, Source::LowerBound));
         assert_eq!(peak(true, true, true, &[(50, 20)]), (50, Source::Exact));
         assert_eq!(peak(true, false, false, &[(50, 20), (8, 8), (9, 9)]), (50, Source::LowerBound));
-        // The kernel's own inexactness is no reset.
+        // The kernel's own inexactness is not a reset.
         assert_eq!(peak(true, false, false, &[(50, 50), (49, 20)]), (50, Source::Exact));
     }
 }

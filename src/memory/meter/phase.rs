@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::activity::Counters;
-use super::cgroup::CgroupMark;
+use super::cgroup::CgroupMarks;
 use super::gpu::{GpuPass, GpuUse};
 use super::metric::Metric;
-use super::pass::{Baseline, Figure, Pass, ProcessSample, Start};
+use super::pass::{Baseline, CLIENTS, DEVICES, Figure, Pass, ProcessSample, Start};
 use super::population::Population;
 use super::process::ProcessId;
 use super::pss::{Proportional, PssBound};
@@ -41,11 +41,11 @@ pub(crate) struct Beginning {
     pub(crate) reaped_faults: Option<u64>,
     /// How many processes had ended before.
     pub(crate) ended_before: u64,
-    /// The same by the kernel's own word.
+    /// How many had ended before, from the kernel's process-event connector.
     pub(crate) ended_exactly: Option<u64>,
     /// The mark of the control group.
-    pub(crate) cgroup: CgroupMark,
-    /// What mappings held before, where that is known.
+    pub(crate) cgroup: CgroupMarks,
+    /// What mappings held before, if that is known.
     pub(crate) mappings: Option<Arc<MappingTable>>,
 }
 
@@ -70,16 +70,16 @@ pub(crate) struct Phase {
     pub(super) at_end: Option<MemorySplit>,
     /// How often memory on GPUs was read.
     pub(super) gpu_passes: u64,
-    /// Whether memory on GPUs is what all programs hold.
-    pub(super) of_all_programs: bool,
+    /// What memory on GPUs was read from, if not from NVML by process.
+    pub(super) gpu_counter: Option<&'static str>,
     /// The largest resident set at which the mappings were read, and what they held.
     pub(super) mappings_at_peak: Option<(ByteSize, Arc<MappingTable>)>,
     pub(super) timeline: Timeline,
     /// The largest processes of the pass under way.
     largest: Vec<ProcessRss>,
-    /// The root, where it has ended, its name, and the largest resident set of its line.
+    /// The root, if it has ended, its name, and the largest resident set of its line.
     pub(super) ended: Option<(ProcessId, String, ByteSize)>,
-    /// What no process of the root's line has had more than, where that is known.
+    /// What no process of the root's line has had more than, if that is known.
     pub(super) bound: Option<ByteSize>,
 }
 
@@ -102,7 +102,7 @@ impl Phase {
             at_peak: None,
             at_end: None,
             gpu_passes: 0,
-            of_all_programs: false,
+            gpu_counter: None,
             mappings_at_peak: None,
             timeline: Timeline::new(sample_interval),
             largest: Vec::new(),
@@ -123,7 +123,7 @@ impl Phase {
         nanoseconds(at.saturating_duration_since(self.beginning.at))
     }
 
-    /// Notes what growth is counted from, where `pass` is the first.
+    /// Notes what growth is counted from, if `pass` is the first.
     pub(crate) fn start(&mut self, pass: &Pass) {
         if self.passes == 0 {
             let start = if self.beginning.from_nothing { pass.start().with_nothing() } else { pass.start() };
@@ -211,7 +211,11 @@ impl Phase {
             self.record_mappings(pass.totals, mappings.as_ref());
         }
         self.gpu_passes += u64::from(matches!(pass.gpu, GpuPass::Taken(_)));
-        self.of_all_programs |= matches!(pass.gpu, GpuPass::Taken(GpuUse::Devices { .. }));
+        match pass.gpu {
+            GpuPass::Taken(GpuUse::Devices { .. }) => self.gpu_counter = Some(DEVICES),
+            GpuPass::Taken(GpuUse::Clients { .. }) => self.gpu_counter = Some(CLIENTS),
+            _ => {}
+        }
         if let Ok(system) = &pass.system {
             self.swap_configured |= system.swap_total.is_some_and(|total| total > ByteSize::ZERO);
         }
@@ -234,7 +238,7 @@ impl Phase {
         self.taken(self.passes)
     }
 
-    /// The interval at which so many samples were really taken, on average, where that is longer than was asked for.
+    /// The interval at which so many samples were really taken, on average, if that is longer than was asked for.
     pub(super) fn taken(&self, passes: u64) -> Source {
         let Beginning { at, sample_interval, .. } = self.beginning;
         let gaps = u32::try_from(passes.saturating_sub(1)).unwrap_or(u32::MAX).max(1);

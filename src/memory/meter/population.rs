@@ -8,7 +8,7 @@ use super::process::{ProcessId, ProcessMemory};
 use super::reading::{ProcessPeak, Source};
 use crate::bytes::ByteSize;
 
-/// So many processes are told of a phase, the largest.
+/// So many processes are listed of a phase, the largest.
 pub(crate) const PROCESSES: usize = 32;
 /// More processes than this are not remembered one by one once they have ended.
 const REMEMBERED: usize = 512;
@@ -23,7 +23,7 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    /// Notes a process in the pass of number `pass`. `within` tells that its mark counts from within the phase.
+    /// Notes a process in the pass of number `pass`. `within` says that its mark counts from within the phase.
     pub(crate) fn record(&mut self, sample: ProcessSample<'_>, within: bool, pass: u64) {
         let peaks =
             self.processes.entry(sample.id).or_insert_with(|| ProcessPeaks::new(sample.name, within, &sample.memory));
@@ -59,7 +59,7 @@ impl Population {
         keep_largest(&mut self.forgotten);
     }
 
-    /// Whether only one process was ever seen, and `root` where that is known.
+    /// Whether only one process was ever seen, and `root` if that is known.
     pub(crate) fn is_one(&self, root: Option<ProcessId>) -> bool {
         let alone = match (self.processes.len(), root) {
             (0, root) => root.is_some(),

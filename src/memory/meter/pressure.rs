@@ -10,13 +10,13 @@ use super::text::number;
 pub struct MemoryPressure {
     /// Microseconds in which at least one task waited.
     pub some_us: u64,
-    /// Microseconds in which every task waited; absent where the kernel does not tell.
+    /// Microseconds in which every task waited; absent if the kernel does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_us: Option<u64>,
 }
 
 impl MemoryPressure {
-    /// That of the system; `None` where the kernel keeps none (before Linux 4.20, or built or booted without).
+    /// The pressure of the system; `None` if the kernel keeps none (before Linux 4.20, or built or booted without).
     pub fn read() -> Option<Self> {
         Self::parse(&std::fs::read("/proc/pressure/memory").ok()?)
     }

@@ -27,7 +27,7 @@ impl ProcessId {
     /// The process that has `pid` now.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is none.
+    /// [`MeterError::Read`] if there is none.
     pub fn of(pid: u32) -> Result<Self, MeterError> {
         Ok(Self { pid, start_ticks: Stat::read(pid)?.start_ticks })
     }
@@ -55,7 +55,7 @@ pub struct ProcessMemory {
     pub shmem: Option<ByteSize>,
     /// What lies in swap of its anonymous memory (`VmSwap`).
     pub swap: Option<ByteSize>,
-    /// Its huge pages of hugetlbfs, which are no part of its resident set (`HugetlbPages`).
+    /// Its huge pages of hugetlbfs, which are not part of its resident set (`HugetlbPages`).
     pub hugetlb: Option<ByteSize>,
 }
 
@@ -63,7 +63,7 @@ impl ProcessMemory {
     /// The memory of the process `pid` now.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such process, [`MeterError::Malformed`] where it has no memory any more
+    /// [`MeterError::Read`] if there is no such process, [`MeterError::Malformed`] if it has no memory any more
     /// (it has ended and waits to be reaped) or never had (a thread of the kernel).
     pub fn read(pid: u32) -> Result<Self, MeterError> {
         let path = format!("/proc/{pid}/status");
@@ -85,7 +85,7 @@ pub(crate) struct Status<'a> {
 }
 
 impl<'a> Status<'a> {
-    /// `None` where the text has no `PPid`, so that it is no status.
+    /// `None` if the text has no `PPid`, so that it is not a status.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let (mut name, mut parent, mut threads) = (&b""[..], None, 1);
         let (mut peak_rss, mut rss, mut anon, mut file) = (None, None, None, None);

@@ -44,12 +44,12 @@ impl PssBound {
         }
     }
 
-    /// The most that the proportional set may have been, where `unseen` was resident beyond every sample.
+    /// The most that the proportional set may have been, if `unseen` was resident beyond every sample.
     pub(super) fn at_most(&self, unseen: ByteSize) -> ByteSize {
         self.most.max(self.between(None)) + unseen
     }
 
-    /// The same since the latest reading, up to the next.
+    /// The most that the proportional set may have been between the latest reading and the next.
     fn between(&self, next: Option<Proportional>) -> ByteSize {
         let known = self.latest.into_iter().chain(next);
         if known.clone().any(|read| self.resident <= read.rss + MOVED) {

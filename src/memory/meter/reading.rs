@@ -31,9 +31,9 @@ pub enum Source {
 /// (`ru_maxrss`), in which is also what it had before it executed its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndMark {
-    /// It is above what it had before: its program's own.
+    /// The mark is above what the process had before: its program's own.
     Peak(ByteSize),
-    /// It may be of before: its program had no more.
+    /// The mark may be from before: the program had no more.
     AtMost(ByteSize),
 }
 
@@ -87,9 +87,9 @@ pub struct SharedPages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessCount {
-    /// So many.
+    /// How many processes there were.
     pub count: u64,
-    /// Exact where the kernel told of every one, else a lower bound: one that came and went between two samples was not
+    /// Exact if the kernel reported every one, else a lower bound: one that came and went between two samples was not
     /// seen.
     pub source: Source,
 }
@@ -102,19 +102,19 @@ pub struct TimelinePoint {
     pub at_ns: u64,
     /// Resident memory of the tree.
     pub rss: ByteSize,
-    /// Anonymous resident memory of the tree; absent where the kernel does not tell it.
+    /// Anonymous resident memory of the tree; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anon: Option<ByteSize>,
-    /// Resident shared memory of the tree; absent where the kernel does not tell it.
+    /// Resident shared memory of the tree; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shmem: Option<ByteSize>,
-    /// What lies in swap of the tree; absent where the kernel does not tell it.
+    /// What lies in swap of the tree; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<ByteSize>,
     /// Memory available on the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<ByteSize>,
-    /// The largest processes of the tree then, the largest first, at most four; none where no point has
+    /// The largest processes of the tree then, the largest first, at most four; none if no point has
     /// several, for one process holds all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<ProcessRss>,
@@ -130,7 +130,7 @@ pub struct ProcessRss {
     pub rss: ByteSize,
 }
 
-/// Resident memory by kind and swap of the whole tree, at one instant. A part is absent where the kernel does not tell
+/// Resident memory by kind and swap of the whole tree, at one instant. A part is absent if the kernel does not report
 /// it of some process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -155,7 +155,7 @@ pub struct MemorySplit {
 }
 
 impl MemorySplit {
-    /// The sums over processes; `None` where there is none. A part is absent where any process lacks it.
+    /// The sums over processes; `None` if there is none. A part is absent if any process lacks it.
     pub(crate) fn of(processes: impl Iterator<Item = ProcessMemory> + Clone) -> Option<Self> {
         processes.clone().next()?;
         Some(Self {
@@ -186,34 +186,34 @@ pub struct PhaseReadings {
     /// The figures that could not, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<Metric, String>,
-    /// The tree's memory when the phase began; absent where no process of the tree ran.
+    /// The tree's memory when the phase began; absent if no process of the tree ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_start: Option<MemorySplit>,
     /// The tree's memory in the sample with the largest resident set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_peak: Option<MemorySplit>,
-    /// The tree's memory when the phase ended; absent where no process of the tree ran any more.
+    /// The tree's memory when the phase ended; absent if no process of the tree ran any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<MemorySplit>,
     /// What memory cost meanwhile: page faults, stalls, kills, processor time.
     #[serde(default)]
     pub activity: Activity,
-    /// The mappings that grew most, what grew most first: at most 16, and only where they were asked for.
+    /// The mappings that grew most, what grew most first: at most 16, and only if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<MappingGrowth>,
-    /// What `peak_rss` was at most, where it is less than exact and this is known: of one process alone that was over before
-    /// it was read again, and that is smaller than what it was forked from; of several, by the mark of their control
-    /// group.
+    /// What `peak_rss` was at most, if it is less than exact and this is known: of one process alone that was over
+    /// before it was read again, and that is smaller than what it was forked from; of several, by the mark of their
+    /// control group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_at_most: Option<ByteSize>,
-    /// What `peak_pss` may have been, where that is more than was read: it is read seldom, and resident memory between two
+    /// What `peak_pss` may have been, if that is more than was read: it is read seldom, and resident memory between two
     /// readings was more than at either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_pss_at_most: Option<ByteSize>,
     /// What the processes held together while `peak_rss` was above its ceiling, if that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedPages>,
-    /// How many processes of the tree lived in the phase; absent where that was not counted.
+    /// How many processes of the tree lived in the phase; absent if that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_count: Option<ProcessCount>,
     /// The largest processes of the phase, largest first.
@@ -228,7 +228,7 @@ impl PhaseReadings {
         Duration::from_nanos(self.wall_ns)
     }
 
-    /// The same without what makes it large: timeline, processes, mappings.
+    /// A copy without what makes it large: timeline, processes, mappings.
     pub fn without_details(&self) -> Self {
         Self {
             phase: self.phase.clone(),

@@ -20,7 +20,7 @@ pub struct ReleaseProof {
     /// Whether the process is gone, reaped included.
     pub gone: bool,
     /// Whether the available memory came back: to what it was before the process, or by what the process held, within
-    /// the tolerance; absent where the system does not tell it.
+    /// the tolerance; absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<bool>,
     /// How far below what it was before the available memory may stay.

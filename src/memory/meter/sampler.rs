@@ -47,7 +47,7 @@ impl Meter {
     /// Begins to sample this process and its children ([`MeterOptions::default`]).
     ///
     /// # Errors
-    /// [`MeterError`] where /proc cannot be read, or no thread can be had.
+    /// [`MeterError`] if /proc cannot be read, or no thread can be had.
     pub fn start() -> Result<Self, MeterError> {
         Self::start_with(MeterOptions::default())
     }
@@ -55,7 +55,7 @@ impl Meter {
     /// Begins to sample what `options` say.
     ///
     /// # Errors
-    /// [`MeterError`] where there is no process `options.root`, /proc cannot be read, or no thread can be had.
+    /// [`MeterError`] if there is no process `options.root`, /proc cannot be read, or no thread can be had.
     pub fn start_with(options: MeterOptions) -> Result<Self, MeterError> {
         let interval = options.sample_interval.max(Duration::from_micros(100));
         let gatherer = Gatherer::new(&options, interval)?;
@@ -90,7 +90,7 @@ impl Meter {
         &self.watches
     }
 
-    /// Begins a phase and ends the one before. Where the meter's own process is in the tree, its high-water mark is
+    /// Begins a phase and ends the one before. If the meter's own process is in the tree, its high-water mark is
     /// reset, so that its peak is exact in every phase.
     pub fn phase(&self, name: &str) {
         self.shared.lock().begin_phase(name);

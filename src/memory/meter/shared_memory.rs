@@ -19,7 +19,7 @@ pub(crate) struct Forked {
 }
 
 impl Forked {
-    /// Whether its memory is its parent's: by the kernel's word or, where that is refused as in many containers, by its
+    /// Whether its memory is its parent's: by the kernel's word or, if that is refused as in many containers, by its
     /// counters.
     pub(crate) fn borrows_memory(&self) -> bool {
         same_memory(self.pid, self.parent).unwrap_or_else(|| self.looks_borrowed())
@@ -38,7 +38,7 @@ impl Forked {
     }
 }
 
-/// Asks the kernel (kcmp); `None` where it does not answer.
+/// Asks the kernel (kcmp); `None` if it does not answer.
 fn same_memory(a: u32, b: u32) -> Option<bool> {
     /// `KCMP_VM` of linux/kcmp.h.
     const MEMORY: libc::c_int = 1;

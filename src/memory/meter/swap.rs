@@ -10,7 +10,7 @@ pub enum SwapScope {
     /// The whole system's: it counts shared memory too, and whatever other programs swap.
     #[default]
     System,
-    /// That of the tree's own processes (`VmSwap`): a neighbour raises no false alarm, but shared memory that is
+    /// The swap of the tree's own processes (`VmSwap`): a neighbour raises no false alarm, but shared memory that is
     /// swapped belongs to no process and is not counted.
     Tree,
 }

@@ -28,7 +28,7 @@ pub struct SystemInfo {
     pub page: ByteSize,
     /// The memory that the kernel manages (`MemTotal`).
     pub memory: ByteSize,
-    /// The swap space (`SwapTotal`); zero where none is configured.
+    /// The swap space (`SwapTotal`); zero if none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<ByteSize>,
     /// The swap areas.
@@ -43,7 +43,7 @@ pub struct SystemInfo {
     /// Whether more memory is promised than there is: 0 within reason, 1 always, 2 never (`vm.overcommit_memory`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overcommit: Option<u32>,
-    /// What the control group allows; absent where this process is in none for memory.
+    /// What the control group allows; absent if this process is in none for memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<CgroupLimits>,
 }
@@ -62,7 +62,7 @@ impl SystemInfo {
     /// This machine as it is now.
     ///
     /// # Errors
-    /// [`MeterError`] where /proc is not mounted, or its `meminfo` has no `MemTotal`.
+    /// [`MeterError`] if /proc is not mounted, or its `meminfo` has no `MemTotal`.
     pub fn read() -> Result<Self, MeterError> {
         let memory = SystemMemory::read()?;
         let name = rustix::system::uname();
@@ -85,7 +85,7 @@ impl SystemInfo {
     }
 }
 
-/// The model of the processors. The first block of `/proc/cpuinfo` tells it where there is one a processor: reading those
+/// The model of the processors. The first block of `/proc/cpuinfo` tells it if there is one a processor: reading those
 /// of a large machine takes milliseconds and interrupts every processor.
 fn cpu() -> Option<String> {
     let mut first = Vec::new();

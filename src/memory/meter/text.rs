@@ -12,7 +12,7 @@ const MAX_TEXT: usize = 4 << 20;
 
 /// A file of /proc or /sys that stays open and is read again and again.
 ///
-/// A file of `/proc/PID` belongs to that very process: once the process is gone its reads fail, even where the id has
+/// A file of `/proc/PID` belongs to that very process: once the process is gone its reads fail, even if the id has
 /// been given to another one.
 #[derive(Debug)]
 pub(crate) struct TextFile(OwnedFd);

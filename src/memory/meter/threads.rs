@@ -10,12 +10,12 @@ pub(crate) struct ThreadUsage {
     pub(crate) id: u32,
     /// Of which the kernel keeps 15 bytes.
     pub(crate) name: String,
-    /// Absent where the kernel keeps no statistics of its scheduler.
+    /// Absent if the kernel keeps no statistics of its scheduler.
     pub(crate) processor: Option<Duration>,
     pub(crate) minor_faults: u64,
 }
 
-/// The threads of this process as they stand now; none where /proc cannot be read.
+/// The threads of this process as they stand now; none if /proc cannot be read.
 pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let mut buffer = Vec::new();
@@ -26,18 +26,18 @@ pub(crate) fn own_threads() -> Vec<ThreadUsage> {
     tasks.filter_map(|task| one(task.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// For how long a thread of this process has run; `None` where it is gone, or the kernel does not tell.
+/// For how long a thread of this process has run; `None` if it is gone, or the kernel does not report.
 pub(crate) fn processor_time(id: u32) -> Option<Duration> {
     let mut buffer = Vec::new();
     let text = read_path(&format!("/proc/self/task/{id}/schedstat"), &mut buffer).ok()?;
     number(text.split(|&byte| byte == b' ').next()?).map(Duration::from_nanos)
 }
 
-/// Waits until the main thread of this process waits for something itself, no longer than `limit`; where this thread is
+/// Waits until the main thread of this process waits for something itself, no longer than `limit`; if this thread is
 /// it, or its state cannot be read, not at all.
 pub(crate) fn await_main_thread(limit: Duration) {
     let (process, began) = (std::process::id(), Instant::now());
-    if rustix::thread::gettid() == rustix::process::getpid() {
+    if crate::thread::is_main() {
         return;
     }
     let (path, mut buffer) = (format!("/proc/self/task/{process}/stat"), Vec::new());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn this_thread_is_among_them_and_what_it_touches_is_counted() {
-        let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let id = crate::thread::id();
         let own = || own_threads().into_iter().find(|thread| thread.id == id).unwrap();
         let before = own();
         // A map of its own: the heap may give pages that another test has touched. Whole huge pages may be had with one

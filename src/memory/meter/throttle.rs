@@ -2,13 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
-/// The processor time of this thread: a cost that does not grow because others run on the processor.
-pub(crate) fn thread_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
-}
-
 /// Lets a piece of work run again only when the time it took last is a small share of the time since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throttle {

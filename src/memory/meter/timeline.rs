@@ -91,7 +91,7 @@ fn keep_extremes(stretch: &mut Stretch) {
 }
 
 /// Resident memory over time as one line of `width` block characters, from zero to its peak; each shows the most that
-/// was resident in its part of the time. Empty where there is no point or no width.
+/// was resident in its part of the time. Empty if there is no point or no width.
 pub fn sparkline(points: &[TimelinePoint], width: usize) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (Some(first), Some(last), Some(peak)) =

@@ -30,7 +30,7 @@ pub(crate) struct Node {
     threads: u64,
     seen: Instant,
     forked: bool,
-    /// It waits to be reaped.
+    /// Whether the process waits to be reaped.
     ended: bool,
     status: Option<TextFile>,
 }
@@ -44,7 +44,7 @@ impl Node {
 
 /// The tree below a process, that process included.
 ///
-/// A process that was once in the tree stays in it until it ends, also where its parent ended first.
+/// A process that was once in the tree stays in it until it ends, even if its parent ended first.
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -64,7 +64,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// # Errors
-    /// [`MeterError::Read`] where there is no process `root`.
+    /// [`MeterError::Read`] if there is no process `root`.
     pub(crate) fn new(root: u32) -> Result<Self, MeterError> {
         Self::with(root, ChildFinder::new())
     }
@@ -246,7 +246,7 @@ fn open_status(pid: u32, path: &mut String) -> Option<TextFile> {
 /// The processes below `root` that are alive or wait to be reaped, parents before their children, `root` first.
 ///
 /// # Errors
-/// [`MeterError::Read`] where there is no process `root`.
+/// [`MeterError::Read`] if there is no process `root`.
 pub fn process_tree(root: u32) -> Result<Vec<ProcessId>, MeterError> {
     let mut tree = Tree::new(root)?;
     tree.discover(Instant::now());

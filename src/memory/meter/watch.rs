@@ -79,7 +79,7 @@ pub(crate) type Measure = fn(&ProcessMemory) -> Option<ByteSize>;
 pub(crate) struct Moment<'a> {
     pub(crate) phase: &'a str,
     pub(crate) at_ns: u64,
-    /// The reading of a metric, where this pass has it.
+    /// The reading of a metric, if this pass has it.
     pub(crate) reading: &'a dyn Fn(Metric) -> Option<ByteSize>,
     /// The process that holds most by a measure.
     pub(crate) holder: &'a dyn Fn(Measure) -> Option<Holder>,
@@ -134,7 +134,7 @@ impl Watches {
     pub(crate) fn take(&mut self) -> Option<Breach> {
         let breach = self.breaches.pop_front();
         if self.breaches.is_empty() {
-            // It is non-blocking: reading one that was not raised is no error here.
+            // It is non-blocking: reading one that was not raised is not an error here.
             let _ = rustix::io::read(&self.signal, &mut [0u8; 8]);
         }
         breach

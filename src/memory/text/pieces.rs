@@ -10,7 +10,7 @@ use super::style::Screen;
 /// The columns of a label at the start of a line.
 pub const LABEL: usize = 12;
 
-/// Whether a terminal would obey `c`, or it changes the order of what is read, or it is no character.
+/// Whether a terminal would obey `c`, or it changes the order of what is read, or it is not a character.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -72,7 +72,7 @@ fn fitting(characters: impl Iterator<Item = char>, mut columns: usize) -> usize 
     characters.take_while(fits).map(char::len_utf8).sum()
 }
 
-/// `text` in at most `columns`, its end replaced by `…` where it is longer.
+/// `text` in at most `columns`, its end replaced by `…` if it is longer.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -81,7 +81,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{}…", &text[..fitting(text.chars(), room)])
 }
 
-/// `text` in at most `columns`, its start replaced by `…` where it is longer: the end of a file name tells it apart.
+/// `text` in at most `columns`, its start replaced by `…` if it is longer: the end of a file name tells it apart.
 pub fn cut_start(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -92,7 +92,7 @@ pub fn cut_start(text: &str, columns: usize) -> String {
     format!("…{}", kept.trim_start_matches(|c| columns_of(c) == 0))
 }
 
-/// `text` in lines of at most `columns`, broken between words, and within a word only where it is longer than a line. A
+/// `text` in lines of at most `columns`, broken between words, and within a word only if it is longer than a line. A
 /// character that is wider than a line stands alone in one.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
@@ -175,7 +175,7 @@ pub fn number(value: f64) -> String {
     format!("{value:.2e}")
 }
 
-/// The change from `before` to `after` in percent, with its sign; `=` where there is none, `-` where there is no ratio.
+/// The change from `before` to `after` in percent, with its sign; `=` if there is none, `-` if there is no ratio.
 pub fn percent(before: f64, after: f64) -> String {
     if before == after {
         "=".to_owned()
@@ -186,7 +186,7 @@ pub fn percent(before: f64, after: f64) -> String {
     }
 }
 
-/// A line with a label in `style`, `columns` wide and more where it is longer; a long value goes on below itself.
+/// A line with a label in `style`, `columns` wide and more if it is longer; a long value goes on below itself.
 pub fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: &Screen) -> String {
     let label = cut(label, screen.width() / 2);
     let indent = if label.is_empty() { 0 } else { columns.max(width(&label) + 1) };
@@ -200,7 +200,7 @@ pub fn labelled(label: &str, style: Style, value: &str, columns: usize, screen: 
     text
 }
 
-/// A digest's first 12 hexadecimal digits, under the name of its function where it has one.
+/// A digest's first 12 hexadecimal digits, under the name of its function if it has one.
 pub fn short(digest: &str) -> String {
     let (function, hex) = digest.split_once(':').unwrap_or(("blake3", digest));
     format!("{}:{}", clean(function), clean(&hex.chars().take(12).collect::<String>()))

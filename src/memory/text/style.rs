@@ -49,7 +49,7 @@ impl Palette {
         Self { heading: none, good: none, bad: none, warn: none, dim: none }
     }
 
-    /// That of an outcome.
+    /// The style of an outcome.
     pub const fn tone(&self, tone: Tone) -> Style {
         match tone {
             Tone::Good => self.good,
@@ -68,7 +68,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen of `width` columns, taken as 40 where it is less and as 200 where it is more: below, a row says nothing;
+    /// A screen of `width` columns, taken as 40 if it is less and as 200 if it is more: below, a row says nothing;
     /// beyond, the eye loses it.
     pub fn new(width: usize, palette: Palette) -> Self {
         Self { width: width.clamp(40, 200), palette }

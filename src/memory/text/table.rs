@@ -27,7 +27,7 @@ pub enum Align {
 pub struct Column {
     title: &'static str,
     align: Align,
-    /// Which columns go first where the screen is narrow: the highest; those of 0 stay.
+    /// Which columns go first if the screen is narrow: the highest; those of 0 stay.
     expendable: u8,
     /// The columns of the widest cell.
     width: usize,
@@ -78,7 +78,7 @@ impl Cell {
     }
 }
 
-/// The columns of a table, laid out for a screen. The first column gives way where the rest does not fit.
+/// The columns of a table, laid out for a screen. The first column gives way if the rest does not fit.
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Column>,

@@ -14,7 +14,7 @@ pub(super) fn changes<T: Serialize>(before: &T, after: &T) -> Vec<Change> {
     found
 }
 
-/// Adds to `found` where two values differ. Objects are compared field by field, arrays of objects that have a `path`
+/// Adds to `found` if two values differ. Objects are compared field by field, arrays of objects that have a `path`
 /// element by element under it, other arrays as a whole.
 pub(super) fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Change>) {
     match (before, after) {
@@ -42,7 +42,7 @@ pub(super) fn diff(path: &str, before: &Value, after: &Value, found: &mut Vec<Ch
     }
 }
 
-/// The elements under their `path`, where each has one of its own and their order is that of the paths' first listing.
+/// The elements under their `path`, if each has one of its own and their order is that of the paths' first listing.
 fn by_path(elements: &[Value]) -> Option<BTreeMap<&str, &Value>> {
     let named: BTreeMap<&str, &Value> =
         elements.iter().map(|element| Some((element.get("path")?.as_str()?, element))).collect::<Option<_>>()?;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The record of a kernel that was timed in turns with another, which fails on the last entry: faster on every second
-/// entry, slower on the others, of which one cannot be told.
+/// entry, slower on the others, of which one cannot be decided.
 pub(crate) fn versus() -> Record {
     let mut record = record();
     let pairs = 10.try_into().unwrap();

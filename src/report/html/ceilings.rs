@@ -19,7 +19,7 @@ const PLAIN: [(Metric, &str); 4] = [
     (Metric::AvailableFloor, "least memory available on the system"),
 ];
 
-/// A card a ceiling; where there is none, a card for each of the figures that one would limit first.
+/// A card a ceiling; if there is none, a card for each of the figures that one would limit first.
 pub(super) fn cards(out: &mut Body, record: &Record) {
     out.push_str("<div class=\"marks\">\n");
     let mut any = false;

@@ -38,7 +38,7 @@ struct Series<'a> {
 /// The charts of `record` over its time, below each other.
 pub(super) fn charts(out: &mut Body, record: &Record, course: &Course<'_>) {
     if course.moments.is_empty() || course.span_ns == 0 {
-        let why = "The run was over before a sample was taken; its peaks are the kernel's own counters.";
+        let why = "The run ended before a sample was taken; its peaks are the kernel's own counters.";
         let _ = writeln!(out, "<p class=\"panel soft\">{why}</p>");
         return;
     }
@@ -180,7 +180,7 @@ fn past_lines(out: &mut Body, course: &Course<'_>, layer: &Layer, lines: &[LoadL
     }
 }
 
-/// The path between `bottom` and the upper edge of a layer, where that is to be kept.
+/// The path between `bottom` and the upper edge of a layer, if that is to be kept.
 fn area_of(
     course: &Course<'_>,
     layer: &Layer,

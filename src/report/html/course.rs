@@ -23,7 +23,7 @@ pub(super) struct Moment {
     pub(super) shmem: Option<u64>,
     pub(super) swap: Option<u64>,
     pub(super) available: Option<u64>,
-    /// The largest processes, where there were several.
+    /// The largest processes, if there were several.
     pub(super) largest: Vec<ProcessRss>,
 }
 
@@ -76,7 +76,7 @@ fn moment(point: &TimelinePoint, from_ns: u64) -> Moment {
     }
 }
 
-/// Of each of a few hundred stretches of time the first moment and those with the extremes, where there are more.
+/// Of each of a few hundred stretches of time the first moment and those with the extremes, if there are more.
 fn thinned(moments: Vec<Moment>, span_ns: u64) -> Vec<Moment> {
     if moments.len() <= MOMENTS {
         return moments;

@@ -16,7 +16,7 @@ pub(super) struct Dot<'a> {
     pub(super) told: Told,
 }
 
-/// What is told of a dot.
+/// What is shown of a dot.
 #[derive(Debug, Serialize)]
 pub(super) struct Told {
     head: String,
@@ -24,7 +24,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// What is told below `head`: names with their values.
+    /// What is shown below `head`: names with their values.
     pub(super) fn new(head: &str, rows: Vec<(&str, String)>) -> Self {
         let rows = rows.into_iter().map(|(name, value)| (clean(name), clean(&value))).collect();
         Self { head: clean(head), rows }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::dots::{self, Dot, Told};
+use super::meaning::{Topic, meaning};
 use super::path::{HEIGHT, WIDTH};
 use super::scale::Scale;
 use super::{Body, escaped, page_of, path, table, ticks};
@@ -12,7 +13,7 @@ use crate::record::{Direction, Unit};
 use crate::report::figures::{amount, chance};
 use crate::report::terminal::{counted, percent};
 
-/// So many commits have a tick, where there are more.
+/// So many commits have a tick, if there are more.
 const TICKS: usize = 6;
 
 /// The histories of subjects as a page of its own.
@@ -28,6 +29,7 @@ pub fn history_html(reports: &[HistoryReport]) -> String {
         [report] => format!("{}: history on {}", report.subject, report.branch),
         _ => format!("History of {}", counted(reports.len(), "subject", "subjects")),
     };
+    meaning(&mut body, &[Topic::Steps, Topic::Figures]);
     page_of(&title, &body)
 }
 
@@ -208,7 +210,7 @@ fn class(series: &Series, step: &Step) -> &'static str {
     if series.direction.is_worse(step.before, step.after) { "bad" } else { "good" }
 }
 
-/// What is told of the commit at `at`.
+/// What is shown of the commit at `at`.
 fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
     let point = &series.points[at];
     let (values, unit) = (&point.values, series.unit);
@@ -227,7 +229,7 @@ fn told(series: &Series, at: usize, step: Option<&Step>) -> Told {
     Told::new(&format!("{} · {} {}", point.short(), point.day(), point.title), rows)
 }
 
-/// A tick a commit, or a few where there are many: its day, or its name where all are of one day.
+/// A tick a commit, or a few if there are many: its day, or its name if all are of one day.
 fn times(out: &mut Body, points: &[Point]) {
     let one_day = points.iter().all(|point| point.day() == points[0].day());
     let every = points.len().div_ceil(TICKS).max(1);

@@ -54,7 +54,7 @@ pub(super) fn kinds(course: &Course<'_>) -> Vec<Layer> {
     layers
 }
 
-/// The memory that is available on the system; nothing where it was not read.
+/// The memory that is available on the system; nothing if it was not read.
 pub(super) fn system(course: &Course<'_>) -> Vec<Layer> {
     let values = course.moments.iter().map(|moment| moment.available).collect();
     let mut layer = Layer::new("available", "on the whole system", "available", values);
@@ -62,7 +62,7 @@ pub(super) fn system(course: &Course<'_>) -> Vec<Layer> {
     if layer.any() { vec![layer] } else { Vec::new() }
 }
 
-/// The largest processes above each other, what reaches highest first; nothing where there was one at a time.
+/// The largest processes above each other, what reaches highest first; nothing if there was one at a time.
 ///
 /// A process has a value as long as it is among the largest. What it holds else is with the others, as is what the
 /// processes that come and go hold.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::meaning::SIGNS;
 use super::{Body, absent, axis, escaped, table};
 use crate::record::Record;
 use crate::report::page::bar;
@@ -18,9 +19,8 @@ pub(super) fn phases(out: &mut Body, record: &Record) {
     if metrics.is_empty() {
         return;
     }
-    let sources = "<small>~ sampled · ≥ at least · no sign: the kernel's own counter</small>";
     let of = if record.runs.is_empty() { "" } else { " of the largest run" };
-    let _ = writeln!(out, "<h2>Memory by phase{of} {sources}</h2>");
+    let _ = writeln!(out, "<h2>Memory by phase{of} {SIGNS}</h2>");
     let columns: Vec<_> = [table::words("phase"), table::figures("time")]
         .into_iter()
         .chain(metrics.iter().map(|metric| table::figures(metric.name())))
@@ -127,7 +127,7 @@ pub(super) fn activity(out: &mut Body, record: &Record) {
         let cpu = |ns| {
             let source = match activity.cpu_source {
                 CpuSource::Tick => "to the tick of 10 ms",
-                CpuSource::Reaped => "exact, as the kernel told when the tree was reaped",
+                CpuSource::Reaped => "exact, from the kernel when the tree was reaped",
             };
             format!("<span title=\"{source}\">{}</span>", time(ns))
         };

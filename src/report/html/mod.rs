@@ -17,8 +17,10 @@ mod gate;
 mod history;
 mod layers;
 mod lines;
+mod meaning;
 mod memory;
 mod overview;
+mod parts;
 mod path;
 mod record;
 mod scale;
@@ -34,6 +36,7 @@ use crate::gate::GateReport;
 use crate::record::Record;
 #[cfg(feature = "history")]
 pub use history::history_html;
+use meaning::{Topic, meaning};
 use table::absent;
 
 /// Records as a page of its own: one as it is, two with what changed between them, more below a table of all.
@@ -66,6 +69,10 @@ fn page(title: &str, mut body: Body, records: &[Record], gated: bool) -> String 
     if records.is_empty() {
         body.push_str("<h1>No record</h1>\n");
     }
+    let mut topics = vec![Topic::Figures, Topic::Ceilings];
+    topics.extend((gated || records.len() == 2).then_some(Topic::Interval));
+    topics.extend((records.len() > 1).then_some(Topic::Semantics));
+    meaning(&mut body, &topics);
     page_of(title, &body)
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::course::Course;
-use super::{Body, ceilings, chart, conditions, entries, escaped, memory, strips, versus};
+use super::{Body, ceilings, chart, conditions, entries, escaped, memory, parts, strips, versus};
 use crate::record::{Record, Semantics};
 use crate::report::diagnosis;
 use crate::report::kernels::kernels;
@@ -26,6 +26,7 @@ pub(super) fn record(out: &mut Body, record: &Record, at: usize, count: usize, g
     }
     ceilings::verdicts(out, record);
     diagnosis::html(out, record);
+    parts::parts(out, record);
     versus::versus(out, record);
     entries::entries(out, record);
     memory::phases(out, record);

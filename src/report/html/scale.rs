@@ -12,7 +12,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The stretch that holds `amounts`, with some room on both sides; what are no amounts are left out.
+    /// The stretch that holds `amounts`, with some room on both sides; what are not amounts are left out.
     pub(super) fn around(amounts: impl IntoIterator<Item = f64>, unit: Unit) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for amount in amounts.into_iter().filter(|amount| amount.is_finite()) {

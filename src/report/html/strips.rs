@@ -22,14 +22,14 @@ const FARTHEST: f64 = 3.0;
 
 /// The runs of one record on a strip.
 struct Row<'a> {
-    /// What they are called where there are two.
+    /// What they are called if there are two.
     name: &'a str,
     class: &'a str,
     record: &'a Record,
     figure: Figure,
 }
 
-/// The runs of `record`, where there are several.
+/// The runs of `record`, if there are several.
 pub(super) fn runs(out: &mut Body, record: &Record) {
     if record.runs.is_empty() {
         return;
@@ -45,7 +45,7 @@ pub(super) fn runs(out: &mut Body, record: &Record) {
     out.push_str("</section>\n");
 }
 
-/// The runs of two records of the same semantics, where one of them has several.
+/// The runs of two records of the same semantics, if one of them has several.
 pub(super) fn beside(out: &mut Body, before: &Record, after: &Record) {
     let shifts = shifts(before, after);
     if shifts.is_empty() {

@@ -19,7 +19,7 @@ pub(super) fn times(out: &mut Body, ticks: impl IntoIterator<Item = (f64, String
     out.push_str("</div></div>\n");
 }
 
-/// Those of a plot of so many nanoseconds.
+/// Writes the ticks of a plot of so many nanoseconds.
 pub(super) fn of_span(out: &mut Body, span_ns: u64) {
     let ticks = axis::times(span_ns).into_iter().map(|ns| (ns as f64 / span_ns as f64, axis::time(ns)));
     // One at the very end would stand out of the page.

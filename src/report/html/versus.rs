@@ -95,7 +95,7 @@ impl Scale {
     }
 }
 
-/// The ends of the interval; the ratio itself where there is none.
+/// The ends of the interval; the ratio itself if there is none.
 fn ends(speedup: &Speedup) -> (f64, f64) {
     speedup.interval.map_or((speedup.ratio, speedup.ratio), |interval| (interval.low, interval.high))
 }

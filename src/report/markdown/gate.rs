@@ -13,7 +13,7 @@ use crate::report::summary::source_mark;
 use crate::report::terminal::counted;
 use plimsoll_memory::text::Tone;
 
-/// More subjects that hold than this are folded, and any where another does not hold.
+/// More subjects that hold than this are folded, and any if another does not hold.
 const OPEN: usize = 3;
 
 /// The judgement in Markdown.

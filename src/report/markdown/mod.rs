@@ -1,10 +1,11 @@
 //! Records in Markdown, for a step's summary and for comments: the ceilings in a table, the rest folded.
 //!
-//! Names that come from records stand in code, where Markdown leaves them as they are and GitHub calls nobody. The whole
-//! is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
+//! Names that come from records stand in code, where Markdown leaves them as they are and GitHub calls nobody. The
+//! whole is bounded, however many records, phases and entries there are: a comment may have 65,536 characters.
 
 mod escape;
 mod gate;
+mod parts;
 mod runs;
 mod tables;
 
@@ -22,7 +23,7 @@ use super::terminal::{duration, machine, words};
 use crate::record::{Record, Semantics, compare_records};
 use plimsoll_memory::text::Tone;
 
-/// So many records are told one by one.
+/// So many records are listed one by one.
 const RECORDS: usize = 20;
 
 /// The records in Markdown.
@@ -76,6 +77,7 @@ fn one(out: &mut String, record: &Record, name: &str) {
     tables::others(out, &findings);
     diagnosis(out, record);
     tables::versus(out, record);
+    parts::parts(out, record);
     runs::runs(out, record);
     let _ = writeln!(out, "<details><summary>Memory by phase, conditions</summary>\n");
     tables::phases(out, record);
@@ -95,6 +97,13 @@ fn diagnosis(out: &mut String, record: &Record) {
         for (at, line) in told.advice.iter().enumerate() {
             let _ = writeln!(out, "{}. {}", at + 1, text(line));
         }
+        if !told.more.is_empty() {
+            let _ = writeln!(out, "\n<details><summary>{} more</summary>\n", told.more.len());
+            for (at, line) in told.more.iter().enumerate() {
+                let _ = writeln!(out, "{}. {}", told.advice.len() + at + 1, text(line));
+            }
+            let _ = writeln!(out, "\n</details>");
+        }
         for line in &told.evidence {
             let _ = writeln!(out, "\n{}", code(line));
         }
@@ -111,6 +120,7 @@ mod tests {
     fn a_run_that_broke_a_ceiling_and_one_that_held() {
         assert_snapshot("markdown_failing", &markdown(&[sample::failing()]));
         assert_snapshot("markdown_command", &markdown(&[sample::command()]));
+        assert_snapshot("markdown_ranks", &markdown(&[sample::ranks(4)]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::report::terminal::{counted, duration};
 use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::meter::{Metric, worst_reading};
 
-/// The metrics that have a column, where a run has them.
+/// The metrics that have a column, if a run has them.
 const METRICS: [Metric; 4] = [Metric::PeakRss, Metric::PeakAnon, Metric::PeakPss, Metric::GpuPeak];
 
 /// The spread of the runs, and each of them folded.

@@ -88,7 +88,7 @@ pub(super) fn ceilings(out: &mut String, findings: &[Finding<'_>]) {
     }
 }
 
-/// A line for every verdict that is no ceiling's.
+/// A line for every verdict that is not a ceiling's.
 pub(super) fn others(out: &mut String, findings: &[Finding<'_>]) {
     let others: Vec<_> = findings.iter().filter(|found| found.ceiling.is_none()).collect();
     for found in &others {
@@ -165,7 +165,7 @@ pub(super) fn overview(out: &mut String, records: &[Record], names: &[String]) {
     more(out, records.len(), ", in the record");
 }
 
-/// The figures of two records side by side, where they may be compared.
+/// The figures of two records side by side, if they may be compared.
 pub(super) fn comparison(out: &mut String, differences: &Differences) {
     let Some(figures) = &differences.figures else {
         out.push_str("Their figures are not compared: their semantics differ.\n\n");

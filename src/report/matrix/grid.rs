@@ -7,7 +7,7 @@ use plimsoll_diagnose::trend::Spread;
 use plimsoll_memory::bytes::ByteSize;
 
 /// The figures that have a column: those that a row has. The time of a step stands for that of the process, and
-/// anonymous memory only where the gate judges it.
+/// anonymous memory only if the gate judges it.
 pub(crate) fn figures(matrix: &Matrix) -> Vec<Figure> {
     let has = |figure: &Figure| matrix.rows.iter().any(|row| row.figures.contains_key(figure));
     let wanted = |figure: &Figure| match figure {
@@ -29,7 +29,7 @@ pub(crate) fn value(figure: Figure, amount: u64) -> String {
     }
 }
 
-/// The change against the baseline: `+33.7 %`, `×17.8`, `=`; nothing where there is none to tell.
+/// The change against the baseline: `+33.7 %`, `×17.8`, `=`; nothing if there is none to tell.
 pub(crate) fn change(change: &Change) -> String {
     match change.share {
         None => String::new(),
@@ -39,7 +39,7 @@ pub(crate) fn change(change: &Change) -> String {
     }
 }
 
-/// Memory over the ranks, reserved before allocated, where it differs.
+/// Memory over the ranks, reserved before allocated, if it differs.
 pub(crate) fn over_ranks(row: &Row) -> Option<String> {
     let differs = |spread: &Spread| spread.lowest != spread.highest;
     let spread = row.reserved_spread.filter(differs).or(row.allocated_spread.filter(differs))?;
@@ -48,7 +48,7 @@ pub(crate) fn over_ranks(row: &Row) -> Option<String> {
     Some(format!("{what} {lowest} ({lowest_worker}) to {highest} ({highest_worker})"))
 }
 
-/// What the gate says of a row: a mark and its words, and whether it is as expected; `None` where it is not asked.
+/// What the gate says of a row: a mark and its words, and whether it is as expected; `None` if it is not asked.
 pub(crate) fn verdict_of_gate(row: &Row) -> Option<(&'static str, Option<bool>)> {
     Some(match (row.expect, row.passes) {
         (Expect::Any, None) => return None,
@@ -90,7 +90,7 @@ fn runs(row: &Row) -> String {
     if row.failed == 0 { row.runs.to_string() } else { format!("{}, {} failed", row.runs, row.failed) }
 }
 
-/// The gate in one line; `None` where there is none.
+/// The gate in one line; `None` if there is none.
 pub(super) fn gate(matrix: &Matrix) -> Option<String> {
     let of = |figure: Figure| Some(format!("{} {}", figure.title(), matrix.gate.allowance(figure)?));
     // One allowance is for both times.

@@ -50,7 +50,7 @@ impl Body {
     }
 
     fn place(&mut self, edge: Edge, share: f64) -> EdgePosition {
-        // What is no number or lies outside is drawn at an end.
+        // What is not a number or lies outside is drawn at an end.
         let place = EdgePosition { edge, share: (share.clamp(0.0, 1.0) * 1e4).round() as u16 };
         self.places.insert(place);
         place

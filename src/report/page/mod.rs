@@ -31,11 +31,11 @@ pub(crate) struct Page<'a> {
     pub(crate) style: &'a str,
     /// What the page shows.
     pub(crate) body: &'a Body,
-    /// What the page's script does, beside changing the theme; empty where there is nothing.
+    /// What the page's script does, beside changing the theme; empty if there is nothing.
     pub(crate) script: &'a str,
 }
 
-/// The theme is the system's until the reader chooses one; where nothing may be kept it is chosen for the moment.
+/// The theme is the system's until the reader chooses one; if nothing may be kept it is chosen for the moment.
 const THEME: &str = include_str!("theme.js");
 
 impl Page<'_> {

@@ -249,7 +249,7 @@ pub(super) fn broken(out: &mut String, broken: &Broken) {
     }
     let _ = write!(
         out,
-        "<h2>Sums that do not agree <small>{}: doubt what is concluded from them</small></h2>\n\
+        "<h2>Sums that do not agree <small>{}: do not trust the conclusions from them</small></h2>\n\
          <div class=\"panel broken\"><ul>",
         broken.count
     );

@@ -10,7 +10,8 @@ use plimsoll_memory::text::{Cell, fitted};
 use plimsoll_memory::text::{Palette, Screen};
 use plimsoll_memory::text::{clean, cut, labelled, styled};
 
-/// The document of `gate`: a row a benchmark, then what there is to say of those that did not simply pass, and the verdict.
+/// The document of `gate`: a row a benchmark, then what there is to say of those that did not simply pass, and the
+/// verdict.
 pub fn bench_gate(gate: &BenchGate, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = labelled("folder", palette.heading, &gate.folder, 12, screen);
@@ -63,7 +64,8 @@ fn row(benchmark: &BenchmarkVerdict, palette: &Palette) -> Vec<Cell> {
     ]
 }
 
-/// A line for each benchmark that failed, improved, cannot be told or was not compared, and for what there is to know.
+/// A line for each benchmark that failed, improved, cannot be decided or was not compared, and for what there is to
+/// know.
 fn remarks(gate: &BenchGate, screen: &Screen) -> String {
     let palette = &screen.palette;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What is told of a run on a capture alone: what was checked, a row an entry, the proofs that memory came back, the
+//! What is shown of a run on a capture alone: what was checked, a row an entry, the proofs that memory came back, the
 //! batches.
 
 use std::fmt::Write;
@@ -130,7 +130,7 @@ fn timing(record: &Record, screen: &Screen) -> String {
     text
 }
 
-/// What was written to empty the cache; nothing where it was not emptied. All entries of a run have the same.
+/// What was written to empty the cache; nothing if it was not emptied. All entries of a run have the same.
 fn flush_words(results: &Results) -> String {
     let Some(flush) = results.entries.iter().find_map(|entry| entry.profile.as_ref()?.flush) else {
         return String::new();
@@ -139,7 +139,7 @@ fn flush_words(results: &Results) -> String {
     format!("{} written before each launch, for a last-level cache {cache}", flush.written)
 }
 
-/// What ended the measurements; nothing where the number of launches was given.
+/// What ended the measurements; nothing if the number of launches was given.
 fn stop_words(results: &Results) -> String {
     let stops: Vec<Stop> = results.entries.iter().filter_map(|entry| entry.profile.as_ref()?.stop).collect();
     let of = |stop, words: &str| {
@@ -157,7 +157,7 @@ fn stop_words(results: &Results) -> String {
 /// The proofs that memory came back, and the batches.
 pub(super) fn policy(record: &Record, screen: &Screen) -> String {
     let mut text = String::new();
-    // All that came back in the same way are told once.
+    // All that came back in the same way are listed once.
     let plain = |release: &&Release| release.reason == ReleaseReason::NextPair && release.proof.recovered == Some(true);
     for release in record.releases.iter().filter(|release| !plain(release)) {
         let (mark, style) = match (release.proof.gone, release.proof.recovered) {
@@ -215,7 +215,7 @@ fn batching_words(batching: &Batching) -> String {
         None => format!("{batches} without a cap, the largest {largest}"),
     };
     if let Some(workspace) = batching.batches.iter().filter_map(|batch| batch.workspace).max() {
-        let _ = write!(words, ", of it {workspace} that the kernel takes besides");
+        let _ = write!(words, ", {workspace} of it for the kernel itself");
     }
     let over = batching.batches.iter().filter(|batch| batch.over_cap).count();
     if over > 0 && batching.over_cap == OverCap::Alone {

@@ -14,7 +14,7 @@ use plimsoll_memory::text::{clean, counted, cut, duration, interval, labelled, p
 const BYTES: [&str; 9] = ["bytes", "limit", "cap", "after", "rss_mark", "memory", "memory_high", "swap", "page"];
 
 /// The document of `differences`: what changed in the semantics, the policy, the environment and the results, then the
-/// times and peaks of both where they may be compared.
+/// times and peaks of both if they may be compared.
 pub fn differences(differences: &Differences, screen: &Screen) -> String {
     let palette = &screen.palette;
     let [before, after] = &differences.digests;

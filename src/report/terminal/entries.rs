@@ -28,7 +28,7 @@ enum Times {
 }
 
 impl EntryTable {
-    /// The table for a run of these semantics: validation columns where there is a comparison, times where there is a
+    /// The table for a run of these semantics: validation columns if there is a comparison, times if there is a
     /// timing protocol.
     pub fn new(semantics: &CaptureSemantics, screen: &Screen) -> Self {
         let validated = semantics.comparison.is_some();
@@ -76,7 +76,7 @@ impl EntryTable {
         if self.validated {
             let validation = result.validation.as_ref();
             cells.push(validation.map_or(self.absent(), |validation| self.validation(validation)));
-            // A message may take the place of the figures only where there are none.
+            // A message may take the place of the figures only if there are none.
             if let Some(message) = validation.and_then(note).filter(|_| !timed) {
                 cells.push(Cell::spanning(clean(&message), self.palette.dim));
                 return self.table.row(&cells);

@@ -70,15 +70,17 @@ fn title(estimate: &Estimate) -> String {
     words.join(", ")
 }
 
-/// Whether it fits, and what to do where it does not.
+/// Whether it fits, and what to do if it does not.
 fn answer(report: &Report, screen: &Screen) -> String {
     let palette = &screen.palette;
     let estimate = &report.estimate;
     let Some(fit) = &report.fit else {
         let peak = estimate.peak.device;
         let when = named(estimate.peak_phase, estimate);
-        let needs =
-            format!("{peak} on each GPU at the peak ({when}){}; --vram 80GiB tells whether it fits", host(estimate));
+        let needs = format!(
+            "{peak} on each GPU at the peak ({when}){}; add --vram 80GiB to see whether it fits",
+            host(estimate)
+        );
         return labelled("needs", palette.heading, &needs, LABEL, screen);
     };
     let (label, style, words) = verdict(report, fit, screen);
@@ -158,7 +160,7 @@ fn verdict(report: &Report, fit: &Fit, screen: &Screen) -> (&'static str, Style,
     }
 }
 
-/// `, 12.00 GiB on the host (init)`, where there is any.
+/// `, 12.00 GiB on the host (init)`, if there is any.
 fn host(estimate: &Estimate) -> String {
     let mut text = String::new();
     let when = estimate
@@ -329,7 +331,7 @@ fn conventions(report: &Report, screen: &Screen) -> String {
     let words = format!("fixed state by {}", parts.collect::<Vec<_>>().join("; "));
     let mut text = labelled("conventions", screen.palette.dim, &words, LABEL, screen);
     let accelerate =
-        format!("accelerate estimate-memory prints {}: the largest of its stages, no peak", report.accelerate);
+        format!("accelerate estimate-memory prints {}: the largest of its stages, not a peak", report.accelerate);
     text.push_str(&labelled(" ", screen.palette.dim, &accelerate, LABEL, screen));
     text
 }
@@ -410,7 +412,7 @@ mod tests {
         let fits = shown(&model(), Setup { checkpointing: true, ..working() }, vram(96), false, 120);
         assert!(fits.lines().nth(2).unwrap().starts_with(" ✓ fits      79.49 GiB on each GPU"), "{fits}");
         let unjudged = shown(&model(), working(), Limits::default(), false, 120);
-        assert!(unjudged.contains("--vram 80GiB tells whether it fits"), "{unjudged}");
+        assert!(unjudged.contains("add --vram 80GiB to see whether it fits"), "{unjudged}");
         let hopeless = shown(
             &model(),
             Setup { tuning: Tuning::Qlora { rank: 16 }, ..working() },

@@ -11,7 +11,7 @@ pub(crate) const SHOWN: usize = 6;
 /// So many lines of evidence of an event are shown.
 pub(crate) const EVIDENCE: usize = 3;
 /// So much advice on an event is shown, unless all is asked for.
-const ADVICE: usize = 3;
+pub(crate) const ADVICE: usize = 3;
 /// The trends of so many inputs are shown.
 const INPUTS: usize = 4;
 /// So many texts that were dismissed are shown.
@@ -88,6 +88,7 @@ fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     let (palette, event) = (&screen.palette, group[0]);
     let (mark, style) = match (event.kind, event.verdict) {
         (Kind::Report, Verdict::ReportOnly | Verdict::CacheNotLeak) => ('✓', palette.good),
+        (Kind::Report, Verdict::VariesByRank | Verdict::Inconclusive) => ('!', palette.warn),
         _ => ('✗', palette.bad),
     };
     let title = format!("{mark} {}", event.verdict);
@@ -114,7 +115,7 @@ fn block(group: &[&Event], most: usize, screen: &Screen) -> String {
     if event.occurrences > 1 {
         let line = match event.kind {
             Kind::Report => format!("of {}", counted(event.occurrences as usize, "report", "reports")),
-            _ => format!("told {}", counted(event.occurrences as usize, "time", "times")),
+            _ => format!("reported {}", counted(event.occurrences as usize, "time", "times")),
         };
         text.push_str(&format!(" {:12}{}\n", "", styled(&line, palette.dim)));
     }
@@ -188,7 +189,7 @@ fn advice(event: &Event, most: usize, screen: &Screen) -> String {
         return text;
     }
     text.push_str(&format!(" {}\n", styled("what to do", screen.palette.heading)));
-    // With an estimate the list ends where it is enough: all of it is the answer.
+    // With an estimate the list ends if it is enough: all of it is the answer.
     let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
     let shown = if estimated { event.advice.len() } else { most.min(event.advice.len()) };
     for (index, line) in advice_lines(event).take(shown).enumerate() {

@@ -42,7 +42,7 @@ impl Inspected {
             if entry.file != name {
                 entry.values = Vec::new();
             }
-            // Such an entry has no row, and its storages are told of only where something is unusual about them.
+            // Such an entry has no row, and its storages are told of only if something is unusual about them.
             if entries.len() >= ROWS {
                 entry.tensors = Vec::new();
                 entry.error = None;
@@ -110,7 +110,7 @@ fn values_of(entry: &EntryInspection, screen: &Screen) -> String {
     text
 }
 
-/// A table of `rows`, a blank line before it; the empty text where there are none.
+/// A table of `rows`, a blank line before it; the empty text if there are none.
 fn table(columns: Vec<Column>, rows: impl ExactSizeIterator<Item = Vec<Cell>>, screen: &Screen) -> String {
     let count = rows.len();
     let rows: Vec<_> = rows.take(ROWS).collect();

@@ -146,7 +146,7 @@ fn rate(rate: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// As [`rate`], with its sign; nothing where it is none.
+/// As [`rate`], with its sign; nothing if it is none.
 fn signed(value: f64) -> String {
     let text = rate(value);
     if text == "0" || text.starts_with('-') { text } else { format!("+{text}") }

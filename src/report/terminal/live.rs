@@ -23,7 +23,7 @@ const LEAST_BAR: usize = 24;
 /// The fewest columns for the name of a command: columns of figures make room for it.
 const COMMAND: usize = 10;
 
-/// The columns of figures of a process: the title, the width and how much each matters, where there is no room for all.
+/// The columns of figures of a process: the title, the width and how much each matters, if there is no room for all.
 const FIGURES: [(&str, usize, u8); 6] =
     [("pid", 7, 0), ("RSS", 8, 0), ("anon", 8, 2), ("shmem", 8, 3), ("swap", 8, 4), ("CPU", 6, 1)];
 

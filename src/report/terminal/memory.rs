@@ -50,7 +50,7 @@ pub(super) fn memory(phases: &[PhaseReadings], screen: &Screen) -> String {
 fn shown(phases: &[PhaseReadings]) -> Vec<(Metric, &'static str, u8)> {
     let asked = |metric| {
         phases.iter().any(|phase| match phase.unavailable.get(&metric) {
-            // Most machines have no GPU, which is no news.
+            // Most machines have no GPU, which is not news.
             Some(reason) => reason != NOT_ASKED_FOR && metric != Metric::GpuPeak,
             None => metric != Metric::GpuPeak || phase.readings.contains_key(&metric),
         })
@@ -72,7 +72,7 @@ pub(super) fn source_sign(source: Option<Source>) -> &'static str {
     })
 }
 
-/// What the marks of these sources mean; nothing where there is none.
+/// What the marks of these sources mean; nothing if there is none.
 pub(super) fn marks(sources: &[Source]) -> Option<String> {
     let mut notes = Vec::new();
     let interval = sources.iter().find_map(|source| match source {
@@ -102,7 +102,7 @@ fn legend(phases: &[PhaseReadings], screen: &Screen) -> String {
     text.extend(marks(&sources).map(|notes| labelled("", palette.dim, &notes, 0, screen)));
     for (phase, most) in phases.iter().filter_map(|phase| Some((phase, phase.peak_rss_at_most?))) {
         let why = match phase.processes.len() {
-            0 | 1 => "it was over before it could be read again",
+            0 | 1 => "it ended before it could be read again",
             _ => "the mark of its control group says so, and processes were too short for samples",
         };
         let words = format!("peak RSS in {} was at most {most}: {why}", phase.phase);

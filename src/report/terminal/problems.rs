@@ -10,7 +10,7 @@ const SHOWN: usize = 10;
 /// So many lines of a traceback and of a worker's last words are shown.
 const LINES: usize = 6;
 
-/// What went wrong and what cannot be told, or nothing.
+/// What went wrong and what cannot be decided, or nothing.
 pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
     let failed: Vec<(&EntryResult, String)> =
         results.iter().filter_map(|result| Some((result, cause(result, screen)?))).collect();
@@ -31,7 +31,7 @@ pub(super) fn problems(results: &[EntryResult], screen: &Screen) -> String {
     text
 }
 
-/// The lines below an entry's name, where its validation or its profile failed.
+/// The lines below an entry's name, if its validation or its profile failed.
 fn cause(result: &EntryResult, screen: &Screen) -> Option<String> {
     let mut lines = String::new();
     if let Some(validation) = &result.validation {

@@ -8,13 +8,15 @@ use super::cost::cost;
 use super::findings::of_run;
 use super::judged::verdict_mark;
 use super::memory::memory;
+use super::parts::parts;
 use super::runs::runs;
-use crate::record::{Environment, Record, Semantics};
+use crate::record::{Environment, Record, Semantics, Shard, TimedBeside};
 use crate::report::outcome::{Outcome, findings, state_words};
+use crate::report::parts::Parts;
 use plimsoll_memory::text::Screen;
-use plimsoll_memory::text::{LABEL, clean, cut, duration, labelled, short, styled, width};
+use plimsoll_memory::text::{LABEL, clean, counted, cut, duration, labelled, short, styled, width};
 
-/// The document of `record`, which was written to `path` where there is one.
+/// The document of `record`, which was written to `path` if there is one.
 ///
 /// What was run, what a run on a capture has of its own (a row an entry, the failures once more with their causes),
 /// memory by phase, the proofs that memory came back, the batches, the verdicts, what was found in the output of a command, and a closing line that says what the
@@ -35,8 +37,24 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
         text.push('\n');
         text.push_str(&runs(&record.runs, screen));
     }
+    if let Some(all) = Parts::of(record) {
+        text.push('\n');
+        text.push_str(&parts(&all, screen));
+    }
     text.push_str(&capture::policy(record, screen));
     text.push('\n');
+    text.push_str(&judgements(record, screen));
+    if let Some(diagnosis) = &record.diagnosis {
+        text.push('\n');
+        text.push_str(&of_run(diagnosis, screen));
+    }
+    text.push_str(&closing(record, path, screen));
+    text
+}
+
+/// What was judged, a line each.
+pub(super) fn judgements(record: &Record, screen: &Screen) -> String {
+    let mut text = String::new();
     for finding in findings(record) {
         let (mark, style) = verdict_mark(finding.status, &screen.palette);
         // On a narrow screen the message has more room than the subject.
@@ -49,11 +67,6 @@ pub fn record(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
             screen,
         ));
     }
-    if let Some(diagnosis) = &record.diagnosis {
-        text.push('\n');
-        text.push_str(&of_run(diagnosis, screen));
-    }
-    text.push_str(&closing(record, path, screen));
     text
 }
 
@@ -85,11 +98,31 @@ fn header(record: &Record, screen: &Screen) -> String {
             text.push_str(&line("semantics", &digest));
         }
     }
+    if let Some(shard) = &record.shard {
+        text.push_str(&line("shard", &shard_words(shard)));
+    }
+    if let Some(rank) = &record.rank {
+        text.push_str(&line("rank", &format!("{} of {} ({})", rank.rank, rank.ranks, clean(&rank.launcher))));
+    }
     text.push_str(&line("machine", &machine(&record.environment)));
     text
 }
 
-/// A command line, with quotes where a word would not stand for itself.
+/// The share that a run took, and what ran beside its timed launches.
+fn shard_words(shard: &Shard) -> String {
+    let capture = &shard.capture;
+    let beside = match shard.timing {
+        Some(TimedBeside::Shared) => {
+            "; timed while other shards ran on the node: its times are not those of a kernel alone"
+        }
+        Some(TimedBeside::InTurns) => "; timed in turns with the other shards of the node",
+        Some(TimedBeside::Alone) | None => "",
+    };
+    let (entries, of) = (shard.places.len(), counted(capture.entries, "entry", "entries"));
+    format!("{} of {}: {entries} of {of}, {} of {}{beside}", shard.index, shard.count, shard.bytes, capture.bytes)
+}
+
+/// A command line, with quotes if a word would not stand for itself.
 pub(crate) fn words(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
     let quoted = command.iter().map(|word| if plain(word) { word.clone() } else { format!("{word:?}") });
@@ -112,7 +145,7 @@ pub(crate) fn machine(environment: &Environment) -> String {
     if parts.is_empty() { "unknown".to_owned() } else { parts.join(", ") }
 }
 
-fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
+pub(super) fn closing(record: &Record, path: Option<&Path>, screen: &Screen) -> String {
     let palette = &screen.palette;
     let outcome = Outcome::of(record);
     let style = palette.tone(outcome.tone);

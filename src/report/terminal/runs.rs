@@ -12,7 +12,7 @@ use plimsoll_memory::text::{Align, Cell, fitted};
 /// More runs than this are told by their least, median and most alone.
 const ROWS: usize = 12;
 
-/// The metrics that have a column, where a run has them.
+/// The metrics that have a column, if a run has them.
 const FIGURES: [(Metric, &str, u8); 4] = [
     (Metric::PeakRss, "peak RSS", 0),
     (Metric::PeakAnon, "peak anon", 1),

@@ -37,7 +37,7 @@ pub fn snapshot(findings: &SnapshotFindings, screen: &Screen) -> String {
     }
     if findings.broken.count > 0 {
         let sums = counted(findings.broken.count as usize, "sum does", "sums do");
-        let words = format!("{sums} not agree, doubt what is concluded: {}", findings.broken.first.join("; "));
+        let words = format!("{sums} not agree, do not trust the conclusions: {}", findings.broken.first.join("; "));
         text.push('\n');
         text.push_str(&labelled("? broken", palette.warn, &words, LABEL, screen));
     }

@@ -28,6 +28,13 @@ fn records_of_a_test_and_of_a_command() {
 }
 
 #[test]
+fn records_of_shards_and_of_ranks() {
+    sample::assert_snapshot("terminal_record_shard", &shown(&sample::shards(2)[1], 120));
+    sample::assert_snapshot("terminal_record_ranks", &shown(&sample::ranks(8), 120));
+    sample::assert_snapshot("terminal_record_ranks_narrow", &shown(&sample::ranks(3), 50));
+}
+
+#[test]
 fn a_record_on_a_narrow_screen() {
     sample::assert_snapshot("terminal_record_narrow", &shown(&sample::record(), 60));
     sample::assert_snapshot("terminal_record_repeated_narrow", &shown(&sample::repeated(), 40));

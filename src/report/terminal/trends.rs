@@ -72,7 +72,7 @@ fn row(finding: &Finding, screen: &Screen) -> Vec<Cell> {
     ]
 }
 
-/// `figures` as a line of blocks, from the least to the most of them; flat where they hardly differ.
+/// `figures` as a line of blocks, from the least to the most of them; flat if they hardly differ.
 fn drawn(figures: &[ByteSize]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (Some(least), Some(most)) = (figures.iter().min(), figures.iter().max()) else { return String::new() };

@@ -57,7 +57,7 @@ pub(super) fn versus(semantics: &CaptureSemantics, record: &Record, screen: &Scr
     text
 }
 
-/// Green where it is faster, red where it is slower, plain where that cannot be told.
+/// Green if it is faster, red if it is slower, plain if that cannot be decided.
 fn style(speedup: &Speedup, screen: &Screen) -> anstyle::Style {
     match speedup.interval {
         Some(interval) if interval.low > 1.0 => screen.palette.good,

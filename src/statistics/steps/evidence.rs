@@ -30,7 +30,7 @@ const MOST_CORRELATED: f64 = 0.9;
 /// hide in them.
 const STRETCHES: usize = 10;
 
-/// A series, and how it moves where nothing happens.
+/// A series, and how it moves if nothing happens.
 pub(super) struct Evidence<'a> {
     raw: &'a [f64],
     despiked: &'a [f64],

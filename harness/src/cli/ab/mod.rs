@@ -29,7 +29,7 @@ use crate::guardian;
     output is left away. Exit codes: 0 the second is no worse; 1 it is, broke a ceiling or failed; 2 bad usage; 3 it cannot \
     be told."
 )]
-// One run of each of a pair tells nothing.
+// One run of each of a pair says nothing.
 #[command(mut_arg("repeat", |repeat| repeat.default_value("10")))]
 pub struct Ab {
     /// What the second may be worse by, such as '5% | 64 MiB'; may be repeated
@@ -67,10 +67,10 @@ pub struct Ab {
     pub run: Run,
 }
 
-/// The exit code where nothing can be told.
+/// The exit code if nothing can be known.
 const INCONCLUSIVE: u8 = 3;
 
-/// Runs both commands in turns and judges the second by the first; 1 where it is worse, 3 where that cannot be told.
+/// Runs both commands in turns and judges the second by the first; 1 if it is worse, 3 if that cannot be decided.
 pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     let [a, b] = sides(arguments)?;
     arguments.run.documents.check()?;
@@ -198,7 +198,7 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
     Ok([side(&words[..between]), side(&words[between + 1..])])
 }
 
-/// Runs both as often as they are to be run, a pair after the other, the first of each pair drawn by lot. `None` where a
+/// Runs both as often as they are to be run, a pair after the other, the first of each pair drawn by lot. `None` if a
 /// signal came before each had a run.
 fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made; 2]>, CommandError> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);

@@ -9,7 +9,7 @@ use super::ConfigFlags;
 // Where the history is.
 #[derive(Args)]
 pub struct HistoryFlags {
-    /// The SQLite file [default: .plimsoll/history.sqlite]
+    /// SQLite file of the history [default: .plimsoll/history.sqlite]
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_HISTORY")]
     pub history: Option<PathBuf>,
 

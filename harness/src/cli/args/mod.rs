@@ -4,6 +4,7 @@ mod ceilings;
 mod config;
 mod history;
 mod report;
+mod shard;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ pub use ceilings::{CeilingFlags, flag};
 pub use config::ConfigFlags;
 pub use history::HistoryFlags;
 pub use report::ReportFlags;
+pub use shard::{Chosen, ShardFlags, chosen, launcher, named};
 
 pub use plimsoll::ceiling::DEFAULT_HEADROOM as HEADROOM;
 
@@ -23,7 +25,7 @@ pub fn default(key: &str) -> String {
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if !time.is_zero() => Ok(time),
-        Ok(_) => Err("it has to be longer than nothing".to_owned()),
+        Ok(_) => Err("must be greater than zero".to_owned()),
         Err(e) => Err(format!("{e}: write a number and a unit, such as 10ms, 60s or 5min")),
     }
 }

@@ -18,11 +18,11 @@ pub struct ReportFlags {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_MARKDOWN")]
     pub markdown: Option<PathBuf>,
 
-    /// Write JUnit's XML: a case a verdict
+    /// Write JUnit's XML: a case per verdict
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_JUNIT")]
     pub junit: Option<PathBuf>,
 
-    /// Write GitHub's annotations: ::error lines, which the runner reads off the log
+    /// Write GitHub's annotations: ::error lines, which the runner reads from the log
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_ANNOTATIONS")]
     pub annotations: Option<PathBuf>,
 
@@ -38,7 +38,7 @@ pub struct ReportFlags {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_GITHUB_BENCHMARK")]
     pub github_benchmark: Option<PathBuf>,
 
-    /// Write figures as CSV, a row a value
+    /// Write figures as CSV, a row per value
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CSV")]
     pub csv: Option<PathBuf>,
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use plimsoll::ByteSize;
 use plimsoll::compare::{Preset, Tolerance};
@@ -13,7 +14,7 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
-use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, default, duration};
+use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, ShardFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
@@ -34,9 +35,12 @@ pub struct Check {
     #[arg(long, value_name = "FILE,..", env = "PLIMSOLL_KERNEL_SOURCE", value_delimiter = ',')]
     pub kernel_source: Vec<PathBuf>,
 
-    /// Where the kernel is launched: `cpu`, `cuda`, or `cuda:N`
+    /// Where the kernel is launched: `cpu`, `cuda`, `cuda:N`, or `auto`
+    ///
+    /// `auto` takes the GPU with the number of the process on its node, as the launcher says (LOCAL_RANK and its kin); without a
+    /// launcher the first, and without a GPU the CPU.
     #[arg(long, value_name = "DEVICE", env = "PLIMSOLL_DEVICE", default_value = "cpu")]
-    pub device: Place,
+    pub device: Device,
 
     /// Time replays of a CUDA graph of one launch
     ///
@@ -84,6 +88,8 @@ pub struct Check {
     pub verify: VerifyMode,
 
     #[command(flatten)]
+    pub share: ShareFlags,
+    #[command(flatten)]
     pub comparison: ComparisonFlags,
     #[command(flatten)]
     pub timing: TimingFlags,
@@ -100,19 +106,66 @@ pub struct Check {
     pub documents: ReportFlags,
 }
 
+/// Where kernels are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// On the GPU that this process is to have among those of its node.
+    Auto,
+    /// On a place that was named.
+    Place(Place),
+}
+
+impl FromStr for Device {
+    type Err = <Place as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Place) }
+    }
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Shards")]
+pub struct ShareFlags {
+    #[command(flatten)]
+    pub shard: ShardFlags,
+
+    /// Run only what has no good result in this record, and join both
+    ///
+    /// Entries that passed and were timed are not run again. The record may be the FILE.partial of a run that was killed.
+    #[arg(long, value_name = "RECORD", env = "PLIMSOLL_RESUME")]
+    pub resume: Option<PathBuf>,
+
+    /// Let no other shard of the node run while this one times its entries
+    ///
+    /// `auto`: if the launcher starts several processes a node and they have one device.
+    #[arg(long, value_name = "WHEN", env = "PLIMSOLL_PROFILE_EXCLUSIVE", default_value = "auto", num_args = 0..=1,
+        require_equals = true, default_missing_value = "always")]
+    pub profile_exclusive: Exclusive,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Exclusive {
+    /// If several processes of a launcher share a device of the node
+    Auto,
+    /// Take turns, by a lock on a file in TMPDIR
+    Always,
+    /// Time beside other shards; the record says so if any ran
+    Never,
+}
+
 /// Whose outputs are expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// Those that were captured.
+    /// The captured outputs.
     Captured,
-    /// Those of PyTorch's operator for the captured function.
+    /// The outputs of PyTorch's operator for the captured function.
     Torch,
-    /// Those of another kernel.
+    /// The outputs of another kernel.
     Kernel(KernelSpec),
 }
 
 impl Reference {
-    /// The kernel that recomputes the outputs of calls of `function`; `None` where the captured ones are expected.
+    /// The kernel that recomputes the outputs of calls of `function`; `None` if the captured ones are expected.
     pub fn kernel(&self, function: &str) -> Option<KernelSpec> {
         match self {
             Self::Captured => None,
@@ -165,9 +218,13 @@ pub struct ComparisonFlags {
 pub struct AuditFlags {
     /// Time on values the kernel cannot know, and judge timed launches
     ///
-    /// Its times are also checked against the supervisor's clock.
-    #[arg(long, env = "PLIMSOLL_AUDIT")]
-    pub audit: bool,
+    /// Its times are also checked against the supervisor's clock. A `kernelforge:` kernel is audited wherever that is
+    /// possible, which is on the CPU, with `--protocol kernelforge` or `samples`; `--audit=off` times it without.
+    #[arg(
+        long, env = "PLIMSOLL_AUDIT", value_name = "on|off", num_args = 0..=1, require_equals = true,
+        default_missing_value = "on", value_parser = BoolishValueParser::new(),
+    )]
+    pub audit: Option<bool>,
 
     /// Run the kernel without the rights of its user; audits it as well
     #[arg(long, env = "PLIMSOLL_UNTRUSTED")]
@@ -219,7 +276,7 @@ pub struct VersusFlags {
     #[arg(long, value_name = "KERNEL", env = "PLIMSOLL_VS")]
     pub vs: Option<KernelSpec>,
 
-    /// How often the two are measured side by side on each entry; an interval takes 8
+    /// Pairs of measurements for each entry; an interval needs 8
     #[arg(long, value_name = "N", env = "PLIMSOLL_PAIRS", default_value_t = defaults::PAIRS)]
     pub pairs: NonZeroU32,
 
@@ -246,7 +303,7 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_BATCH_BYTES", default_value = default("check.batch_bytes"))]
     pub batch_bytes: ByteSize,
 
-    /// What becomes of an entry that exceeds --batch-bytes by itself
+    /// What to do with an entry that exceeds --batch-bytes by itself
     #[arg(long, value_name = "RULE", env = "PLIMSOLL_OVER_CAP", default_value = "alone")]
     pub over_cap: OverCapRule,
 
@@ -258,7 +315,7 @@ pub struct MemoryFlags {
     #[arg(long, value_name = "BYTES", env = "PLIMSOLL_RECYCLE_RSS")]
     pub recycle_rss: Option<ByteSize>,
 
-    /// The time between two samples of memory
+    /// Time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("check.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
@@ -269,7 +326,10 @@ pub struct MemoryFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Where the record goes [default: plimsoll-record.json, none with --json]
+    /// File for the record [default: plimsoll-record.json, none with --json]
+    ///
+    /// In its name %r stands for the rank (shard M of N has rank M - 1), %n for the number of the node, %h for the host. The
+    /// default of a shard is plimsoll-record-M-of-N.json.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 
@@ -294,7 +354,7 @@ pub enum DigestMode {
 pub enum VerifyMode {
     /// Before every use
     Always,
-    /// Once, and again where its file is another; the store remembers it across runs
+    /// Once, and again if its file is another; the store remembers it across runs
     Once,
     /// Not at all
     Never,
@@ -314,7 +374,7 @@ pub enum ProtocolName {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum OverCapRule {
-    /// It is a batch of its own
+    /// The entry is a batch of its own
     Alone,
     /// The run is refused
     Refuse,

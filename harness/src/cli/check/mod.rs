@@ -1,6 +1,7 @@
 //! `check`, `validate`, `profile`: the main job and its halves.
 
 mod flags;
+mod share;
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +17,16 @@ use plimsoll::report::terminal;
 use plimsoll::run::{self, AuditOptions, Options};
 use plimsoll::timing::{Protocol, nanoseconds};
 
+use super::args::{Chosen, named};
 use super::{Failed, output};
+use crate::keep::Keeper;
 use crate::progress::RunProgress;
 use crate::signals::Cancel;
 use crate::supervisor::Workers;
 
 pub use flags::Check;
 use flags::{ComparisonFlags, DigestMode, OverCapRule, ProtocolName, TimingFlags, VerifyMode};
+use share::Shared;
 
 /// Which halves to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,18 +44,21 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         );
     }
     let cancel = Cancel::install_against_kernels()?;
-    let workers = workers(&check, &cancel)?;
-    let capture = Capture::open(&check.capture)?;
-    for other in capture.others() {
+    let device = share::device(&check)?;
+    let workers = workers(&check, device, &cancel)?;
+    let whole = Capture::open(&check.capture)?;
+    for other in whole.others() {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
     // The record's place is tried before hours of work, not after.
-    let path = record_path(&check);
+    let shared = share::share(parts, &check, &whole, device)?;
+    let capture = &shared.capture;
+    let path = record_path(&check, shared.chosen.as_ref())?;
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;
     check.documents.check()?;
 
     let reference = check.reference.kernel(capture.function_name());
-    let audit = audit(parts, &check)?;
+    let audit = audit(parts, &check, device)?;
     if reference.is_some() && audit.is_none() && (parts != Parts::Validate || check.versus.vs.is_some()) {
         return Err(
             "--reference is for validate, and for --audit: what is timed otherwise is judged against what was captured"
@@ -59,10 +66,10 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         );
     }
     let workers = if audit.is_some() { workers.audited() } else { workers };
-    let hidden = || [Some(check.capture.clone()), record_path(&check)].into_iter().flatten();
+    let hidden = || [Some(check.capture.clone()), path.clone()].into_iter().flatten();
     let workers = if check.audit.untrusted { workers.untrusted(hidden())? } else { workers };
-    let mut job = run::Check::of(&capture)
-        .options(options(parts, &check, &capture))
+    let mut job = run::Check::of(capture)
+        .options(options(parts, &check, &shared))
         .ceilings(check.memory.ceilings.ceilings())
         .sample_interval(check.memory.sample_interval)
         .kernel(workers.clone().sources(check.kernel_source.iter().cloned()).isolated(check.kernel.clone()));
@@ -77,13 +84,25 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     if let Some(reference) = reference {
         job = job.reference(workers.isolated(reference));
     }
-    let mut progress = RunProgress::new(&cancel);
+    let mut progress = RunProgress::new(&cancel, Keeper::new(path.as_deref()));
     let report = job.run_observed(&mut progress);
-    progress.finish();
+    let keeper = progress.finish();
     let record = report?.into_record();
+    let alone = shared.is_resumed().then(|| record.clone());
+    let record = match shared.joined(record) {
+        Ok(record) => record,
+        Err(error) => {
+            // Hours of work are kept, though they belong to nothing that was.
+            let kept = file.zip(alone).map(|(file, alone)| file.commit(&alone)).transpose()?.and(path);
+            let kept =
+                kept.map_or(String::new(), |path| format!("; the record of this run alone is in {}", path.display()));
+            return Err(format!("{error}{kept}").into());
+        }
+    };
 
     // Nothing is said before it is true: a verdict whose record or report does not fit on the disk does not hold.
     file.map(|file| file.commit(&record)).transpose()?;
+    keeper.remove();
     check.documents.write(std::slice::from_ref(&record))?;
     show(&record, path.as_deref(), check.output.json)?;
     Ok(match (record.state, cancel.signal()) {
@@ -93,9 +112,16 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
 }
 
 /// How timed launches are audited, if they are.
-fn audit(parts: Parts, check: &Check) -> Result<Option<AuditOptions>, Failed> {
+fn audit(parts: Parts, check: &Check, device: Place) -> Result<Option<AuditOptions>, Failed> {
     let flags = &check.audit;
-    if !flags.audit && !flags.untrusted {
+    if flags.untrusted && flags.audit == Some(false) {
+        return Err("--untrusted audits the kernel: leave out --audit=off".into());
+    }
+    let possible = device == Place::Cpu && !matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until);
+    let mut kernels = [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten();
+    // A language model has written it.
+    let suspect = kernels.any(|kernel| matches!(kernel, KernelSpec::KernelForge(_)));
+    if !flags.untrusted && !flags.audit.unwrap_or(suspect && possible) {
         if !flags.constant.is_empty() || !flags.allow_blind.is_empty() {
             return Err("--constant and --allow-blind are for an audit: add --audit".into());
         }
@@ -105,7 +131,7 @@ fn audit(parts: Parts, check: &Check) -> Result<Option<AuditOptions>, Failed> {
         // Nothing is timed.
         return Ok(None);
     }
-    if let Place::Cuda(_) = check.device {
+    if let Place::Cuda(_) = device {
         return Err("--audit is for kernels on the CPU: leave out --device".into());
     }
     if matches!(check.timing.protocol, ProtocolName::Cold | ProtocolName::Until) {
@@ -119,14 +145,13 @@ fn audit(parts: Parts, check: &Check) -> Result<Option<AuditOptions>, Failed> {
 }
 
 /// The workers that kernels run in.
-fn workers(check: &Check, cancel: &Cancel) -> Result<Workers, Failed> {
-    if check.device == Place::Cpu && check.graph {
+fn workers(check: &Check, device: Place, cancel: &Cancel) -> Result<Workers, Failed> {
+    if device == Place::Cpu && check.graph {
         return Err("--graph is for kernels on a GPU: add --device cuda".into());
     }
-    if let Place::Cuda(_) = check.device {
+    if let Place::Cuda(_) = device {
         for kernel in [Some(&check.kernel), check.versus.vs.as_ref()].into_iter().flatten() {
             if matches!(kernel, KernelSpec::Builtin(_)) {
-                let device = check.device;
                 return Err(format!(
                     "{kernel} runs on the CPU: --device {device} takes torch:, lib:, py: and kernelforge: kernels"
                 )
@@ -140,29 +165,30 @@ fn workers(check: &Check, cancel: &Cancel) -> Result<Workers, Failed> {
     Ok(Workers::of(std::env::current_exe()?)?
         .python(&check.python)
         .timeout(check.timeout)
-        .device(check.device, check.graph)?
+        .device(device, check.graph)?
         .cancelled_by(cancel)
         // Daemons and orphans of workers stay below this process, where they are metered and ended.
         .subreaper()?)
 }
 
-fn record_path(check: &Check) -> Option<PathBuf> {
-    match &check.output.record {
-        Some(path) => Some(path.clone()),
-        None if check.output.no_record || check.output.json => None,
-        None => Some(PathBuf::from(defaults::RECORD)),
-    }
+fn record_path(check: &Check, chosen: Option<&Chosen>) -> Result<Option<PathBuf>, Failed> {
+    Ok(match (&check.output.record, chosen) {
+        (Some(path), _) => Some(named(path, chosen)?),
+        (None, _) if check.output.no_record || check.output.json => None,
+        (None, None) => Some(PathBuf::from(defaults::RECORD)),
+        (None, Some(chosen)) => Some(PathBuf::from(defaults::record_of_shard(chosen.index, chosen.count.get()))),
+    })
 }
 
 fn show(record: &Record, path: Option<&Path>, json: bool) -> Result<(), Failed> {
     if json { output::json(record) } else { output::text(&terminal::record(record, path, &super::screen())) }
 }
 
-fn options(parts: Parts, check: &Check, capture: &Capture) -> Options {
+fn options(parts: Parts, check: &Check, shared: &Shared) -> Options {
     Options {
         validate: parts != Parts::Profile,
         profile: parts != Parts::Validate,
-        comparison: Some(comparison(&check.comparison, capture.function_name())),
+        comparison: Some(comparison(&check.comparison, shared.capture.function_name())),
         mutates: check.mutates.clone(),
         protocol: protocol(&check.timing),
         pairs: check.versus.pairs,
@@ -185,6 +211,7 @@ fn options(parts: Parts, check: &Check, capture: &Capture) -> Options {
             VerifyMode::Never => VerifyObjects::Never,
         },
         audit: None,
+        share: shared.share.clone(),
         command: std::env::args().collect(),
     }
 }

@@ -84,7 +84,7 @@ pub struct HistoryShow {
     #[arg(long, value_name = "BRANCH", env = "PLIMSOLL_BRANCH")]
     pub branch: Option<String>,
 
-    /// So many commits at most, up to 1000
+    /// Most commits to show, up to 1000
     #[arg(long, value_name = "N", env = "PLIMSOLL_LAST", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub last: u32,
 
@@ -170,7 +170,7 @@ pub struct HistoryAccept {
 /// The most commits that are read.
 const MOST_COMMITS: usize = 1000;
 
-/// The exit code where there is nothing to show.
+/// The exit code if there is nothing to show.
 const NOTHING: u8 = 3;
 
 /// Adds to a history, shows it, or removes from it.

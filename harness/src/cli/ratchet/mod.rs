@@ -37,7 +37,7 @@ pub struct Ratchet {
     #[arg(long, value_name = "ALLOWANCE", env = "PLIMSOLL_HEADROOM", default_value = HEADROOM)]
     pub headroom: Allowance,
 
-    /// Change nothing; exit 1 where a ceiling could be lowered
+    /// Change nothing; exit 1 if a ceiling could be lowered
     #[arg(long, env = "PLIMSOLL_CHECK")]
     pub check: bool,
 
@@ -46,7 +46,7 @@ pub struct Ratchet {
     pub json: bool,
 }
 
-/// Lowers ceilings, or tells of them: with --check 1 where one could be lowered; 3 where no record has one.
+/// Lowers ceilings, or tells of them: with --check 1 if one could be lowered; 3 if no record has one.
 pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
     let records = records::read(&arguments.records)?;
     let mut found = ratchet(&records, arguments.headroom);
@@ -79,7 +79,7 @@ pub fn run(arguments: &Ratchet) -> Result<u8, Failed> {
 /// Where the ceiling stands, and how to change it; else the lowering says why it is left to its user.
 fn locate(search: &Search, lowering: &mut Lowering) -> Option<Edit> {
     if !lowering.is_test {
-        lowering.by_hand = Some("it is of a command, where it is started from".to_owned());
+        lowering.by_hand = Some("the ceiling belongs to a command: change it where the command is started".to_owned());
         return None;
     }
     match search.find(lowering) {

@@ -32,7 +32,7 @@ struct Test {
 struct Argument {
     name: String,
     line: usize,
-    /// The literal and where it stands; absent where the value is an expression.
+    /// The literal and where it stands; absent if the value is an expression.
     literal: Option<(Range<usize>, ByteSize)>,
 }
 
@@ -60,7 +60,7 @@ pub enum SearchError {
 
 impl Search {
     /// Reads every `.rs` file of `roots`, files or folders. Folders called `target` and hidden ones are passed over, and so is
-    /// what does not parse: it is no test that ran.
+    /// what does not parse: it is not a test that ran.
     pub fn new(roots: &[PathBuf]) -> Result<Self, SearchError> {
         let mut search = Self { files: Vec::new(), tests: Vec::new() };
         for root in roots {

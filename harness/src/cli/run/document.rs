@@ -7,11 +7,12 @@ use std::time::Duration;
 use plimsoll::command::{EndCause, Ended, Repeats};
 use plimsoll::meter::PhaseReadings;
 use plimsoll::record::{
-    CommandSemantics, ProcessPolicy, ProcessRun, Record, RepeatedRun, Repetition, RunState, Semantics, Verdict,
+    CommandSemantics, ProcessPolicy, ProcessRun, Rank, Record, RepeatedRun, Repetition, RunState, Semantics, Verdict,
     VerdictStatus, exit_code,
 };
 use plimsoll::timing::nanoseconds;
 
+use super::super::args::launcher;
 use super::super::own_command;
 use super::flags::Run;
 use super::made::Made;
@@ -32,6 +33,7 @@ pub fn record(arguments: &Run, made: Made) -> Record {
         started,
         wall: if several { wall } else { largest.wall },
         state: if interrupted { RunState::Interrupted } else { RunState::Complete },
+        rank: rank(),
         exit_code: if judged == 0 { end.shell_exit_code() } else { judged },
         end: Some(end.clone()),
         phases: largest.phases.clone(),
@@ -54,6 +56,7 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
         started: made.started,
         wall,
         state: RunState::Interrupted,
+        rank: rank(),
         exit_code: 3,
         end: None,
         phases,
@@ -61,6 +64,11 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
         verdicts: vec![Verdict::new("command", VerdictStatus::Inconclusive, message)],
     }
     .into()
+}
+
+/// Which of several processes of a launcher this is. One whose variables make no sense is no rank.
+fn rank() -> Option<Rank> {
+    launcher(None).ok().filter(|found| found.ranks > 1).map(|found| Rank::from(&found))
 }
 
 fn semantics(arguments: &Run) -> Semantics {

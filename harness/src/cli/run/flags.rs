@@ -49,7 +49,7 @@ pub struct Run {
     #[arg(long, env = "PLIMSOLL_PSS")]
     pub pss: bool,
 
-    /// Read memory on NVIDIA GPUs
+    /// Read memory on GPUs
     #[arg(long, env = "PLIMSOLL_GPU")]
     pub gpu: bool,
 
@@ -75,7 +75,7 @@ pub struct Run {
     #[arg(long, value_name = "VERDICT,..", env = "PLIMSOLL_FAIL_ON", value_delimiter = ',')]
     pub fail_on: Vec<Verdict>,
 
-    /// The time between two samples of memory
+    /// Time between two samples of memory
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SAMPLE_INTERVAL", default_value = default("run.sample_interval"), value_parser = duration)]
     pub sample_interval: Duration,
 
@@ -84,6 +84,9 @@ pub struct Run {
     pub label: Option<String>,
 
     /// Write the record to this file
+    ///
+    /// In its name %r stands for the rank that a launcher (srun, mpirun, torchrun ..) gave this process, %n for the number of the
+    /// node, %h for the host.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_RECORD")]
     pub record: Option<PathBuf>,
 

@@ -2,22 +2,21 @@
 
 mod document;
 mod flags;
-mod keep;
 mod made;
 mod phases;
 mod repeat;
 mod said;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll::diagnose::CommandWatch;
 use plimsoll::record::{Record, RecordFile};
 use plimsoll::report::terminal;
 
-pub use flags::Run;
-use keep::Keeper;
-
+use super::args::{launcher, named};
 use super::{Failed, output};
+use crate::keep::Keeper;
+pub use flags::Run;
 
 pub(super) use document::verdict;
 pub use document::{label, record};
@@ -27,6 +26,7 @@ pub use repeat::{Place, once, once_in, progress};
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {
     // The record's place is tried before hours of work, not after.
+    let arguments = &Run { record: named_record(arguments)?, ..arguments.clone() };
     let file = arguments.record.as_deref().map(RecordFile::prepare).transpose()?;
     arguments.documents.check()?;
     let mut keeper = Keeper::new(arguments.record.as_deref());
@@ -61,7 +61,25 @@ pub fn run(arguments: &Run) -> Result<u8, Failed> {
     Ok(record.exit_code)
 }
 
-/// What is left to do where the process that was started is gone: nobody waits for this one, and the record is no whole
+/// The record's file with what this process of a launcher is in its name.
+fn named_record(arguments: &Run) -> Result<Option<PathBuf>, Failed> {
+    let Some(path) = &arguments.record else { return Ok(None) };
+    let named = named(path, None)?;
+    if named == *path
+        && let Ok(found) = launcher(None)
+        && found.local_rank.is_some()
+        && found.node_ranks.unwrap_or(found.ranks) > 1
+    {
+        let (ranks, path) = (found.ranks, path.display());
+        output::note(&format_args!(
+            "note: the {ranks} processes of {} all write {path}: put %r into its name",
+            found.launcher
+        ));
+    }
+    Ok(Some(named))
+}
+
+/// What is left to do if the process that was started is gone: nobody waits for this one, and the record is not a whole
 /// one.
 fn orphan(mut keeper: Keeper, record: Record) -> u8 {
     let code = record.exit_code;

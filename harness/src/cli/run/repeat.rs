@@ -15,10 +15,10 @@ use plimsoll::record::Record;
 use super::super::output;
 use super::document;
 use super::flags::Run;
-use super::keep::Keeper;
 use super::made::Made;
 use super::phases::Phases;
 use crate::guardian;
+use crate::keep::Keeper;
 use crate::live::Live;
 
 /// One part in so many of a processor's time goes into samples, however large the tree is.
@@ -27,7 +27,7 @@ const SAMPLING_PARTS: u32 = 200;
 /// A run that has lasted for so long goes on: what only starting needed is given back then.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Runs the command as often as it is to be run; fewer times where one run fails, a signal comes that ends a process, or
+/// Runs the command as often as it is to be run; fewer times if one run fails, a signal comes that ends a process, or
 /// the guardian is gone.
 pub fn repeat(
     arguments: &Run,
@@ -140,7 +140,7 @@ fn start(
     }
     let phases = Phases::attach(arguments, &mut command, watch, silent).map_err(|source| CommandError::System {
         program: program.to_string_lossy().into_owned(),
-        what: "the ways by which it tells of phases",
+        what: "how it reports phases",
         source,
     })?;
     let asked = |metric| ceilings.get(metric).is_some();
@@ -153,6 +153,7 @@ fn start(
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
         .bounded_by_cgroup(true)
+        .makes_room(guardian::guarded().is_some())
         .resets_mark(true)
         .subreaper(true)
         .dies_with_thread(true);

@@ -1,4 +1,4 @@
-//! The last that a command said on standard error, where that can be read without standing between: a file.
+//! The last that a command said on standard error, if that can be read without standing between: a file.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -14,7 +14,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// `None` where it is no file that may be read.
+    /// `None` if it is not a file that may be read.
     pub fn begin() -> Option<Self> {
         let stat = rustix::fs::fstat(std::io::stderr().as_fd()).ok()?;
         let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile;
@@ -24,7 +24,7 @@ impl Said {
         Some(Self { file, from })
     }
 
-    /// What came since, its end alone where it is much.
+    /// What came since, its end alone if it is much.
     pub fn tail(mut self) -> Vec<u8> {
         let mut tail = Vec::new();
         let Ok(length) = self.file.metadata().map(|file| file.len()) else { return tail };

@@ -11,9 +11,9 @@ use crate::worker::error::CallError;
 
 /// What is launched on a device.
 pub enum DeviceKernel {
-    /// It fills outputs that it is given.
+    /// A kernel that fills outputs that it is given.
     Library(Library),
-    /// It gives tensors of its own.
+    /// A kernel that returns tensors of its own.
     Operator(Box<dyn DeviceOperator>),
 }
 

@@ -13,7 +13,7 @@ use super::kernel::{DeviceKernel, DeviceLaunch};
 use super::on_device::OnDevice;
 use super::outputs::{filled, given};
 use super::resident::{Arena, Home, Resident, SLACK, changed, reached, upload};
-use super::seen::{Judged, Means, Seen};
+use super::seen::{Judged, Resources, Seen};
 use crate::protocol::{CallMessage, Outcome, Reply};
 use crate::worker::canaries::Left;
 use crate::worker::error::CallError;
@@ -187,7 +187,7 @@ impl DeviceLaunches {
         if let Err(error @ GpuError::Fault { .. }) = self.gpu.synchronize() {
             return Err(error.into());
         }
-        // Other entries may share storages that hold altered contents. Where they cannot be uploaded, nothing can.
+        // Other entries may share storages that hold altered contents. If they cannot be uploaded, nothing can.
         let placed = resident.place(&mut self.ring, call, &on.homes, 1);
         let (samples, judged, first) = timed?;
         placed?;
@@ -254,7 +254,7 @@ impl DeviceLaunches {
             // It is given no buffers that it could leave as they are.
             Judged { left: Left::Nothing, mutated: seen.mutated(ring)?, kept: None }
         } else {
-            seen.judged(&mut Means { ring, resident, outputs, holds: &mut self.holds }, &mut launch)?
+            seen.judged(&mut Resources { ring, resident, outputs, holds: &mut self.holds }, &mut launch)?
         };
         Ok((samples, judged, Some(growth)))
     }
@@ -291,7 +291,7 @@ fn measured(
     })
 }
 
-/// The mean of the samples, or no time where there are none.
+/// The mean of the samples, or no time if there are none.
 fn mean_ns(samples: &Samples) -> f64 {
     samples.statistics().map_or(0.0, |statistics| statistics.mean_ns)
 }

@@ -14,7 +14,7 @@ pub struct Brought {
     pub leaves: Vec<Output>,
     /// The bytes of all its tensors.
     pub bytes: ByteSize,
-    /// Of those on the device that are no part of an argument.
+    /// Of those on the device that are not part of an argument.
     pub fresh: ByteSize,
 }
 

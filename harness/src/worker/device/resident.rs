@@ -38,7 +38,7 @@ impl Home {
         DeviceRange { address: self.memory.address() + self.at, bytes: self.bytes }
     }
 
-    /// Those `step` steps further on, where there is room to move in.
+    /// A home of the same bytes, `step` steps further on within the memory around it.
     pub fn moved(&self, step: u64) -> Self {
         Self { at: (self.at + step * STEP) % SLACK, ..self.clone() }
     }
@@ -87,7 +87,7 @@ fn key(storage: &StorageRange) -> (PathBuf, u64, u64) {
 }
 
 impl Resident {
-    /// The homes of what the arguments of `call` reach, uploaded where they are not there yet.
+    /// The homes of what the arguments of `call` reach, uploaded if they are not there yet.
     pub fn homes(
         &mut self,
         gpu: &Rc<Gpu>,

@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(2);
 /// How often a kernel is launched into a held stream: each adds what it leaves to other streams, so that `IdleCheck` sees
 /// this part of its tolerance of a launch.
 const HELD: f64 = 32.0;
-/// The same in nanoseconds of the device: long launches are fewer.
+/// The most time of the device that held launches take together, in nanoseconds: of long launches there are fewer.
 const HELD_NS: f64 = 20e6;
 
 /// What was timed.
@@ -35,14 +35,14 @@ pub struct Seen<'a> {
     pub on: &'a OnDevice,
     /// The stream of the timed launches.
     pub stream: &'a Stream,
-    /// That of launches elsewhere.
+    /// The stream of launches elsewhere.
     pub elsewhere: &'a Stream,
     pub idle: &'a IdleCheck,
     pub mean_ns: f64,
 }
 
-/// What looking takes.
-pub struct Means<'a> {
+/// Buffers that the re-launch check uses.
+pub struct Resources<'a> {
     pub ring: &'a mut Ring,
     pub resident: &'a mut Resident,
     pub outputs: &'a mut Outputs,
@@ -65,12 +65,12 @@ pub type Again<'a> = dyn FnMut() -> Result<(), CallError> + 'a;
 
 impl Seen<'_> {
     /// Looks at a kernel that fills outputs. The resident storages of the call are left anywhere, with any contents.
-    pub fn judged(&self, means: &mut Means<'_>, launch: &mut Again<'_>) -> Result<Judged, CallError> {
-        let left = self.left(means, launch)?;
-        let mutated = self.mutated(means.ring)?;
+    pub fn judged(&self, resources: &mut Resources<'_>, launch: &mut Again<'_>) -> Result<Judged, CallError> {
+        let left = self.left(resources, launch)?;
+        let mutated = self.mutated(resources.ring)?;
         let kept = if left == Left::Nothing {
             let restored = mutated.is_empty();
-            trial::kept(&mut Relaunched { seen: self, means, launch, restored, step: 0, captured: Vec::new() })?
+            trial::kept(&mut Relaunched { seen: self, resources, launch, restored, step: 0, captured: Vec::new() })?
         } else {
             None
         };
@@ -86,23 +86,23 @@ impl Seen<'_> {
     /// Launches untimed on buffers that the kernel has seen, its stream held meanwhile: work that does not wait for the stream
     /// is done then, however short it is, and what follows the stream elsewhere is late when it ends. What the kernel leaves
     /// unwritten of its outputs, which are as the timed launches left them but for a few bytes.
-    fn left(&self, means: &mut Means<'_>, launch: &mut Again<'_>) -> Result<Left, CallError> {
+    fn left(&self, resources: &mut Resources<'_>, launch: &mut Again<'_>) -> Result<Left, CallError> {
         let (room, placement) = (&self.on.room, &self.on.placement);
         let mut memory = vec![0; placement.bytes];
-        copy(means.ring, &room.memory, room.at, &mut memory)?;
+        copy(resources.ring, &room.memory, room.at, &mut memory)?;
         let mut canaries = Canaries::of(&mut placement.buffers(&mut memory)?);
         canaries.set(&mut placement.buffers(&mut memory)?);
-        upload_bytes(means.ring, &memory, room, 0)?;
+        upload_bytes(resources.ring, &memory, room, 0)?;
         let mut left = |ring: &mut Ring| {
             copy(ring, &room.memory, room.at, &mut memory)?;
             Ok::<_, CallError>(canaries.left(&mut placement.buffers(&mut memory)?))
         };
-        let barrier = if *means.holds { Some(StreamBarrier::close(self.stream)?) } else { None };
+        let barrier = if *resources.holds { Some(StreamBarrier::close(self.stream)?) } else { None };
         launch()?;
         let held = || barrier.as_ref().is_some_and(StreamBarrier::holds);
         if held() {
             std::thread::sleep(SETTLE);
-            let early = left(means.ring)? != Left::Everything && room.bytes > 0;
+            let early = left(resources.ring)? != Left::Everything && room.bytes > 0;
             if early && held() {
                 return Err(CallError::Unordered);
             }
@@ -112,18 +112,23 @@ impl Seen<'_> {
         }
         let checked = self.idle.begin(self.stream)?;
         // A kernel that waits for its stream inside of the launch would have every entry wait.
-        *means.holds = barrier.is_some_and(StreamBarrier::open);
+        *resources.holds = barrier.is_some_and(StreamBarrier::open);
         if let Some(late) = self.idle.finish(self.stream, checked)? {
             return Err(CallError::Late(late));
         }
-        left(means.ring)
+        left(resources.ring)
     }
 
     /// Launches where everything lies `step` steps from where it was timed; where the outputs lie.
-    fn elsewhere(&self, means: &mut Means<'_>, step: u64, alteration: Option<&Alteration>) -> Result<Home, CallError> {
-        let homes = means.resident.place(means.ring, self.call, &self.on.homes, step)?;
+    fn elsewhere(
+        &self,
+        resources: &mut Resources<'_>,
+        step: u64,
+        alteration: Option<&Alteration>,
+    ) -> Result<Home, CallError> {
+        let homes = resources.resident.place(resources.ring, self.call, &self.on.homes, step)?;
         if let Some(alteration) = alteration {
-            alter(means.ring, alteration, &homes)?;
+            alter(resources.ring, alteration, &homes)?;
         }
         let room = self.on.room.moved(step);
         let on = OnDevice::new(self.call, homes, self.on.placement.clone(), room.clone());
@@ -151,7 +156,7 @@ impl Seen<'_> {
 /// same memory.
 struct Relaunched<'r, 's, 'm> {
     seen: &'r Seen<'s>,
-    means: &'r mut Means<'m>,
+    resources: &'r mut Resources<'m>,
     launch: &'r mut Again<'r>,
     /// Whether the storages hold here what was captured.
     restored: bool,
@@ -164,7 +169,7 @@ struct Relaunched<'r, 's, 'm> {
 impl Relaunched<'_, '_, '_> {
     /// Has the storages hold here what was captured.
     fn restore(&mut self) -> Result<(), CallError> {
-        self.means.resident.place(self.means.ring, self.seen.call, &self.seen.on.homes, 0)?;
+        self.resources.resident.place(self.resources.ring, self.seen.call, &self.seen.on.homes, 0)?;
         Ok(())
     }
 
@@ -178,7 +183,7 @@ impl Relaunched<'_, '_, '_> {
     /// Launches where the kernel never was; where the outputs lie.
     fn elsewhere(&mut self, alteration: Option<&Alteration>) -> Result<Home, CallError> {
         self.step += 1;
-        self.seen.elsewhere(self.means, self.step, alteration)
+        self.seen.elsewhere(self.resources, self.step, alteration)
     }
 }
 
@@ -192,23 +197,23 @@ impl Trial for Relaunched<'_, '_, '_> {
             self.restore()?;
         }
         let on = self.seen.on;
-        alter(self.means.ring, alteration, &on.homes)?;
+        alter(self.resources.ring, alteration, &on.homes)?;
         self.here()?;
-        filled(self.means.ring, &on.room, &on.placement, self.means.outputs)?;
+        filled(self.resources.ring, &on.room, &on.placement, self.resources.outputs)?;
         Ok(())
     }
 
     fn altered_elsewhere(&mut self, alteration: &Alteration, compare: &mut Compare<'_>) -> Result<(), CallError> {
         let room = self.elsewhere(Some(alteration))?;
-        let here = self.means.outputs.of_call(self.seen.on.placement.bytes)?;
-        self.seen.each(self.means.ring, &room, here, compare)
+        let here = self.resources.outputs.of_call(self.seen.on.placement.bytes)?;
+        self.seen.each(self.resources.ring, &room, here, compare)
     }
 
     fn captured_elsewhere(&mut self, compare: &mut Compare<'_>) -> Result<(), CallError> {
         let (room, placement) = (self.elsewhere(None)?, &self.seen.on.placement);
         self.captured = vec![0; placement.bytes];
-        copy(self.means.ring, &room.memory, room.at, &mut self.captured)?;
-        let altered = self.means.outputs.of_call(placement.bytes)?;
+        copy(self.resources.ring, &room.memory, room.at, &mut self.captured)?;
+        let altered = self.resources.outputs.of_call(placement.bytes)?;
         for piece in pieces(placement) {
             compare(&piece, &altered[piece.range.clone()], &self.captured[piece.range.clone()]);
         }
@@ -219,7 +224,7 @@ impl Trial for Relaunched<'_, '_, '_> {
         self.restore()?;
         self.here()?;
         let take: &mut Compare<'_> = &mut |piece, elsewhere, here| compare(piece, here, elsewhere);
-        self.seen.each(self.means.ring, &self.seen.on.room, &self.captured, take)
+        self.seen.each(self.resources.ring, &self.seen.on.room, &self.captured, take)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 /// Why a file is not a shared library for this machine.
+///
+/// What to do: build the kernel for this machine with `-shared -fPIC`, and name the file that the linker wrote.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongFile {
     /// The file is not a 64-bit ELF file.

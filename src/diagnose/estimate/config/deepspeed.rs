@@ -1,4 +1,4 @@
-//! The fields of a DeepSpeed configuration. `auto` tells nothing.
+//! The fields of a DeepSpeed configuration. `auto` says nothing.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Settings, EstimateError> {
     settings(&Fields { path, value: &value })
 }
 
-/// What a DeepSpeed configuration tells.
+/// What a DeepSpeed configuration says.
 pub(super) fn settings(fields: &Fields<'_>) -> Result<Settings, EstimateError> {
     let zero = fields.object("zero_optimization");
     let stage = stage(zero)?;
@@ -62,7 +62,7 @@ fn stage(zero: Fields<'_>) -> Result<Option<ZeroStage>, EstimateError> {
         Some(value) => {
             let number = value.as_u64().and_then(|number| u8::try_from(number).ok());
             let stage = number.and_then(|number| ZeroStage::try_from(number).ok());
-            stage.map(Some).ok_or_else(|| zero.wrong("zero_optimization.stage", value, "it has to be 0, 1, 2 or 3"))
+            stage.map(Some).ok_or_else(|| zero.wrong("zero_optimization.stage", value, "must be 0, 1, 2 or 3"))
         }
     }
 }
@@ -70,13 +70,13 @@ fn stage(zero: Fields<'_>) -> Result<Option<ZeroStage>, EstimateError> {
 fn place(offload: Fields<'_>) -> Result<Option<Offload>, EstimateError> {
     let Some(device) = offload.text("device") else { return Ok(None) };
     let wrong = |_| {
-        let expected = "it has to be none, cpu or nvme";
+        let expected = "must be none, cpu or nvme";
         offload.wrong("zero_optimization.offload_*.device", &Value::String(device.to_owned()), expected)
     };
     device.parse().map(Some).map_err(wrong)
 }
 
-/// fp32 where both are told to be off.
+/// fp32 if both are told to be off.
 fn precision(fields: &Fields<'_>) -> Option<Precision> {
     let enabled = |name| fields.object(name).flag("enabled");
     match (enabled("bf16"), enabled("fp16")) {
@@ -87,7 +87,7 @@ fn precision(fields: &Fields<'_>) -> Option<Precision> {
     }
 }
 
-/// The buckets, where at least one is a number.
+/// The buckets, if at least one is a number.
 fn buckets(zero: Fields<'_>, stage: Option<ZeroStage>) -> Result<Option<Buckets>, EstimateError> {
     let (reduce, allgather) = (zero.count(&["reduce_bucket_size"])?, zero.count(&["allgather_bucket_size"])?);
     if reduce.or(allgather).is_none() || stage.is_none_or(|stage| stage == ZeroStage::Zero) {

@@ -14,12 +14,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The object under `name`; an empty one where there is none.
+    /// The object under `name`; an empty one if there is none.
     pub(super) fn object(self, name: &str) -> Self {
         Self { value: self.value.get(name).unwrap_or(&Value::Null), ..self }
     }
 
-    /// A positive whole number under the first of `names` that is there; absent where it is null or `auto`.
+    /// A positive whole number under the first of `names` that is there; absent if it is null or `auto`.
     pub(super) fn count(self, names: &[&'static str]) -> Result<Option<u64>, EstimateError> {
         for &name in names {
             let value = match self.value.get(name) {
@@ -32,18 +32,18 @@ impl<'a> Fields<'a> {
             let count = value.as_u64().filter(|&count| count > 0).or(whole);
             return match count {
                 Some(count) => Ok(Some(count)),
-                None => Err(self.wrong(name, value, "it has to be a whole number of at least 1")),
+                None => Err(self.wrong(name, value, "must be a whole number of at least 1")),
             };
         }
         Ok(None)
     }
 
-    /// A text; absent where it is something else or `auto`.
+    /// A text; absent if it is something else or `auto`.
     pub(super) fn text(self, name: &str) -> Option<&'a str> {
         self.value.get(name)?.as_str().filter(|&text| text != "auto")
     }
 
-    /// A truth value; absent where it is something else.
+    /// A truth value; absent if it is something else.
     pub(super) fn flag(self, name: &str) -> Option<bool> {
         self.value.get(name)?.as_bool()
     }

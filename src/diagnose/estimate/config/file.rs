@@ -11,7 +11,7 @@ use crate::estimate::error::EstimateError;
 /// Reads a Hugging Face `config.json`, a DeepSpeed JSON or a training's configuration.
 ///
 /// # Errors
-/// Where the file cannot be read, has no fields, is none of these, or a field makes no sense.
+/// If the file cannot be read, has no fields, is none of these, or a field makes no sense.
 pub fn read(path: &Path) -> Result<Settings, EstimateError> {
     parse(path, &bytes(path)?)
 }

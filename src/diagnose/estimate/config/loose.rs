@@ -1,4 +1,4 @@
-//! Configurations that are no JSON: YAML as Accelerate and Axolotl write it, and the printed `TrainingArguments(..)`.
+//! Configurations that are not JSON: YAML as Accelerate and Axolotl write it, and the printed `TrainingArguments(..)`.
 //!
 //! A part of YAML: mappings by indentation, lists, scalars, comments. What is beyond it is left out, not refused: a field
 //! that is wanted and not there is as good as absent.

@@ -18,7 +18,7 @@ pub struct Unknown {
     pub family: String,
 }
 
-/// What one source tells of a model and its training; every field as in [`Shape`], [`Model`] and [`Setup`].
+/// What one source says of a model and its training; every field as in [`Shape`], [`Model`] and [`Setup`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the fields of Shape, Model and Setup, where the source tells them")]
 pub struct Settings {
@@ -87,13 +87,13 @@ impl Settings {
     /// The model and the setup, with defaults for what no source told.
     ///
     /// # Errors
-    /// Where nothing tells the number of parameters.
+    /// If nothing tells the number of parameters.
     pub fn finish(self) -> Result<(Model, Setup), EstimateError> {
         let shape = self.shape();
         if let (None, Some(Unknown { path, family })) = (self.parameters, &self.unknown) {
             return Err(EstimateError::UnknownFamily { path: path.clone(), family: family.clone() });
         }
-        // Without a vocabulary the shape gives the layers alone, which is no model.
+        // Without a vocabulary the shape gives the layers alone, which is not a model.
         let counted = shape.filter(|shape| shape.vocabulary.is_some()).map(|shape| shape.parameters());
         let parameters = self.parameters.or(counted).ok_or(EstimateError::NoParameters)?;
         let Self { largest_layer, adapter_sides, cache, .. } = self;
@@ -132,7 +132,7 @@ impl Settings {
         Ok((model, setup))
     }
 
-    /// The shape, where layers and width are told.
+    /// The shape, if layers and width are given.
     fn shape(&self) -> Option<Shape> {
         let (layers, hidden) = (self.layers?, self.hidden?);
         let plain = Shape::new(layers, hidden);

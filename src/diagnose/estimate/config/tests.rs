@@ -179,11 +179,11 @@ fn what_is_no_configuration_is_named_with_what_is_wrong() {
         ("{", "ds.json is not a JSON object, line 1, column 1"),
         ("[1]", "ds.json is not a JSON object"),
         ("{\"a\": 1}", "ds.json is neither a Hugging Face config.json"),
-        ("{\"zero_optimization\": {\"stage\": 4}}", "`zero_optimization.stage` is 4: it has to be 0, 1, 2 or 3"),
-        ("{\"hidden_size\": -1}", "`hidden_size` is -1: it has to be a whole number of at least 1"),
+        ("{\"zero_optimization\": {\"stage\": 4}}", "`zero_optimization.stage` is 4: must be 0, 1, 2 or 3"),
+        ("{\"hidden_size\": -1}", "`hidden_size` is -1: must be a whole number of at least 1"),
         (
             "{\"fp16\": {}, \"zero_optimization\": {\"offload_param\": {\"device\": \"gpu\"}}}",
-            "is \"gpu\": it has to be none, cpu or nvme",
+            "is \"gpu\": must be none, cpu or nvme",
         ),
     ] {
         let message = refused(text).to_string();

@@ -36,7 +36,7 @@ const NOT_UNDERSTOOD: [(&str, &str); 19] = [
     ("bfloat16", "no fp32 master weights: 4 B a parameter less than the estimate"),
 ];
 
-/// What a training's configuration tells.
+/// What a training's configuration says.
 pub(super) fn settings(fields: Fields<'_>) -> Result<Settings, EstimateError> {
     let named = |name: &str| format!("`{name}` of {}", fields.path.display());
     let mut unread: Vec<String> = NOT_UNDERSTOOD

@@ -112,7 +112,7 @@ impl Role {
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) role: Role,
-    /// The list that it is an item of, where its role comes from that.
+    /// The list that it is an item of, if its role comes from that.
     pub(super) parent: u32,
     /// The memo entry that names it.
     pub(super) memo: Option<u32>,

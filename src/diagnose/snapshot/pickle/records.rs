@@ -170,7 +170,7 @@ impl<R: Read, S: Sink> Machine<'_, R, S> {
         self.items += 1;
     }
 
-    /// The keys and values from `start`; keys that are no texts mean nothing.
+    /// The keys and values from `start`; keys that are not texts mean nothing.
     fn fields(&self, start: usize) -> impl Iterator<Item = (TextId, Value)> + use<'_, R, S> {
         self.stack[start..].as_chunks().0.iter().filter_map(|&[key, value]| match key {
             Value::Text(key) => Some((key, value)),

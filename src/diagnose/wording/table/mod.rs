@@ -28,7 +28,7 @@ use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::joined;
 use super::position::{Position, position};
-use super::{regex, side, size};
+use super::{amounts, regex, side, size};
 
 /// What a row's wording means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) enum Means {
     Killed,
     /// Something other than memory ended the processes.
     Ended(&'static str),
-    /// It looks like an event and is none.
+    /// The wording looks like an event and is not one, for this reason.
     Nothing(&'static str),
 }
 
@@ -84,7 +84,7 @@ const fn row(
 }
 
 impl Wording {
-    /// The same row, counted only where a message begins.
+    /// Counts the row only at the beginning of a message.
     const fn begins(mut self) -> Self {
         self.begins = true;
         self
@@ -123,7 +123,7 @@ pub struct KnownWording {
     pub family: &'static str,
     /// Who prints it; empty if many do.
     pub software: &'static str,
-    /// What happened, or why it is no event.
+    /// What happened, or why it is not an event.
     pub meaning: &'static str,
     /// What ran out: `device`, `host`, `device or host`, `limit`, `machine`, `shared memory`, `killed`, `nothing`.
     pub side: &'static str,
@@ -247,6 +247,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         }
         let mut sighting = Sighting::new(cause, line);
         fill(&mut sighting, &matched);
+        amounts::fill(&mut sighting.numbers, &sighting.cause, &text[start..]);
         sighting.backend = side::backend(row.software, &sighting.cause, text);
         sighting.software = Some(row.software).filter(|name| !name.is_empty());
         sighting.meaning = Some(row.meaning).filter(|meaning| !meaning.is_empty());

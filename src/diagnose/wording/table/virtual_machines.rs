@@ -88,7 +88,7 @@ pub(super) static ROWS: &[Wording] = &[
         Host,
         "elasticsearch",
         "A request would pass the limit of a circuit breaker, which guards the heap.",
-        r"CircuitBreakingException[^\n]*would be \[(?P<tried>\d+)/[^\]]*\], which is larger than the limit of \[(?P<allowed>\d+)/|\[parent\] Data too large|circuit_breaking_exception",
+        r"(?:CircuitBreakingException[^\n]*|Data too large, data for \S+ )would be \[(?P<tried>\d+)/[^\]]*\], which is larger than the limit of \[(?P<allowed>\d+)/|\[parent\] Data too large|circuit_breaking_exception",
         "CircuitBreakingException: [parent] Data too large, data for [<http_request>] would be [1028112921/980.4mb], which is larger than the limit of [1020054732/972.7mb]",
         "elasticsearch: HierarchyCircuitBreakerService",
     ),

@@ -66,7 +66,7 @@ fn what_is_no_history_is_left_as_it_is() {
     let text = dir.path().join("text");
     std::fs::write(&text, "this is no database, but a text that is long enough to be looked into by it").unwrap();
     let error = History::open(&text).unwrap_err().to_string();
-    assert!(error.contains("it is no SQLite file"), "{error}");
+    assert!(error.contains("not an SQLite file"), "{error}");
     let other = dir.path().join("other.sqlite");
     Connection::open(&other).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
     let error = History::create(&other).unwrap_err().to_string();

@@ -19,7 +19,7 @@ const LABEL: usize = 9;
 /// So many threads are named.
 const THREADS: usize = 3;
 
-/// What is told of a test or block whose ceilings do not all hold.
+/// What is shown of a test or block whose ceilings do not all hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
     /// The test or block.
@@ -88,7 +88,7 @@ fn calls(count: u64, of: &str) -> String {
     counted(count, of, &format!("{of}s"))
 }
 
-/// Says so where the exact peak is well above every sample, of which alone the kinds are known.
+/// Says so if the exact peak is well above every sample, of which alone the kinds are known.
 fn between_samples(phases: &[PhaseReadings]) -> Option<String> {
     let seen = phases.iter().filter_map(|phase| phase.at_peak).map(|split| split.rss).max()?;
     let exact = phases.iter().filter_map(|phase| phase.readings.get(&Metric::PeakRss));

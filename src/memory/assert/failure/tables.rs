@@ -19,7 +19,7 @@ const KINDS: [(&str, Part); 5] = [
 ];
 
 /// Memory by kind when the first phase began, in the largest sample, and when the last phase ended, and by how much the
-/// peak and the end are above the start. Empty where none of it was read.
+/// peak and the end are above the start. Empty if none of it was read.
 pub(super) fn split(phases: &[PhaseReadings], screen: &Screen) -> String {
     let start = phases.first().and_then(|phase| phase.at_start);
     let peak = phases.iter().filter_map(|phase| phase.at_peak).max_by_key(|split| split.rss);
@@ -40,7 +40,7 @@ pub(super) fn split(phases: &[PhaseReadings], screen: &Screen) -> String {
     table(["memory", "start", "peak", "end", "start to peak", "start to end"], 1, rows, screen)
 }
 
-/// The mappings that grew most in the phase with the largest resident set. Empty where none was read, or none grew.
+/// The mappings that grew most in the phase with the largest resident set. Empty if none was read, or none grew.
 pub(super) fn mappings(phases: &[PhaseReadings], screen: &Screen) -> String {
     let worst = phases.iter().max_by_key(|phase| (!phase.mappings.is_empty(), phase.at_peak.map(|split| split.rss)));
     let grown = worst.map_or(&[][..], |phase| &phase.mappings);
@@ -78,7 +78,7 @@ fn table<const N: usize>(titles: [&'static str; N], texts: usize, rows: Vec<[Str
     std::iter::once(table.header()).chain(rows).collect()
 }
 
-/// The difference with its sign; `=` where there is none.
+/// The difference with its sign; `=` if there is none.
 fn signed(before: ByteSize, after: ByteSize) -> String {
     match after.cmp(&before) {
         std::cmp::Ordering::Equal => "=".to_owned(),
@@ -87,7 +87,7 @@ fn signed(before: ByteSize, after: ByteSize) -> String {
     }
 }
 
-/// Page faults, stalls, kills and processor time over all phases; `None` where nothing was read.
+/// Page faults, stalls, kills and processor time over all phases; `None` if nothing was read.
 pub(super) fn activity(phases: &[PhaseReadings]) -> Option<String> {
     let sum = |part: fn(&PhaseReadings) -> Option<u64>| {
         phases.iter().try_fold(0u64, |sum, phase| Some(sum.saturating_add(part(phase)?)))

@@ -10,7 +10,7 @@ const COLUMNS: usize = 72;
 /// So many rows of marks are shown below it.
 const ROWS: usize = 4;
 
-/// The line of every phase one after the other, on one scale, and a mark where each begins. Empty where no phase has a
+/// The line of every phase one after the other, on one scale, and a mark where each begins. Empty if no phase has a
 /// timeline.
 pub(super) fn over_time(phases: &[PhaseReadings], screen: &Screen) -> String {
     let mut points: Vec<TimelinePoint> = Vec::new();
@@ -44,7 +44,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// To the right of its corner, or to the left of it where the line would end first.
+    /// To the right of its corner, or to the left of it if the line would end first.
     fn new(column: usize, name: &str, columns: usize) -> Self {
         let long = width(name) + 2;
         if column + long <= columns || column + 1 < long {

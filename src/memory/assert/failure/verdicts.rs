@@ -49,7 +49,7 @@ fn of_memory(verdict: &CeilingVerdict, many_phases: bool) -> String {
             let trust = trust.split([',', '(']).next().unwrap_or_default().trim_end();
             format!("{} is {}{phase} ({trust}), {by}{share} {side} {limit}", verdict.metric, reading.bytes)
         }
-        _ => format!("{} is not measurable, so that {limit} is not known to hold", verdict.metric),
+        _ => format!("{} is not measurable, so it is unknown whether {limit} holds", verdict.metric),
     }
 }
 
@@ -62,7 +62,7 @@ fn of_count(verdict: &HeapVerdict) -> String {
             let share = share(by, verdict.limit);
             format!("{} is {} (exact), {}{share} above {limit}", verdict.counter, show(count), show(by))
         }
-        None => format!("{} is not measurable, so that {limit} is not known to hold", verdict.counter),
+        None => format!("{} is not measurable, so it is unknown whether {limit} holds", verdict.counter),
     }
 }
 

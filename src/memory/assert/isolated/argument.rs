@@ -8,7 +8,7 @@ use crate::bytes::ByteSize;
 use crate::ceiling::{Ceiling, CeilingError};
 use crate::meter::Metric;
 
-/// The arguments that are no ceilings.
+/// The arguments that are not ceilings.
 const OTHERS: [&str; 3] = ["enforce", "timeout", "sample_interval"];
 
 /// Why an argument is none.
@@ -16,7 +16,7 @@ const OTHERS: [&str; 3] = ["enforce", "timeout", "sample_interval"];
 #[non_exhaustive]
 pub enum ArgumentError {
     /// Nothing has this name.
-    #[error("`{name}` is no argument: {}", meant(.name))]
+    #[error("`{name}` is not an argument: {}", meant(.name))]
     Unknown {
         /// The name.
         name: String,
@@ -30,7 +30,7 @@ pub enum ArgumentError {
     /// The limit is none, or given twice.
     #[error(transparent)]
     Ceiling(#[from] CeilingError),
-    /// It is neither `true` nor `false`.
+    /// The value is neither `true` nor `false`.
     #[error("{name}: `{value}` is neither true nor false")]
     Bool {
         /// The argument.
@@ -38,8 +38,8 @@ pub enum ArgumentError {
         /// Its value.
         value: String,
     },
-    /// It is no time.
-    #[error("{name}: `{value}` is no time: write a number and a unit, such as `10 ms`, `60 s` or `5 min`")]
+    /// The value is not a time.
+    #[error("{name}: `{value}` is not a time: write a number and a unit, such as `10 ms`, `60 s` or `5 min`")]
     Time {
         /// The argument.
         name: String,
@@ -53,7 +53,7 @@ impl Isolated {
     /// `true`. What the allocator counts is none of a test of another language.
     ///
     /// # Errors
-    /// [`ArgumentError`] where there is no such argument, it takes no such value, or a metric is limited twice.
+    /// [`ArgumentError`] if there is no such argument, it takes no such value, or a metric is limited twice.
     pub fn argument(&mut self, name: &str, value: &str) -> Result<(), ArgumentError> {
         let owned = || (name.to_owned(), value.to_owned());
         match name {
@@ -135,14 +135,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (name, value, says) in [
-            ("peek_rss", "1 MiB", "`peek_rss` is no argument: did you mean `peak_rss`?"),
-            ("memory", "1 MiB", "`memory` is no argument: there are peak_rss, peak_rss_growth, "),
+            ("peek_rss", "1 MiB", "`peek_rss` is not an argument: did you mean `peak_rss`?"),
+            ("memory", "1 MiB", "`memory` is not an argument: there are peak_rss, peak_rss_growth, "),
             ("peak_heap", "1 MiB", "peak_heap is what the allocator of a Rust program counts: limit peak_anon"),
             ("allocations", "10", "allocations is what the allocator of a Rust program counts: limit peak_anon"),
             ("peak_rss", "1 XiB", "the limit of peak_rss: `1 XiB` is not an amount of bytes"),
             ("enforce", "1", "enforce: `1` is neither true nor false"),
-            ("timeout", "soon", "timeout: `soon` is no time: write a number and a unit, such as"),
-            ("sample_interval", "0 s", "sample_interval: `0 s` is no time"),
+            ("timeout", "soon", "timeout: `soon` is not a time: write a number and a unit, such as"),
+            ("sample_interval", "0 s", "sample_interval: `0 s` is not a time"),
         ] {
             let error = test().argument(name, value).unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");

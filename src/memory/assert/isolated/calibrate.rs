@@ -31,7 +31,7 @@ pub(super) struct Calibration {
     headroom: Allowance,
 }
 
-/// What the environment asks for; `None` where it asks for nothing.
+/// What the environment asks for; `None` if it asks for nothing.
 pub(super) fn asked() -> Result<Option<Calibration>, String> {
     let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let Some(runs) = set(RUNS) else { return Ok(None) };

@@ -32,7 +32,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// This process, where it was started to run the test `name`: its standard input is a socket to its parent. The
+    /// This process, if it was started to run the test `name`: its standard input is a socket to its parent. The
     /// variable alone would be inherited by whatever the body starts.
     pub(super) fn of_parent(name: &str) -> Option<Self> {
         if std::env::var_os(CHILD).is_none_or(|told| told != name) {
@@ -58,7 +58,7 @@ impl Child {
         let channel = Arc::clone(&self.channel);
         let started = uncounted(|| {
             let thread = std::thread::Builder::new().name(self.name).spawn(move || run_here(&channel, body))?;
-            // It ends the process, unless it panics where the body's panic is not caught any more.
+            // It ends the process, unless it panics after the body's panic is not caught any more.
             let _ = thread.join();
             Err(io::Error::other("it has panicked outside the body"))
         });

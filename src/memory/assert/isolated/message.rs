@@ -39,25 +39,25 @@ pub(super) enum Message {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// It returned what stands for success.
+    /// The body returned a value that stands for success.
     Returned,
-    /// It returned an error, which it has printed.
+    /// The body returned an error, which it has printed.
     Failed,
-    /// It panicked.
+    /// The body panicked.
     Panicked {
-        /// The message, where it was a text.
+        /// The message, if it was a text.
         message: String,
     },
-    /// It raised an exception, which its runner shows.
+    /// The body raised an exception, which its runner shows.
     Raised {
         /// The exception in a line.
         message: String,
     },
-    /// It failed as its runner was told that it would, which is no failure.
+    /// The body failed as its runner expected, which is not a failure.
     ExpectedFailure {
         /// Why it is expected to fail.
         message: String,
     },
-    /// It was skipped: there is nothing to judge.
+    /// The test was skipped: there is nothing to judge.
     Skipped,
 }

@@ -17,8 +17,8 @@
 //!
 //! So the readings are those of the body alone, and of one process they are exact to its end.
 //!
-//! A test that is no Rust has its process started by [`Isolated::judge_command`], from a process that does nothing else;
-//! it tells the same, and may add `{"kind":"outcome","outcome":..}` where its runner changes its mind on how the body
+//! A test that is not Rust has its process started by [`Isolated::judge_command`], from a process that does nothing else;
+//! it tells the same, and may add `{"kind":"outcome","outcome":..}` if its runner changes its mind on how the body
 //! ended. That is how the pytest plugin has its tests judged.
 
 mod argument;
@@ -86,7 +86,7 @@ impl Isolated {
     /// Limits `metric`.
     ///
     /// # Panics
-    /// Where it is limited already.
+    /// If it is limited already.
     #[track_caller]
     pub fn ceiling(mut self, metric: Metric, limit: ByteSize) -> Self {
         if let Err(error) = self.ceilings.add(Ceiling { metric, limit }) {
@@ -133,7 +133,7 @@ impl Isolated {
         self
     }
 
-    /// The test is to panic. It still fails where a ceiling is broken.
+    /// The test is to panic. It still fails if a ceiling is broken.
     pub fn should_panic(mut self) -> Self {
         self.should_panic = true;
         self
@@ -148,7 +148,7 @@ impl Isolated {
     /// Runs `body` in a process of its own and judges it.
     ///
     /// # Panics
-    /// Where the body panics, with its message; where it returns an error, ends its process or is killed; where a ceiling
+    /// If the body panics, with its message; if it returns an error, ends its process or is killed; if a ceiling
     /// is broken or cannot be measured. A test that is to panic does so for its body's panic alone: else it returns, so
     /// that it fails.
     #[track_caller]
@@ -159,7 +159,7 @@ impl Isolated {
         }
     }
 
-    /// The same for a body that is a future, which is run by the runtime that runs the test.
+    /// Runs a body that is a future, on the runtime that runs the test.
     ///
     /// # Panics
     /// As [`Isolated::run`].
@@ -180,7 +180,7 @@ impl Isolated {
     }
 
     /// Runs `command`, a process that runs the body of this test and tells of it at its standard input as the
-    /// [module](self) says; its standard output and error are its own. Where `cancel` can be read from, it is given up.
+    /// [module](self) says; its standard output and error are its own. If `cancel` can be read from, it is given up.
     ///
     /// For a process that starts nothing else: it becomes a subreaper, so that nothing of the test is left behind.
     pub fn judge_command(mut self, command: Command, cancel: Option<BorrowedFd<'_>>) -> Judgement {

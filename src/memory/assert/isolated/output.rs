@@ -21,7 +21,7 @@ pub(in crate::assert) struct Output {
 
 impl Output {
     /// # Errors
-    /// The system's, where the pipe cannot be read without waiting.
+    /// The system's, if the pipe cannot be read without waiting.
     pub(in crate::assert) fn new(pipe: Option<impl Into<OwnedFd>>, to: To) -> io::Result<Self> {
         let pipe = pipe.map(Into::into);
         if let Some(pipe) = &pipe {
@@ -35,7 +35,7 @@ impl Output {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what has come, as text; what is no UTF-8 is replaced.
+    /// Takes what has come, as text; what is not UTF-8 is replaced.
     pub(in crate::assert) fn take(&mut self) -> String {
         let mut text = String::new();
         let mut buffer = [0; 8 << 10];

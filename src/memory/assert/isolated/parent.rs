@@ -38,7 +38,7 @@ pub(super) struct Finished {
     pub(super) ended: Ended,
     /// Whether the body began.
     pub(super) begun: bool,
-    /// What the process has told of the body's end, where it came to that.
+    /// What the process has told of the body's end, if it came to that.
     pub(super) report: Option<(Outcome, Result<HeapReadings, String>)>,
     /// What was printed before the body began.
     pub(super) prelude: String,
@@ -158,7 +158,7 @@ impl Supervision {
             let line: Vec<u8> = self.inbox.drain(..=end).collect();
             match serde_json::from_slice(&line) {
                 Ok(message) => self.answer(message),
-                // What is no message comes from no test of ours; without an answer the process ends.
+                // What is not a message comes from no test of ours; without an answer the process ends.
                 Err(_) => self.channel = None,
             }
         }

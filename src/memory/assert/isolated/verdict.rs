@@ -65,7 +65,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
         Some(Outcome::Raised { message }) => Some(("raised", message.as_str())),
         _ => None,
     };
-    // A process that ended early is not known to have stayed within its ceilings, which is no failure of theirs.
+    // A process that ended early is not known to have stayed within its ceilings, which is not a failure of theirs.
     let judgement = match (holds || (unfinished.is_some() && !any_broken(&verdicts)), &unfinished, panic) {
         (true, None, None) => Some(Judgement::Passed),
         (true, None, Some((_, message))) => Some(Judgement::Panicked(message.to_owned())),
@@ -78,9 +78,7 @@ pub(super) fn judge(test: &Isolated, finished: Finished, started: SystemTime) ->
             (None, None, true) => (false, "it did not panic".to_owned()),
             (None, Some(_), true) => (true, "it panicked, as it should".to_owned()),
             (None, None, false) => match &outcome {
-                Some(Outcome::ExpectedFailure { message }) => {
-                    (true, format!("it failed, as is expected of it: {message}"))
-                }
+                Some(Outcome::ExpectedFailure { message }) => (true, format!("it failed, as expected: {message}")),
                 _ => (true, "its body returned".to_owned()),
             },
         };
@@ -143,12 +141,12 @@ fn any_broken(verdicts: &[CeilingVerdict]) -> bool {
     verdicts.iter().any(|verdict| verdict.status == CeilingStatus::Broken)
 }
 
-/// What ended the process before its body was over.
+/// What ended the process before its body had ended.
 fn unfinished(ended: &Ended, begun: bool, told: bool, prelude: &str, alone: bool) -> String {
     let when = match (begun, told) {
         (false, _) => "before its body began",
-        (true, false) => "before its body was over",
-        (true, true) => "when its body was over",
+        (true, false) => "before its body had ended",
+        (true, true) => "after its body had ended",
     };
     let hint = match ended.end.cause {
         EndCause::Exited if begun && !told && !alone => ": did the test call `std::process::exit`?",

@@ -1,4 +1,4 @@
-//! Marks: how a command that runs under the meter tells that a phase begins.
+//! Marks: how a command that runs under the meter says that a phase begins.
 //!
 //! Three ways, beside each other:
 //! - [`MarkSocket`]: a datagram to the socket that [`MARKS`] names, from any process of the tree; it is answered once the
@@ -25,7 +25,7 @@ pub const MAX_NAME: usize = 200;
 /// A run has no more phases than this.
 pub const MAX_PHASES: usize = 256;
 
-/// A name as it was given, as text that has no control characters and is not too long; `None` where nothing is left.
+/// A name as it was given, as text that has no control characters and is not too long; `None` if nothing is left.
 fn name(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut name: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

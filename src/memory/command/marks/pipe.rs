@@ -17,7 +17,7 @@ impl MarkPipe {
     /// A pipe, and its other side for the command.
     ///
     /// # Errors
-    /// The system's, where it makes no pipe.
+    /// The system's, if it makes no pipe.
     pub fn open() -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&reader, true)?;

@@ -14,7 +14,7 @@ pub const MARKS: &str = "PLIMSOLL_MARKS";
 /// How long an answer is waited for: the meter looks at once, and a sample takes milliseconds.
 const WAIT_FOR_ANSWER: Duration = Duration::from_secs(10);
 
-/// The answer where a phase has begun.
+/// The answer if a phase has begun.
 const BEGUN: &[u8] = b"begun";
 
 /// Why a mark was not taken.
@@ -22,10 +22,10 @@ const BEGUN: &[u8] = b"begun";
 #[non_exhaustive]
 pub enum MarkError {
     /// No run is to be marked.
-    #[error("there is no run to mark: {MARKS} is not set, as it is for what `plimsoll run` starts")]
+    #[error("there is no run to mark: {MARKS} is not set; start the program with `plimsoll run`")]
     NoRun,
     /// The name is none.
-    #[error("a phase has a name of 1 to {MAX_NAME} bytes of text: `{name}` is none")]
+    #[error("`{name}` cannot name a phase: write 1 to {MAX_NAME} bytes of text")]
     Name {
         /// The name that was given.
         name: String,
@@ -42,7 +42,8 @@ pub enum MarkError {
 
 /// The socket to which the processes of a tree send marks.
 ///
-/// It is in the abstract name space, under a name that cannot be guessed: nothing is left of it when this process ends.
+/// The socket is in the abstract name space, under a name that cannot be guessed: nothing is left of it when this process
+/// ends.
 #[derive(Debug)]
 pub struct MarkSocket {
     socket: UnixDatagram,
@@ -53,7 +54,7 @@ impl MarkSocket {
     /// A socket of its own.
     ///
     /// # Errors
-    /// The system's, where it gives none.
+    /// The system's, if it gives none.
     pub fn open() -> io::Result<Self> {
         let address = format!("plimsoll-{}-{}", std::process::id(), random()?);
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&address)?)?;
@@ -87,7 +88,7 @@ impl MarkSocket {
 /// Begins the phase `phase` of the run that this process is in, and returns once it has begun.
 ///
 /// # Errors
-/// [`MarkError`] where there is no run, the name is none, or nobody answers.
+/// [`MarkError`] if there is no run, the name is none, or nobody answers.
 pub fn mark(phase: &str) -> Result<(), MarkError> {
     let address = std::env::var(MARKS).map_err(|_| MarkError::NoRun)?;
     mark_at(&address, phase)

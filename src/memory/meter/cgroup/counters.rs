@@ -12,6 +12,8 @@ pub(super) struct Names {
     pub(super) limit: &'static str,
     /// In version 1 of memory and swap together.
     pub(super) swap_limit: &'static str,
+    /// In version 2 alone, since Linux 6.5.
+    pub(super) swap_peak: Option<&'static str>,
 }
 
 pub(super) fn names(version: CgroupVersion) -> &'static Names {
@@ -21,17 +23,20 @@ pub(super) fn names(version: CgroupVersion) -> &'static Names {
             peak: "memory.max_usage_in_bytes",
             limit: "memory.limit_in_bytes",
             swap_limit: "memory.memsw.limit_in_bytes",
+            swap_peak: None,
         },
         CgroupVersion::V2 => &Names {
             current: "memory.current",
             peak: "memory.peak",
             limit: "memory.max",
             swap_limit: "memory.swap.max",
+            swap_peak: Some("memory.swap.peak"),
         },
     }
 }
 
-/// What a group's memory is, groups below it included (`memory.stat`). A part that the kernel does not tell is absent.
+/// What a group's memory is, groups below it included (`memory.stat`). A part that the kernel does not report is
+/// absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupStat {
     /// Anonymous memory.
@@ -57,8 +62,8 @@ impl CgroupStat {
     }
 }
 
-/// How often a group was short of memory, groups below it included, since it was created. What the kernel does not count
-/// is absent.
+/// How often a group was short of memory, groups below it included, since it was created. What the kernel does not
+/// count is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupEvents {
     /// Allocations that met the limit: most are helped by reclaim (`max` of `memory.events`). In version 2 alone: Linux
@@ -66,7 +71,8 @@ pub struct CgroupEvents {
     pub limit_hits: Option<u64>,
     /// Times that reclaim did not help (`oom`); in version 2 alone.
     pub oom: Option<u64>,
-    /// Processes that the out-of-memory killer took (`oom_kill`); in version 1 since Linux 4.13.
+    /// Processes that the out-of-memory killer took; in version 1 since Linux 4.13. From `oom_kill`, which counts the
+    /// process that was chosen twice when its whole group is killed with it (`memory.oom.group`).
     pub oom_kills: Option<u64>,
     /// Times that the whole group was killed as one (`oom_group_kill`); since Linux 5.17, in version 2 alone.
     pub oom_group_kills: Option<u64>,
@@ -75,11 +81,14 @@ pub struct CgroupEvents {
 impl CgroupEvents {
     /// Of `memory.events`.
     pub(super) fn version_2(events: &[u8]) -> Self {
+        let oom_group_kills = value(events, b"oom_group_kill");
+        let twice = oom_group_kills.unwrap_or(0);
         Self {
             limit_hits: value(events, b"max"),
             oom: value(events, b"oom"),
-            oom_kills: value(events, b"oom_kill"),
-            oom_group_kills: value(events, b"oom_group_kill"),
+            // A process that had ended by the time its group was killed was counted once.
+            oom_kills: value(events, b"oom_kill").map(|kills| kills.saturating_sub(twice).max(kills.min(twice))),
+            oom_group_kills,
         }
     }
 
@@ -117,8 +126,12 @@ mod tests {
     fn events_are_counted() {
         let events = CgroupEvents::version_2(b"low 0\nhigh 4\nmax 17\noom 2\noom_kill 3\noom_group_kill 1\n");
         let expected =
-            CgroupEvents { limit_hits: Some(17), oom: Some(2), oom_kills: Some(3), oom_group_kills: Some(1) };
+            CgroupEvents { limit_hits: Some(17), oom: Some(2), oom_kills: Some(2), oom_group_kills: Some(1) };
         assert_eq!(events, expected);
+        let kills = |text: &[u8]| CgroupEvents::version_2(text).oom_kills;
+        assert_eq!(kills(b"oom_kill 2\noom_group_kill 1\n"), Some(1), "one process, counted twice");
+        assert_eq!(kills(b"oom_kill 1\noom_group_kill 1\n"), Some(1), "it ended before it was counted again");
+        assert_eq!((kills(b"oom_kill 5\noom_group_kill 0\n"), kills(b"oom_kill 5\n")), (Some(5), Some(5)));
         let events = CgroupEvents::version_1(b"oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
         assert_eq!((events.limit_hits, events.oom_kills, events.oom), (None, Some(5), None));
         assert_eq!(CgroupEvents::version_1(b"oom_kill_disable 0\nunder_oom 0\n"), CgroupEvents::default());

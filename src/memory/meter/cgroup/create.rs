@@ -64,7 +64,7 @@ pub(super) fn create(own: &Group, name: &str) -> Result<(Group, Created), MeterE
 }
 
 /// The nearest group, from `own` upwards, that gives its children the memory controller.
-fn parent(own: &Group) -> Result<PathBuf, MeterError> {
+pub(super) fn parent(own: &Group) -> Result<PathBuf, MeterError> {
     for path in own.path.ancestors().take_while(|path| path.starts_with(&own.mount)) {
         if words_of(fs::read(path.join("cgroup.subtree_control")).ok(), b"memory") {
             // A process may move to where its user may write to the group above both places.
@@ -88,7 +88,7 @@ fn parent(own: &Group) -> Result<PathBuf, MeterError> {
 }
 
 /// `plimsoll-PID-START-COUNT-NAME`: PID and START tell whether the process that made it is still there.
-fn file_name(name: &str) -> Result<String, MeterError> {
+pub(super) fn file_name(name: &str) -> Result<String, MeterError> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let ProcessId { pid, start_ticks } = ProcessId::of(std::process::id())?;
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
@@ -96,7 +96,7 @@ fn file_name(name: &str) -> Result<String, MeterError> {
     Ok(format!("{PREFIX}{pid}-{start_ticks}-{}-{name}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// The process that made a group of this name; `None` where it is no name of ours.
+/// The process that made a group of this name; `None` if it is not a name of ours.
 fn maker(name: &str) -> Option<ProcessId> {
     let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
     let (pid, start_ticks) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(parent(&own).unwrap(), dir.path().join("user"));
         fs::write(dir.path().join("user/cgroup.subtree_control"), "cpu\n").unwrap();
         assert_eq!(parent(&own).unwrap(), dir.path());
-        // The directory of this test is no control group, so that what is created in it has no controller.
+        // The directory of this test is not a control group, so that what is created in it has no controller.
         let error = create(&own, "a/b c").unwrap_err();
         assert!(error.to_string().contains("has no memory controller"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "what could not be used is removed");

@@ -11,6 +11,8 @@ use super::counters::{CgroupEvents, CgroupStat, names};
 use super::create::{Created, create};
 use super::hierarchy::{CgroupVersion, Group};
 use super::limits::CgroupLimits;
+use super::reader::CgroupMark;
+use super::room;
 use crate::bytes::ByteSize;
 use crate::meter::error::MeterError;
 use crate::meter::pressure::MemoryPressure;
@@ -44,32 +46,43 @@ impl Cgroup {
     /// The group for memory that the process `pid` is in.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such process, [`MeterError::NoCgroup`] where it is in no group that counts
+    /// [`MeterError::Read`] if there is no such process, [`MeterError::NoCgroup`] if it is in no group that counts
     /// memory.
     pub fn of(pid: u32) -> Result<Self, MeterError> {
+        Ok(Self::new(Self::group_of(pid)?, None))
+    }
+
+    fn group_of(pid: u32) -> Result<Group, MeterError> {
         let read = |path: String| std::fs::read(&path).map_err(|source| MeterError::read(path, source));
         let groups = read(format!("/proc/{pid}/cgroup"))?;
         let mounts = read(format!("/proc/{pid}/mountinfo"))?;
-        let group = Group::all(&groups, &mounts)
+        Group::all(&groups, &mounts)
             .into_iter()
             .find(|group| group.has_memory(&|path| std::fs::read(path).ok()))
-            .ok_or_else(|| MeterError::NoCgroup {
-                reason: "no hierarchy with a memory controller is mounted".into(),
-            })?;
-        Ok(Self::new(group, None))
+            .ok_or_else(|| MeterError::NoCgroup { reason: "no hierarchy with a memory controller is mounted".into() })
     }
 
     /// Creates a group below or beside the one that this process is in, named after this process and `name`, of which
-    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle; processes
-    /// that are still in it go back to the group of this process.
+    /// other characters than letters, digits, `_`, `.` and `-` are replaced. It is removed with its last handle;
+    /// processes that are still in it go back to the group of this process.
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] where this process is in no group for memory, or in no place that a group may be made from;
-    /// [`MeterError::Cgroup`] where the system refuses it, as it does without the right.
+    /// [`MeterError::NoCgroup`] if this process is in no group for memory, or in no place that a group may be made
+    /// from; [`MeterError::Cgroup`] if the system refuses it, as it does without the right.
     pub fn create(name: &str) -> Result<Self, MeterError> {
         let own = Self::of(std::process::id())?;
         let (group, created) = create(&own.0.group, name)?;
         Ok(Self::new(group, Some(created)))
+    }
+
+    /// Sees to it that [`Cgroup::create`] can make groups, by moving this process to another group if it must: to a leaf of
+    /// its own group if nobody else is in it, or to a scope that the user's systemd makes. Processes `companions` of the same
+    /// program may share the group. For a program that may move itself for good, as a command may and a library may not.
+    ///
+    /// # Errors
+    /// [`MeterError::NoCgroup`] with what was tried, if there is no such place.
+    pub fn make_room(companions: &[u32]) -> Result<(), MeterError> {
+        room::make_room(|| Self::group_of(std::process::id()), companions)
     }
 
     pub(super) fn new(group: Group, created: Option<Created>) -> Self {
@@ -96,15 +109,16 @@ impl Cgroup {
         self.0.created.is_some()
     }
 
-    /// A handle with marks of its own: a reset of one does not reach the other in version 2.
-    pub(super) fn with_own_peak(&self) -> OwnPeak {
-        OwnPeak { group: self.clone(), peak: open_peak(&self.file(names(self.version()).peak)) }
+    /// A handle of a mark (`memory.peak`) that no reset by another handle reaches in version 2.
+    pub(super) fn own_peak(&self, name: &'static str) -> OwnPeak {
+        let path = self.file(name);
+        OwnPeak { name, peak: open_peak(&path), path }
     }
 
     /// Limits the memory of its processes together, page cache included: beyond it the kernel reclaims, then kills.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses it.
     pub fn limit_memory(&self, limit: ByteSize) -> Result<(), MeterError> {
         self.write(names(self.version()).limit, &limit.bytes().to_string())
     }
@@ -113,7 +127,7 @@ impl Cgroup {
     /// memory is to be limited first.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it, or the kernel was booted without accounting of swap.
+    /// [`MeterError::Cgroup`] if the system refuses it, or the kernel was booted without accounting of swap.
     pub fn limit_swap(&self, limit: ByteSize) -> Result<(), MeterError> {
         let limit = match self.version() {
             CgroupVersion::V1 => self.number(names(self.version()).limit)? + limit,
@@ -122,11 +136,11 @@ impl Cgroup {
         self.write(names(self.version()).swap_limit, &limit.bytes().to_string())
     }
 
-    /// Has the kernel kill all of its processes where it kills one for memory (`memory.oom.group`).
+    /// Has the kernel kill all of its processes when it kills one for memory (`memory.oom.group`).
     ///
     /// # Errors
-    /// [`MeterError::NoCgroup`] in version 1, where the kernel kills one process and lets the others run;
-    /// [`MeterError::Cgroup`] where the system refuses it, as before Linux 4.19.
+    /// [`MeterError::NoCgroup`] in version 1, if the kernel kills one process and lets the others run;
+    /// [`MeterError::Cgroup`] if the system refuses it, as before Linux 4.19.
     pub fn kill_whole_group(&self) -> Result<(), MeterError> {
         match self.version() {
             CgroupVersion::V1 => Err(MeterError::NoCgroup {
@@ -136,10 +150,18 @@ impl Cgroup {
         }
     }
 
+    /// Kills all of its processes at once, those of groups below it included, however fast they fork (`cgroup.kill`).
+    ///
+    /// # Errors
+    /// [`MeterError::Cgroup`] if the system refuses it, as in version 1 and before Linux 5.14.
+    pub fn kill(&self) -> Result<(), MeterError> {
+        self.write("cgroup.kill", "1")
+    }
+
     /// Moves a process into the group; what it held before stays counted where it was.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses it.
     pub fn add(&self, pid: u32) -> Result<(), MeterError> {
         self.write("cgroup.procs", &pid.to_string())
     }
@@ -147,14 +169,14 @@ impl Cgroup {
     /// A descriptor for a child that joins the group by itself between fork and exec: it writes `0` to it.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it.
+    /// [`MeterError::Cgroup`] if the system refuses it.
     pub fn join_fd(&self) -> Result<OwnedFd, MeterError> {
         let path = self.file("cgroup.procs");
         rustix::fs::open(&path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|source| MeterError::cgroup("join", path, source))
     }
 
-    /// What it allows, with the groups above it; absent where that cannot be read.
+    /// What it allows, with the groups above it; absent if that cannot be read.
     pub fn limits(&self) -> Option<CgroupLimits> {
         CgroupLimits::of(&self.0.group, &|path| std::fs::read(path).ok())
     }
@@ -162,7 +184,7 @@ impl Cgroup {
     /// The memory of its processes now, page cache included.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such counter, as in the root group of version 2.
+    /// [`MeterError::Read`] if there is no such counter, as in the root group of version 2.
     pub fn current(&self) -> Result<ByteSize, MeterError> {
         self.number(names(self.version()).current)
     }
@@ -170,7 +192,7 @@ impl Cgroup {
     /// The kernel's mark of the most memory since the group was created or the mark was reset.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where there is no such counter, as before Linux 5.19 in version 2.
+    /// [`MeterError::Read`] if there is no such counter, as before Linux 5.19 in version 2.
     pub fn peak(&self) -> Result<ByteSize, MeterError> {
         let path = self.file(names(self.version()).peak);
         let peak = self.0.peak.get_or_init(|| open_peak(&path));
@@ -180,7 +202,7 @@ impl Cgroup {
     /// Resets that mark to the memory of now: in version 2 for this handle and its clones, in version 1 for everyone.
     ///
     /// # Errors
-    /// [`MeterError::Cgroup`] where the system refuses it, as before Linux 6.12 in version 2.
+    /// [`MeterError::Cgroup`] if the system refuses it, as before Linux 6.12 in version 2.
     pub fn reset_peak(&self) -> Result<(), MeterError> {
         let path = self.file(names(self.version()).peak);
         let peak = self.0.peak.get_or_init(|| open_peak(&path));
@@ -190,7 +212,7 @@ impl Cgroup {
     /// What lies in swap of its processes.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where the kernel does not count it.
+    /// [`MeterError::Read`] if the kernel does not count it.
     pub fn swap(&self) -> Result<ByteSize, MeterError> {
         match self.version() {
             CgroupVersion::V1 => self.stat()?.swap.ok_or_else(|| MeterError::Malformed {
@@ -204,7 +226,7 @@ impl Cgroup {
     /// What its memory is.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where that cannot be read.
+    /// [`MeterError::Read`] if that cannot be read.
     pub fn stat(&self) -> Result<CgroupStat, MeterError> {
         Ok(CgroupStat::parse(self.version(), &self.read("memory.stat")?))
     }
@@ -212,7 +234,7 @@ impl Cgroup {
     /// How often it was short of memory.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where that cannot be read, as in the root group of version 2.
+    /// [`MeterError::Read`] if that cannot be read, as in the root group of version 2.
     pub fn events(&self) -> Result<CgroupEvents, MeterError> {
         Ok(match self.version() {
             CgroupVersion::V1 => CgroupEvents::version_1(&self.read("memory.oom_control")?),
@@ -220,15 +242,15 @@ impl Cgroup {
         })
     }
 
-    /// How many of its processes the kernel's out-of-memory killer took; absent where it does not count them.
+    /// How many of its processes the kernel's out-of-memory killer took; absent if it does not count them.
     ///
     /// # Errors
-    /// [`MeterError::Read`] where that cannot be read.
+    /// [`MeterError::Read`] if that cannot be read.
     pub fn oom_kills(&self) -> Result<Option<u64>, MeterError> {
         Ok(self.events()?.oom_kills)
     }
 
-    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not tell.
+    /// How long its tasks waited for memory; absent in version 1 and where the kernel does not report.
     pub fn pressure(&self) -> Option<MemoryPressure> {
         match self.version() {
             CgroupVersion::V1 => None,
@@ -262,28 +284,40 @@ fn bytes(text: &[u8], path: &Path) -> Result<ByteSize, MeterError> {
     number(text.trim_ascii()).map(ByteSize::new).ok_or_else(malformed)
 }
 
-/// A handle whose mark no other handle resets in version 2.
+/// A mark of the kernel's, which in version 2 no other handle resets.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
-    pub(super) group: Cgroup,
+    pub(super) name: &'static str,
+    path: PathBuf,
     peak: Option<OwnedFd>,
 }
 
 impl OwnPeak {
-    fn path(&self) -> PathBuf {
-        self.group.file(names(self.group.version()).peak)
-    }
-
     pub(super) fn read(&self) -> Option<ByteSize> {
-        read_peak(self.peak.as_ref(), &self.path()).ok()
+        read_peak(self.peak.as_ref(), &self.path).ok()
     }
 
-    pub(super) fn reset(&self) -> bool {
-        reset_peak(self.peak.as_ref(), self.path()).is_ok()
+    /// The mark at the start of a phase. It is reset if `may_reset` and the kernel can.
+    pub(super) fn begin(&self, may_reset: bool) -> CgroupMark {
+        if may_reset && reset_peak(self.peak.as_ref(), self.path.clone()).is_ok() {
+            return CgroupMark::Reset;
+        }
+        self.read().map_or(CgroupMark::Absent, CgroupMark::Stood)
+    }
+
+    /// What the mark says of a phase that began with `mark`: the peak, and whether it was reset. `None` if it may be of
+    /// before the phase.
+    pub(super) fn of_phase(&self, mark: CgroupMark) -> Option<(ByteSize, bool)> {
+        let peak = self.read()?;
+        match mark {
+            CgroupMark::Reset => Some((peak, true)),
+            CgroupMark::Stood(before) => (peak > before).then_some((peak, false)),
+            CgroupMark::Absent => None,
+        }
     }
 }
 
-/// Opened for writing where that is allowed, as a reset needs it.
+/// Opened for writing if that is allowed, as a reset needs it.
 fn open_peak(path: &Path) -> Option<OwnedFd> {
     let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
     open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY)).ok()
@@ -340,6 +374,7 @@ mod tests {
         group.limit_swap(ByteSize::ZERO).unwrap();
         group.kill_whole_group().unwrap();
         group.add(77).unwrap();
+        assert!(group.kill().unwrap_err().to_string().contains("cgroup.kill"), "an older kernel has none");
         let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
         // These are files, which keep what they held behind what was written.
         assert!(text("memory.max").starts_with("67108864") && text("memory.swap.max").starts_with('0'));

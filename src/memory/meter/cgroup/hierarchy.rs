@@ -24,8 +24,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Those of a process that may be for memory, from the texts of its `cgroup` and `mountinfo`: of version 1 first, for
-    /// a controller that it has is not in version 2.
+    /// The control groups of a process that may be for memory, from the texts of its `cgroup` and `mountinfo`: version 1
+    /// first, because a controller that is in version 1 is not in version 2.
     pub(super) fn all(groups: &[u8], mounts: &[u8]) -> Vec<Self> {
         [CgroupVersion::V1, CgroupVersion::V2]
             .into_iter()

@@ -29,7 +29,7 @@ pub struct CgroupLimits {
 }
 
 impl CgroupLimits {
-    /// Those of this process; `None` where it is in no group for memory, or they cannot be read.
+    /// The limits of this process; `None` if it is in no group for memory, or they cannot be read.
     pub fn read() -> Option<Self> {
         let read = |path: &Path| std::fs::read(path).ok();
         let groups = Group::all(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?);
@@ -41,7 +41,7 @@ impl CgroupLimits {
         groups.iter().find_map(|group| Self::of(group, read))
     }
 
-    /// Those of a group, by a way to read files.
+    /// The limits of a group, by a way to read files.
     pub(super) fn of(group: &Group, read: &dyn Fn(&Path) -> Option<Vec<u8>>) -> Option<Self> {
         match group.version {
             CgroupVersion::V1 => Self::version_1(&group.path, read),

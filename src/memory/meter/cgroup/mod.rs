@@ -7,7 +7,7 @@
 //! - A group that is created here is named after the process that made it and is removed with its handle; what a crash
 //!   left behind is removed by the next that creates one.
 //! - In version 2 a group with processes gives its children no controllers: a new group is made below the nearest one above
-//!   that does, beside our own, and only where no limit is escaped that way.
+//!   that does, beside our own, and only if no limit is escaped that way. If there is none, room for one can be made.
 
 mod counters;
 mod create;
@@ -15,9 +15,10 @@ mod group;
 mod hierarchy;
 mod limits;
 mod reader;
+mod room;
 
 pub use counters::{CgroupEvents, CgroupStat};
 pub use group::Cgroup;
 pub use hierarchy::CgroupVersion;
 pub use limits::CgroupLimits;
-pub(crate) use reader::{CgroupMark, CgroupReader};
+pub(crate) use reader::{CgroupMarks, CgroupReader};

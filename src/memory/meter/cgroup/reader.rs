@@ -20,18 +20,33 @@ const SELDOM: Duration = Duration::from_millis(100);
 /// The kernel's mark when a phase began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CgroupMark {
-    /// It was reset, so that it is of this phase.
+    /// The mark was reset, so that it belongs to this phase.
     Reset,
-    /// It could not be reset, and stood at this: only a higher one is of this phase.
+    /// The mark could not be reset, and stood at this: only a higher one belongs to this phase.
     Stood(ByteSize),
     /// There is none.
     Absent,
 }
 
+/// The marks of a group when a phase began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CgroupMarks {
+    pub(crate) memory: CgroupMark,
+    pub(crate) swap: CgroupMark,
+}
+
+impl CgroupMarks {
+    /// There is no group.
+    pub(crate) const ABSENT: Self = Self { memory: CgroupMark::Absent, swap: CgroupMark::Absent };
+}
+
 /// Reads the group that a meter was given, or the one that the root of its tree is in.
 #[derive(Debug)]
 pub(crate) struct CgroupReader {
+    group: Cgroup,
     peak: OwnPeak,
+    /// Of swap; absent if the group holds others as well, or the kernel keeps no such mark.
+    swap_peak: Option<OwnPeak>,
     current: TextFile,
     /// Whether it was given to the meter, so that stalls and kills are told of it.
     given: bool,
@@ -43,15 +58,18 @@ pub(crate) struct CgroupReader {
 }
 
 impl CgroupReader {
-    /// The reason where there is nothing to read.
+    /// The reason, if there is nothing to read.
     pub(crate) fn new(given: Option<&Cgroup>, root: u32) -> Result<Self, Arc<str>> {
         let found = given.map_or_else(|| Cgroup::of(root), |group| Ok(group.clone()));
         let group = found.map_err(|error| Arc::from(error.to_string()))?;
         let path = group.file(names(group.version()).current);
         let current = TextFile::open(&path.to_string_lossy())
             .map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
+        let names = names(group.version());
         Ok(Self {
-            peak: group.with_own_peak(),
+            peak: group.own_peak(names.peak),
+            swap_peak: names.swap_peak.filter(|_| group.is_own()).map(|name| group.own_peak(name)),
+            group,
             current,
             given: given.is_some(),
             latest: None,
@@ -60,8 +78,8 @@ impl CgroupReader {
         })
     }
 
-    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` tells that a phase
-    /// begins or ends here.
+    /// The memory of the group now; of one that was not given, as it was [`SELDOM`] ago at most. `edge` says that a
+    /// phase begins or ends here.
     pub(crate) fn current(&mut self, now: Instant, edge: bool) -> Result<ByteSize, Arc<str>> {
         if let Some((bytes, at)) = self.latest
             && !(self.given || edge)
@@ -71,54 +89,53 @@ impl CgroupReader {
         }
         let text = self.current.read_single(&mut self.text).map_err(|error| Arc::from(error.to_string()))?;
         let bytes = number(text.trim_ascii()).map(ByteSize::new);
-        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is no number"))?;
+        let bytes = bytes.ok_or_else(|| Arc::from("the group's counter is not a number"))?;
         self.latest = Some((bytes, now));
-        if self.peak.group.is_own()
-            && let Ok(stat) = self.peak.group.stat()
+        if self.group.is_own()
+            && let Ok(stat) = self.group.stat()
         {
             self.seen.record(bytes, &stat);
         }
         Ok(bytes)
     }
 
-    /// Resets the mark for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
-    pub(crate) fn begin(&mut self) -> CgroupMark {
+    /// Resets the marks for a phase that begins. In version 1 that reaches everyone, and is done to groups of our own alone.
+    pub(crate) fn begin(&mut self) -> CgroupMarks {
         self.seen = Seen::default();
-        let group = &self.peak.group;
-        if (group.version() == CgroupVersion::V2 || group.is_own()) && self.peak.reset() {
-            return CgroupMark::Reset;
+        let may_reset = self.group.version() == CgroupVersion::V2 || self.group.is_own();
+        CgroupMarks {
+            memory: self.peak.begin(may_reset),
+            swap: self.swap_peak.as_ref().map_or(CgroupMark::Absent, |peak| peak.begin(may_reset)),
         }
-        self.peak.read().map_or(CgroupMark::Absent, CgroupMark::Stood)
     }
 
     /// The peak of a phase that began with `mark` and of whose samples `sampled` is the largest.
     pub(crate) fn peak(&self, mark: CgroupMark, sampled: ByteSize, source: Source) -> Reading {
-        let names = names(self.peak.group.version());
-        let of = |name, suffix| format!("{name} of the control group {}{suffix}", self.peak.group.name());
-        match (mark, self.peak.read()) {
-            (CgroupMark::Reset, Some(peak)) => Reading {
-                bytes: peak.max(sampled),
-                source: Source::Exact,
-                counter: of(names.peak, ", reset when the phase began"),
-            },
-            (CgroupMark::Stood(before), Some(peak)) if peak > before => {
-                Reading { bytes: peak, source: Source::Exact, counter: of(names.peak, "") }
-            }
-            _ => Reading { bytes: sampled, source: self.sampled(source), counter: of(names.current, "") },
-        }
+        self.exact(&self.peak, mark, sampled).unwrap_or_else(|| Reading {
+            bytes: sampled,
+            source: self.sampled(source),
+            counter: format!("{} of the control group {}", names(self.group.version()).current, self.group.name()),
+        })
     }
 
-    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the mark of
-    /// a group of the tree's own is above the largest sample, less what page cache may have grown by between two. `None` if
-    /// it cannot be told.
+    /// The peak of swap in the same way; `None` if the kernel does not report it.
+    pub(crate) fn swap_peak(&self, mark: CgroupMark, sampled: ByteSize) -> Option<Reading> {
+        self.exact(self.swap_peak.as_ref()?, mark, sampled)
+    }
+
+    fn exact(&self, peak: &OwnPeak, mark: CgroupMark, sampled: ByteSize) -> Option<Reading> {
+        let (bytes, reset) = peak.of_phase(mark)?;
+        let suffix = if reset { ", reset when the phase began" } else { "" };
+        let counter = format!("{} of the control group {}{suffix}", peak.name, self.group.name());
+        Some(Reading { bytes: bytes.max(sampled), source: Source::Exact, counter })
+    }
+
+    /// About the most anonymous memory of a phase that began with `mark`, with what no sample has seen: how far the
+    /// mark of a group of the tree's own is above the largest sample, less what page cache may have grown by between
+    /// two. `None` if it cannot be decided.
     pub(crate) fn unseen(&self, mark: CgroupMark) -> Option<ByteSize> {
-        let peak = self.peak.group.is_own().then(|| self.peak.read()).flatten()?;
-        let is_of_phase = match mark {
-            CgroupMark::Reset => true,
-            CgroupMark::Stood(before) => peak > before,
-            CgroupMark::Absent => false,
-        };
-        is_of_phase.then(|| self.seen.at_most(peak))
+        let (peak, _) = self.group.is_own().then(|| self.peak.of_phase(mark)).flatten()?;
+        Some(self.seen.at_most(peak))
     }
 
     fn sampled(&self, source: Source) -> Source {
@@ -129,9 +146,9 @@ impl CgroupReader {
         }
     }
 
-    /// How long tasks waited for memory, and whose they are: of the group where it was given and tells.
+    /// How long tasks waited for memory, and whose they are: of the group if it was given and tells.
     pub(crate) fn pressure(&self) -> (Option<MemoryPressure>, ActivityScope) {
-        match Some(&self.peak.group).filter(|_| self.given).and_then(Cgroup::pressure) {
+        match Some(&self.group).filter(|_| self.given).and_then(Cgroup::pressure) {
             Some(pressure) => (Some(pressure), ActivityScope::Cgroup),
             None => (MemoryPressure::read(), ActivityScope::System),
         }
@@ -139,7 +156,7 @@ impl CgroupReader {
 
     /// Kills for memory, and among whose processes.
     pub(crate) fn oom_kills(&self) -> (Option<OomKills>, ActivityScope) {
-        let group = Some(&self.peak.group).filter(|_| self.given);
+        let group = Some(&self.group).filter(|_| self.given);
         match group.and_then(|group| group.oom_kills().ok()?) {
             Some(kills) => (Some(OomKills::new(kills)), ActivityScope::Cgroup),
             None => (OomKills::read().ok().flatten(), ActivityScope::System),

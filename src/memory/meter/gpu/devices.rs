@@ -7,7 +7,7 @@ use crate::bytes::ByteSize;
 /// Answers for every device.
 pub(super) trait Devices: Debug + Send {
     /// # Errors
-    /// The reason, in words, where they cannot be asked.
+    /// The reason, in words, if they cannot be asked.
     fn read(&self) -> Result<Vec<Device>, String>;
 }
 
@@ -16,9 +16,9 @@ pub(super) trait Devices: Debug + Send {
 pub(super) struct Device {
     /// Its product name, such as `NVIDIA H200`.
     pub(super) name: String,
-    /// Its memory in use, by whomever; absent where it answers N/A.
+    /// Its memory in use, by whomever; absent if it answers N/A.
     pub(super) used: Option<ByteSize>,
-    /// The processes that use it; absent where it does not tell.
+    /// The processes that use it; absent if it does not report.
     pub(super) processes: Option<Vec<DeviceProcess>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Device {
 pub(super) struct DeviceProcess {
     /// Its id on the host.
     pub(super) pid: u32,
-    /// Its memory there; absent where the device answers N/A.
+    /// Its memory there; absent if the device answers N/A.
     pub(super) used: Option<ByteSize>,
 }
 

@@ -1,4 +1,5 @@
-//! Memory on NVIDIA GPUs, by NVML, which is loaded at run time: a machine without it is told so.
+//! Memory on GPUs: of NVIDIA's by NVML, which is loaded at run time, else of AMD's and Intel's by what the kernel says of open
+//! devices. A machine without either is told so.
 //!
 //! - NVML lists processes by their ids on the host. In a container, whose `/proc` shows other ids, they cannot be matched:
 //!   then the growth of all memory in use on the devices is told instead, other programs included, and the counter says so.
@@ -9,6 +10,7 @@
 
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "nothing else makes them"))]
 mod devices;
+mod drm;
 #[cfg(feature = "gpu")]
 mod nvml;
 mod reader;
@@ -18,7 +20,7 @@ pub(crate) use reader::{GpuPass, GpuReader, GpuUse};
 /// The devices of this machine.
 ///
 /// # Errors
-/// The reason, in words, where there is no driver.
+/// The reason, in words, if there is no driver.
 #[cfg(feature = "gpu")]
 fn devices() -> Result<Box<dyn devices::Devices>, String> {
     Ok(Box::new(nvml::NvmlDevices::load()?))

@@ -17,7 +17,7 @@ pub(super) struct NvmlDevices(Nvml);
 
 impl NvmlDevices {
     /// # Errors
-    /// The reason, in words, where there is no driver.
+    /// The reason, in words, if there is no driver.
     pub(super) fn load() -> Result<Self, String> {
         let loaded = Nvml::builder().lib_path(LIBRARY.as_ref()).init();
         loaded.map(Self).map_err(|error| format!("no NVIDIA driver found: {error}"))
@@ -41,7 +41,7 @@ impl Devices for NvmlDevices {
     }
 }
 
-/// `None` where the device, or a driver before R510, does not tell.
+/// `None` if the device, or a driver before R510, does not report.
 fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -50,7 +50,7 @@ fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     }
 }
 
-/// `None` where this process is not let see others, besides.
+/// `None` if this process is not let see others, besides.
 fn listed(answer: Result<Vec<ProcessInfo>, NvmlError>) -> Result<Option<Vec<ProcessInfo>>, NvmlError> {
     match answer {
         Err(NvmlError::NoPermission) => Ok(None),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::devices::{Device, Devices};
+use super::drm::DrmClients;
 use crate::bytes::ByteSize;
 use crate::meter::text::{key_values, numbers, read_path};
 use crate::meter::throttle::Throttle;
@@ -23,26 +24,35 @@ pub(crate) enum GpuPass {
     /// Not read this time.
     NotTaken,
     Taken(GpuUse),
-    /// It cannot be read.
+    /// The device cannot be read.
     Failed(Arc<str>),
 }
 
 /// Memory in use on all devices together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GpuUse {
-    /// That of the tree's processes.
+    /// The memory of the tree's processes.
     Tree { bytes: ByteSize, unified: bool },
-    /// What everyone holds more than when the reader was made, where processes cannot be told apart: what was in use before is
-    /// not the tree's.
+    /// What everyone holds more than when the reader was made, if processes cannot be told apart: what was in use
+    /// before is not the tree's.
     Devices { bytes: ByteSize },
-    /// The devices have no memory of their own, and do not tell what processes use of the system's.
+    /// The memory of the devices that the tree's processes have opened, by the kernel's graphics drivers.
+    Clients { bytes: ByteSize },
+    /// The devices have no memory of their own, and do not say what processes use of the system's.
     Unified,
+}
+
+/// Who is asked.
+#[derive(Debug)]
+enum Asked {
+    Driver(Box<dyn Devices>),
+    Kernel(DrmClients),
 }
 
 /// Reads it.
 #[derive(Debug)]
 pub(crate) struct GpuReader {
-    devices: Box<dyn Devices>,
+    asked: Asked,
     /// Whether `/proc` shows processes by the ids that they have on the host.
     host_ids: bool,
     /// The memory that was in use when it was made.
@@ -52,9 +62,14 @@ pub(crate) struct GpuReader {
 }
 
 impl GpuReader {
-    /// The reason where there is no driver or no device.
+    /// The reason, if there is no driver or no device.
     pub(crate) fn new() -> Result<Self, Arc<str>> {
-        Self::with(super::devices()?, shows_host_ids())
+        let refused = match super::devices() {
+            Ok(devices) => return Self::with(devices, shows_host_ids()),
+            Err(reason) => reason,
+        };
+        let clients = DrmClients::find().ok_or_else(|| format!("{refused}; and no device of amdgpu, i915 or xe"))?;
+        Ok(Self::of(Asked::Kernel(clients), true, ByteSize::ZERO))
     }
 
     fn with(devices: Box<dyn Devices>, host_ids: bool) -> Result<Self, Arc<str>> {
@@ -62,24 +77,31 @@ impl GpuReader {
         if found.is_empty() {
             return Err(Arc::from("the NVIDIA driver knows no device"));
         }
-        let throttle = Throttle::new(PARTS, Duration::ZERO);
-        Ok(Self { devices, host_ids, before: by_anyone(&found), throttle, cost: Duration::ZERO })
+        Ok(Self::of(Asked::Driver(devices), host_ids, by_anyone(&found)))
     }
 
-    /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
+    fn of(asked: Asked, host_ids: bool, before: ByteSize) -> Self {
+        Self { asked, host_ids, before, throttle: Throttle::new(PARTS, Duration::ZERO), cost: Duration::ZERO }
+    }
+
+    /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, nodes: &[Node], edge: bool) -> GpuPass {
         if !(self.throttle.is_due(now) || edge && self.cost <= CHEAP) {
             return GpuPass::NotTaken;
         }
         let began = Instant::now();
-        let read = self.devices.read();
+        let in_tree = |pid| nodes.iter().any(|node| node.id.pid == pid);
+        let read = match &mut self.asked {
+            Asked::Driver(devices) => {
+                devices.read().map(|devices| in_use(&devices, self.before, self.host_ids.then_some(&in_tree)))
+            }
+            Asked::Kernel(clients) => {
+                Ok(GpuUse::Clients { bytes: clients.memory_of(nodes.iter().map(|node| node.id.pid)) })
+            }
+        };
         self.cost = began.elapsed();
         self.throttle.spent(now, self.cost);
-        let in_tree = |pid| nodes.iter().any(|node| node.id.pid == pid);
-        match read {
-            Ok(devices) => GpuPass::Taken(in_use(&devices, self.before, self.host_ids.then_some(&in_tree))),
-            Err(reason) => GpuPass::Failed(Arc::from(reason)),
-        }
+        read.map_or_else(|reason| GpuPass::Failed(Arc::from(reason)), GpuPass::Taken)
     }
 }
 
@@ -88,7 +110,7 @@ fn by_anyone(devices: &[Device]) -> ByteSize {
     devices.iter().filter(|device| !device.is_unified()).filter_map(|device| device.used).sum()
 }
 
-/// `before` was in use when the count began; `in_tree` is absent where listed processes cannot be told from others.
+/// `before` was in use when the count began; `in_tree` is absent if listed processes cannot be told from others.
 fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> bool>) -> GpuUse {
     let unified = devices.iter().all(Device::is_unified);
     let of_device = |device: &Device| {
@@ -104,8 +126,8 @@ fn in_use(devices: &[Device], before: ByteSize, in_tree: Option<&dyn Fn(u32) -> 
     }
 }
 
-/// Whether ids in `/proc` are those of the host: in the namespace that the system began with, or where `/proc` was mounted
-/// in one around ours, so that processes have one id more than they know of.
+/// Whether ids in `/proc` are those of the host: in the namespace that the system began with, or where `/proc` was
+/// mounted in one around ours, so that processes have one id more than they know of.
 fn shows_host_ids() -> bool {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
     let status = read_path("/proc/self/status", &mut Vec::new()).map(ids_of_namespaces).unwrap_or(0);
@@ -142,7 +164,7 @@ mod tests {
         let in_use = |devices: &[Device], host| in_use(devices, GIB(7), if host { Some(&in_tree) } else { None });
         let both = [first.clone(), second];
         assert_eq!(in_use(&both, true), GpuUse::Tree { bytes: GIB(29), unified: false });
-        // In a container the ids of the host tell nothing: all that came since is told.
+        // In a container the ids of the host say nothing: all that came since is reported.
         assert_eq!(in_use(&both, false), GpuUse::Devices { bytes: GIB(93) });
         // A process of the tree whose memory is N/A, or a device that lists none.
         let unknown = device("NVIDIA A2", Some(3), Some(&[(7, None)]));

@@ -73,7 +73,7 @@ fn classify(
         "[heap]" => MappingKind::Heap,
         "[stack]" => MappingKind::Stack,
         name if name.starts_with("[anon:") || name.starts_with("[anon_shmem:") => {
-            // Names that programs give: glibc does where `glibc.mem.decorate_maps` is set, and Android's libraries.
+            // Names that programs give: glibc does if `glibc.mem.decorate_maps` is set, and Android's libraries.
             match name {
                 _ if name.starts_with("[anon_shmem:") => MappingKind::SharedMemory,
                 _ if name.contains("stack") => MappingKind::Stack,

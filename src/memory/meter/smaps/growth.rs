@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteSize;
 
-/// So many mappings are told of a phase.
+/// So many mappings are listed of a phase.
 const MAPPINGS: usize = 16;
-/// More names than these are told together, as one of their kind.
+/// More names than these are listed together, as one of their kind.
 const NAMES: usize = 4096;
 
 /// What a mapping is.

@@ -15,7 +15,7 @@ pub(crate) struct Mapping {
     pub(crate) end: u64,
     /// `rw-p`.
     pub(crate) permissions: [u8; 4],
-    /// Major and minor number of the device of the file that is mapped; zeros where there is none.
+    /// Major and minor number of the device of the file that is mapped; zeros if there is none.
     pub(crate) device: (u32, u32),
     /// The file's path, or a name in brackets; empty for anonymous memory.
     pub(crate) name: Vec<u8>,
@@ -85,7 +85,7 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
 /// Gives every mapping of a text to `visit`, in order of addresses.
 ///
 /// # Errors
-/// Where the text cannot be read.
+/// If the text cannot be read.
 pub(crate) fn mappings(text: &mut dyn BufRead, mut visit: impl FnMut(Mapping)) -> io::Result<()> {
     let (mut current, mut line): (Option<Mapping>, Vec<u8>) = (None, Vec::new());
     loop {

@@ -13,15 +13,15 @@ use super::parse::{mappings, memory_devices};
 use super::stacks::stack_pointers;
 use crate::bytes::{ByteSize, MIB};
 use crate::meter::process::read_pss;
-use crate::meter::throttle::{Throttle, thread_time};
+use crate::meter::throttle::Throttle;
 use crate::meter::tree::Node;
 
 /// They are read again once the resident set has moved by more than this.
 const MOVED: u64 = MIB;
 /// And not more often than this.
 const AT_LEAST: Duration = Duration::from_millis(100);
-/// One part in so many of the time may go into it: beside tests that keep every processor busy, all that is spent here is
-/// taken from them.
+/// One part in so many of the time may go into it: beside tests that keep every processor busy, all that is spent here
+/// is taken from them.
 const PARTS: u32 = 200;
 /// A read that takes no longer than this is made at the start and the end of a phase whatever was read before.
 const CHEAP: Duration = Duration::from_millis(20);
@@ -36,15 +36,15 @@ pub(crate) enum SmapsPass {
     Taken {
         /// The sum of the proportional sets over the tree.
         pss: ByteSize,
-        /// Absent where it was not asked for.
+        /// Absent if it was not asked for.
         mappings: Option<Arc<MappingTable>>,
         late: Duration,
     },
-    /// It cannot be read.
+    /// The mappings cannot be read.
     Failed(String),
 }
 
-/// Reads the proportional set of a tree and, where asked for, what each mapping holds.
+/// Reads the proportional set of a tree and, if asked for, what each mapping holds.
 #[derive(Debug)]
 pub(crate) struct SmapsReader {
     throttle: Throttle,
@@ -55,14 +55,14 @@ pub(crate) struct SmapsReader {
     latest_pss: Option<(ByteSize, Instant)>,
     wanted_since: Option<Instant>,
     cost: Duration,
-    /// Devices of file systems that lie in memory, where mappings are asked for.
+    /// Devices of file systems that lie in memory, if mappings are asked for.
     memory_devices: Option<Vec<(u32, u32)>>,
     path: String,
     text: Vec<u8>,
 }
 
 impl SmapsReader {
-    /// `root` is the process whose mounts are looked at, where `mappings` are asked for.
+    /// `root` is the process whose mounts are looked at, if `mappings` are asked for.
     pub(crate) fn new(root: u32, mappings: bool) -> Self {
         let mounts = || std::fs::read(format!("/proc/{root}/mountinfo")).unwrap_or_default();
         Self {
@@ -83,7 +83,7 @@ impl SmapsReader {
         self.latest.clone()
     }
 
-    /// Reads where that is worth its cost. `edge` tells that a phase begins or ends here.
+    /// Reads if that is worth its cost. `edge` says that a phase begins or ends here.
     pub(crate) fn pass(&mut self, now: Instant, rss: ByteSize, nodes: &[Node], edge: bool) -> SmapsPass {
         let running = nodes.iter().filter(|node| node.memory.is_some());
         let count = running.clone().count();
@@ -98,14 +98,14 @@ impl SmapsReader {
             && !moved
             && let Some((pss, at)) = self.latest_pss
         {
-            // Nothing has moved since: what was read then stands, as where one phase ends and the next begins.
+            // Nothing has moved since: what was read then stands, as when one phase ends and the next begins.
             let late = now.saturating_duration_since(at).max(AT_LEAST);
             return SmapsPass::Taken { pss, mappings: self.latest(), late };
         }
         if !wanted {
             return SmapsPass::NotTaken;
         }
-        let before = thread_time();
+        let before = crate::thread::processor_time();
         let mut pss = ByteSize::ZERO;
         let mut table = MappingTable::default();
         for node in running {
@@ -122,7 +122,7 @@ impl SmapsReader {
                 }
             }
         }
-        self.cost = thread_time().saturating_sub(before);
+        self.cost = crate::thread::processor_time().saturating_sub(before);
         self.throttle.spent(now, self.cost);
         self.at_latest = Some((rss, count));
         self.latest_pss = Some((pss, now));
@@ -205,8 +205,15 @@ mod tests {
         };
         let _thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).unwrap();
         wait.recv().unwrap();
-        let grown = growth(&before, &read());
-        let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).unwrap();
+        // A thread that has not come to wait yet says nothing of its stack.
+        let (grown, stacks) = loop {
+            let grown = growth(&before, &read());
+            let stacks = grown.iter().find(|growth| growth.kind == MappingKind::Stack).cloned();
+            match stacks {
+                Some(stacks) => break (grown, stacks),
+                None => std::thread::yield_now(),
+            }
+        };
         assert!(stacks.after.saturating_sub(stacks.before) >= ByteSize::mib(3), "{grown:?}");
     }
 }

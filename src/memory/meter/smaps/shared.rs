@@ -6,7 +6,7 @@ use super::reader::is_gone;
 use crate::bytes::ByteSize;
 use crate::meter::process::read_pss;
 use crate::meter::pss::Proportional;
-use crate::meter::throttle::{Throttle, thread_time};
+use crate::meter::throttle::Throttle;
 use crate::meter::tree::Node;
 
 /// One part in so many of the time may go into it, and it is read no more often than every tenth of a second.
@@ -37,7 +37,7 @@ impl SharedReader {
         if !due {
             return None;
         }
-        let before = thread_time();
+        let before = crate::thread::processor_time();
         let mut pss = ByteSize::ZERO;
         for node in running {
             match read_pss(node.id.pid, &mut self.path, &mut self.text) {
@@ -47,7 +47,7 @@ impl SharedReader {
                 Err(_) => return None,
             }
         }
-        self.throttle.spent(now, thread_time().saturating_sub(before));
+        self.throttle.spent(now, crate::thread::processor_time().saturating_sub(before));
         self.largest = rss;
         Some(Proportional { rss, pss })
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::estimate::config::fields::Fields;
 use crate::estimate::error::EstimateError;
 
-/// The largest dimension: larger ones are no model, and products of three stay within 128 bits.
+/// The largest dimension: larger ones are not a model, and products of three stay within 128 bits.
 const LARGEST: u64 = 1 << 32;
 
 /// The most layers whose kinds are listed one by one.
@@ -69,7 +69,7 @@ impl<'a> Dims<'a> {
         let whole = value.as_f64().filter(|v| v.fract() == 0.0 && (0.0..=LARGEST as f64).contains(v)).map(|v| v as u64);
         let found = value.as_u64().filter(|&v| v <= LARGEST).or(whole);
         if found.is_none() {
-            self.refuse(self.fields.wrong(name, value, "it has to be a whole number up to 2^32"));
+            self.refuse(self.fields.wrong(name, value, "must be a whole number up to 2^32"));
         }
         found.map(u128::from)
     }
@@ -188,11 +188,7 @@ impl<'a> Dims<'a> {
     pub(super) fn layers_that(&self, is: impl Fn(u128) -> bool) -> u128 {
         let layers = self.layers();
         if layers > MOST_LAYERS {
-            self.refuse(self.fields.wrong(
-                "num_hidden_layers",
-                &Value::from(layers as u64),
-                "it has to be at most 65536",
-            ));
+            self.refuse(self.fields.wrong("num_hidden_layers", &Value::from(layers as u64), "must be at most 65536"));
             return 0;
         }
         (0..layers).filter(|&at| is(at)).count() as u128

@@ -51,7 +51,7 @@ fn decoder_of(d: &Dims<'_>) -> Option<Result<Counted, EstimateError>> {
 /// How a group of families is counted; `None` for a family of another group.
 type Composition = fn(&Dims<'_>) -> Option<Counted>;
 
-/// The count by the first group that has `family`; what the others missed is no fault of the file.
+/// The count by the first group that has `family`; what the others missed is not a fault of the file.
 fn first_of(d: &Dims<'_>, family: &str, groups: &[Composition]) -> Option<Result<Counted, EstimateError>> {
     groups.iter().filter(|_| dims::is_known(family)).find_map(|of| {
         let own = d.named(family);

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What memory tools say of programs that hold a known amount in a known way.
+
+usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--rows KIND,..] [--tools NAME,..] [--folder DIR]
+
+Every program is benches/truth/hold.c with one word for the way. From each figure the tool's own figure for a program that
+holds nothing is taken away, so that what the C library or a Python needs counts for nobody. Of `plimsoll run` the metric that the
+row is about is read, named in the table; `cgroup` is the peak of the control group that `--cgroup` makes. Peers that are not
+there are left out, and said: GNU time, BenchExec (runexec), psrecord, heaptrack, memray (which sees a Python alone, and loads
+the same source as a library).
+
+A row holds if plimsoll, by one of its two columns, is within 1 % or 1 MiB of the truth, and no peer is nearer by more than
+that. A row that neither answers is `nobody`. Exit code 1 if a row does not hold.
+"""
+import argparse, json, os, re, shutil, subprocess, sys, tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+MIB = 1 << 20
+IMPOSSIBLE = 77  # hold's exit code if the machine lacks what the row needs
+
+# The way, what it is, the metric that is about it, and how much of --mib (1,000 children take their time).
+ROWS = [
+    ("heap", "heap", "peak_rss", 1),
+    ("mmap", "anonymous mapping", "peak_rss", 1),
+    ("brief", "the same, over at once", "peak_rss", 1),
+    ("file-private", "private mapping of a file, written", "peak_rss", 1),
+    ("file-shared", "shared mapping of a file, written", "peak_rss", 1),
+    ("tmpfs", "file in tmpfs, not mapped", "peak_cgroup", 1),
+    ("tmpfs-mapped", "file in tmpfs, mapped", "peak_shmem", 1),
+    ("memfd", "memfd", "peak_shmem", 1),
+    ("thp", "transparent huge pages", "peak_rss", 1),
+    ("hugetlb", "huge pages of hugetlbfs", "peak_hugetlb", 1),
+    ("stacks", "stacks of 8 threads", "peak_rss", 1),
+    ("fork", "half, and half in a fork", "peak_pss", 1),
+    ("setsid", "the same, the fork in its own session", "peak_pss", 1),
+    ("daemon", "double-forked daemon", "peak_rss", 1),
+    ("short", "1,000 children, one after another", "peak_cgroup", 0.25),
+    ("freed", "freed before the end", "peak_rss", 1),
+    ("dontneed", "given back by MADV_DONTNEED", "peak_rss", 1),
+    ("swap", "swapped out", "peak_swap", 1),
+]
+PYTHON = "import ctypes, sys\nctypes.CDLL(sys.argv[1]).hold(sys.argv[2].encode(), ctypes.c_size_t(int(sys.argv[3])), ctypes.c_double(float(sys.argv[4])))\n"
+
+
+class Missing(Exception):
+    """The tool gives no figure of the row."""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plimsoll", default=TARGET / "release" / "plimsoll")
+    parser.add_argument("--mib", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--rows", type=lambda text: text.split(","))
+    parser.add_argument("--tools", type=lambda text: text.split(","))
+    parser.add_argument("--folder", type=Path, help="where files are mapped from: a disk")
+    args = parser.parse_args()
+    scratch = Path(tempfile.mkdtemp(dir=args.folder))
+    os.environ["HOLD_FOLDER"] = str(scratch)
+    try:
+        sys.exit(table(args, scratch))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def build(scratch):
+    """The program and the library; both may be there already, for a machine without a compiler."""
+    built, source = Path(os.environ.get("HOLD_BUILT", scratch)), Path(__file__).with_name("hold.c")
+    if not (built / "hold").exists():
+        compiler = os.environ.get("CC", "cc")
+        subprocess.run([compiler, "-O1", "-pthread", "-o", built / "hold", source], check=True)
+        subprocess.run([compiler, "-O1", "-pthread", "-shared", "-fPIC", "-o", built / "hold.so", source], check=True)
+    return built
+
+
+def table(args, scratch):
+    tools = Tools(args, scratch, build(scratch))
+    if tools.absent:
+        print(f"not there, and left out: {', '.join(tools.absent)}", file=sys.stderr)
+    titles = ["held", "MiB", "plimsoll", "", "cgroup", *tools.peers, "within"]
+    lines, failed = [], []
+    for kind, about, metric, part in ROWS:
+        if args.rows and kind not in args.rows:
+            continue
+        mib = max(1, int(args.mib * part))
+        truth = mib * MIB
+        try:
+            own = {column: tools.held(column, kind, mib, metric) for column in ("plimsoll", "cgroup")}
+        except Missing as reason:
+            lines.append([about, str(mib), str(reason), "", "", *["" for _ in tools.peers], "not possible here"])
+            continue
+        peers = {name: tools.held(name, kind, mib, metric) for name in tools.peers}
+        off = lambda bytes: abs(bytes - truth) if bytes is not None else None
+        known = [error for error in map(off, own.values()) if error is not None]
+        rivals = {name: off(bytes) for name, bytes in peers.items() if bytes is not None}
+        room = max(truth // 100, MIB)
+        best, nearest = min(known, default=None), min(rivals.values(), default=None)
+        if best is not None and best <= room:
+            verdict = "yes" if nearest is None or best <= nearest + room else "yes, a peer is nearer"
+        elif nearest is not None and nearest <= room:
+            verdict = "**no**"
+        else:
+            verdict = "nobody"
+        if verdict == "**no**":
+            failed.append(kind)
+        shown = lambda bytes: "-" if bytes is None else f"{bytes / MIB:.1f}"
+        lines.append([about, str(mib), shown(own["plimsoll"]) + tools.mark, f"`{metric}`", shown(own["cgroup"]),
+                      *[shown(peers[name]) for name in tools.peers], verdict])
+    widths = [max(len(line[column]) for line in [titles, *lines]) for column in range(len(titles))]
+    for line in [titles, ["-" * width for width in widths], *lines]:
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |")
+    print("\n`~` sampled, `≥` a lower bound, no mark the kernel's own counter; `-` the tool gives no figure")
+    return 1 if failed else 0
+
+
+class Tools:
+    def __init__(self, args, scratch, built):
+        self.args, self.scratch, self.built, self.mark = args, scratch, built, ""
+        here = Path(sys.executable).parent
+        find = lambda name: shutil.which(name) or (str(here / name) if (here / name).exists() else None)
+        peers = {"GNU time": find("time"), "BenchExec": find("runexec"), "psrecord": find("psrecord"),
+                 "heaptrack": find("heaptrack"), "memray": find("memray")}
+        asked = {name: path for name, path in peers.items() if not args.tools or name in args.tools}
+        self.absent = [name for name, path in asked.items() if not path]
+        self.peers = {name: path for name, path in asked.items() if path}
+        self.base = {}
+        (scratch / "hold.py").write_text(PYTHON)
+
+    def held(self, tool, kind, mib, metric):
+        """What the tool says, less what it says of a program that holds nothing; None if it gives no figure."""
+        key = tool, metric if tool == "plimsoll" else None
+        try:
+            if key not in self.base:
+                self.base[key] = self.figure(tool, "nothing", 1, metric)
+            figure = self.figure(tool, kind, mib, metric)
+        except Missing:
+            if tool == "plimsoll":
+                raise
+            return None
+        return figure - self.base[key] if figure is not None and self.base[key] is not None else None
+
+    def figure(self, tool, kind, mib, metric):
+        command = [str(self.built / "hold"), kind, str(mib), str(self.args.seconds)]
+        if tool in ("plimsoll", "cgroup"):
+            return self.plimsoll(tool, command, metric)
+        return getattr(self, tool.lower().replace(" ", "_"))(self.peers[tool], command)
+
+    def run(self, words, code=0):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.scratch)
+        if done.returncode != code:
+            raise Missing(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}")
+        return done
+
+    def plimsoll(self, tool, command, metric):
+        record = self.scratch / "record.json"
+        flags = ["--cgroup"] if tool == "cgroup" else ["--pss"] if metric == "peak_pss" else []
+        words = [self.args.plimsoll, "run", *flags, "--no-config", "--quiet", "--record", record, "--", *command]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.scratch)
+        if done.returncode == IMPOSSIBLE:
+            said = [line for line in done.stderr.splitlines() if line.startswith("hold: ")]
+            raise Missing(said[0] if said else "not possible")
+        if done.returncode:
+            sys.exit(f"{words}: {done.stderr}")
+        readings = json.loads(record.read_text())["phases"][0]["readings"]
+        # Without a group of its own, that of a run holds whatever else is in it.
+        reading = readings.get("peak_cgroup" if tool == "cgroup" else metric)
+        if tool == "plimsoll":
+            source = reading and reading["source"]["kind"]
+            self.mark = {"sampled": "~", "lower_bound": "≥"}.get(source, "")
+            if metric == "peak_cgroup":
+                self.mark = ""
+                return None
+        elif not reading or "plimsoll-" not in reading["counter"]:
+            return None
+        return reading and reading["bytes"]
+
+    def gnu_time(self, program, command):
+        return int(self.run([program, "-f", "%M", *command]).stderr.split()[-1]) << 10
+
+    def benchexec(self, program, command):
+        found = re.search(r"^memory=(\d+)B", self.run([program, "--no-container", "--", *command]).stdout, re.M)
+        if not found:
+            raise Missing("no memory")
+        return int(found[1])
+
+    def psrecord(self, program, command):
+        log = self.scratch / "psrecord.txt"
+        self.run([program, " ".join(command), "--include-children", "--interval", "0.01", "--log", log])
+        lines = [line.split() for line in log.read_text().splitlines() if line and not line.startswith("#")]
+        if not lines:
+            raise Missing("no sample")
+        return int(max(float(line[2]) for line in lines) * MIB)
+
+    def heaptrack(self, program, command):
+        for old in self.scratch.glob("heap.*"):
+            old.unlink()
+        self.run([program, "--record-only", "--output", self.scratch / "heap", *command])
+        written = next(self.scratch.glob("heap.*"), None)
+        text = self.run([shutil.which("heaptrack_print"), "--file", written]).stdout if written else ""
+        found = re.search(r"peak heap memory consumption: ([\d.]+)([KMG]?)B?", text)
+        if not found:
+            raise Missing("no peak")
+        return int(float(found[1]) * {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[found[2]])
+
+    def memray(self, program, command):
+        trace = self.scratch / "memray.bin"
+        trace.unlink(missing_ok=True)
+        self.run([program, "run", "--quiet", "--output", trace, self.scratch / "hold.py", self.built / "hold.so", *command[1:]])
+        read = "import sys; from memray import FileReader; print(FileReader(sys.argv[1]).metadata.peak_memory)"
+        return int(self.run([Path(program).with_name("python"), "-c", read, trace]).stdout)
+
+
+if __name__ == "__main__":
+    main()

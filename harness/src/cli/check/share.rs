@@ -1,0 +1,189 @@
+//! The share of the entries that is run: that of a shard, or what an earlier record lacks.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use plimsoll::capture::Capture;
+use plimsoll::gpu::Place;
+use plimsoll::merge::Merge;
+use plimsoll::record::{
+    CaptureSemantics, EntryResult, Profile, ProfileStatus, Record, Shard, SharedCapture, Validation,
+};
+use plimsoll::run::Share;
+
+use super::super::Failed;
+use super::super::args::{Chosen, launcher};
+use super::Parts;
+use super::flags::{Check, Device, Exclusive};
+use crate::supervisor::count_devices;
+
+/// What is run.
+pub struct Shared {
+    /// The capture with the entries that are run.
+    pub capture: Capture,
+    pub chosen: Option<Chosen>,
+    pub share: Option<Share>,
+    /// The record that has the others.
+    resumed: Option<(PathBuf, Record)>,
+}
+
+/// Where kernels are launched.
+pub fn device(check: &Check) -> Result<Place, Failed> {
+    let place = match check.device {
+        Device::Place(place) => return Ok(place),
+        Device::Auto => count_devices(&std::env::current_exe()?),
+    };
+    let local = launcher(None).ok().and_then(|found| found.local_rank).unwrap_or(0);
+    // More processes than GPUs share them.
+    Ok(u32::try_from(place).ok().and_then(NonZeroU32::new).map_or(Place::Cpu, |gpus| Place::Cuda(local % gpus)))
+}
+
+/// The share that the flags name; all entries if they name none.
+pub fn share(parts: Parts, check: &Check, whole: &Capture, device: Place) -> Result<Shared, Failed> {
+    let flags = &check.share;
+    let chosen = flags.shard.chosen()?;
+    let mine = match &chosen {
+        Some(chosen) => chosen.places(whole.names(), whole.sizes()),
+        None => (0..whole.len()).collect(),
+    };
+    let mut places = mine.clone();
+    let resumed = match &flags.resume {
+        None => None,
+        Some(_) if check.versus.vs.is_some() => {
+            return Err("--resume is for one kernel: two are timed in turns from the beginning".into());
+        }
+        Some(path) => {
+            let (record, good) = resumed(parts, path, whole)?;
+            places.retain(|place| good.binary_search(place).is_err());
+            Some((path.clone(), record))
+        }
+    };
+    let share = (chosen.is_some() || resumed.is_some()).then(|| Share {
+        shard: Shard {
+            index: chosen.as_ref().map_or(1, |chosen| chosen.index),
+            count: chosen.as_ref().map_or(1, |chosen| chosen.count.get()),
+            capture: shared(whole),
+            entries: mine.len(),
+            bytes: places.iter().map(|&place| whole.sizes()[place]).sum(),
+            places: places.clone(),
+            timing: None,
+        },
+        rank: chosen.as_ref().and_then(Chosen::rank),
+        lock: lock(device),
+        in_turns: in_turns(check, chosen.as_ref()),
+    });
+    let capture = if share.is_some() { whole.select(&places) } else { whole.clone() };
+    Ok(Shared { capture, chosen, share, resumed })
+}
+
+impl Shared {
+    /// Whether the record of an earlier run has a part of what is asked for.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
+    /// `record`, joined with that of the entries that were not run again.
+    ///
+    /// # Errors
+    /// The two are not of the same run, as if the kernel was changed.
+    pub fn joined(self, record: Record) -> Result<Record, Failed> {
+        let Some((path, earlier)) = self.resumed else { return Ok(record) };
+        let mut merge = Merge::new(&std::env::temp_dir())?;
+        merge.add_if(&path.display().to_string(), earlier, is_good)?;
+        if !self.capture.is_empty() {
+            merge.add("this run", record)?;
+        }
+        let merged = if self.chosen.is_some() { merge.finish_share()? } else { merge.finish()? };
+        Ok(merged.record()?)
+    }
+}
+
+fn shared(whole: &Capture) -> SharedCapture {
+    SharedCapture {
+        manifest: whole.manifest().to_owned(),
+        entries: whole.len(),
+        bytes: whole.sizes().iter().copied().sum(),
+    }
+}
+
+/// The record that is resumed with its good results alone, and the places of these, in order.
+fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<usize>), Failed> {
+    let mut record = Record::read(path)?;
+    let capture = shared(whole);
+    let other = |why: &str| {
+        let (path, capture) = (path.display(), whole.path().display());
+        format!("{path} cannot be resumed with {capture}: {why}; name the record of a run on this capture")
+    };
+    let Some(semantics) = record.semantics.capture() else {
+        return Err(other("it is the record of no capture").into());
+    };
+    // What else differs is found when both are joined; this would cost the whole run.
+    let (validates, times) = (parts != Parts::Profile, parts != Parts::Validate);
+    if (semantics.comparison.is_some(), semantics.timing.is_some()) != (validates, times) {
+        return Err(other("it was made by another of check, validate and profile").into());
+    }
+    if semantics.versus.is_some() {
+        return Err(other("two kernels were timed in turns").into());
+    }
+    let mut whole_shard = None;
+    let mut places: Vec<usize> = record.shards().flat_map(|shard| shard.places.iter().copied()).collect();
+    places.sort_unstable();
+    if record.shards().next().is_none() {
+        // A record of the whole capture says nothing of its manifest; its entries say what they are.
+        let known = semantics.entries.iter().map(|entry| (&entry.name, entry.bytes));
+        if !known.eq(whole.names().iter().zip(whole.sizes().iter().copied())) {
+            return Err(other("its entries have other names or sizes").into());
+        }
+        for (at, entry) in semantics.entries.iter().enumerate() {
+            let same = whole.entry(at).and_then(|file| file.identity(entry.covers));
+            if same.map_or(true, |found| found.to_string() != entry.digest) {
+                return Err(other(&format!("{} is not what it was", entry.name)).into());
+            }
+        }
+        places = (0..whole.len()).collect();
+        let (entries, bytes, places) = (whole.len(), capture.bytes, places.clone());
+        whole_shard = Some(Shard { index: 1, count: 1, capture, entries, places, bytes, timing: None });
+    } else if record.shards().any(|shard| shard.capture != capture) {
+        return Err(other("its capture had other entries").into());
+    }
+    let good = places.into_iter().zip(&record.results.entries).filter(|(_, result)| is_good(semantics, result));
+    let good = good.map(|(place, _)| place).collect();
+    record.shard = whole_shard.or(record.shard);
+    Ok((record, good))
+}
+
+/// Whether an entry passed all that was asked of it.
+fn is_good(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
+    let timed = |profile: &Profile| profile.status == ProfileStatus::Timed;
+    let validated = result.validation.as_ref().map_or(semantics.comparison.is_none(), Validation::passed);
+    validated && result.profile.as_ref().map_or(semantics.timing.is_none(), timed)
+}
+
+/// The file that shards of this user lock that share a device.
+fn lock(device: Place) -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    let device = match device {
+        Place::Cpu => "cpu".to_owned(),
+        Place::Cuda(index) => {
+            // Processes with other devices visible number them anew.
+            let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+            let visible: String = visible.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+            format!("cuda-{visible}-{index}")
+        }
+    };
+    std::env::temp_dir().join(format!("plimsoll-shards-{user}-{device}.lock"))
+}
+
+/// Whether shards of the node time their entries one after the other.
+fn in_turns(check: &Check, chosen: Option<&Chosen>) -> bool {
+    match check.share.profile_exclusive {
+        Exclusive::Always => true,
+        Exclusive::Never => false,
+        Exclusive::Auto => {
+            let Some(found) = chosen.and_then(|chosen| chosen.found.as_ref()) else { return false };
+            let several = found.node_ranks.map_or(found.local_rank.is_some() && found.ranks > 1, |ranks| ranks > 1);
+            // With a lock for each device, one that a process has for itself is never waited for.
+            several
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `merge`: the records of shards or ranks as one.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plimsoll::merge::{Merge as Merging, MergeError};
+use plimsoll::record::{Record, RecordFile};
+use plimsoll::report::terminal;
+
+use super::args::ReportFlags;
+use super::{Failed, USAGE, output, quoted, records};
+
+#[derive(Args)]
+pub struct Merge {
+    /// The records of all shards or ranks, or folders of them
+    ///
+    /// Merged records are records too. Of a folder the *.json are taken, and each *.json.partial that has no *.json beside it.
+    #[arg(required = true, value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
+
+    /// Where the merged record goes
+    #[arg(long, value_name = "RECORD")]
+    pub out: PathBuf,
+
+    /// Merge what there is, though shards or ranks are missing; exit code 3
+    #[arg(long)]
+    pub partial: bool,
+
+    /// Print the merged record instead of the report
+    #[arg(long, env = "PLIMSOLL_JSON")]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub documents: ReportFlags,
+}
+
+/// Merges, and gives the exit code of the merged record's verdicts.
+pub fn run(merge: &Merge) -> Result<u8, Failed> {
+    merge.documents.check()?;
+    let file = RecordFile::prepare(&merge.out)?;
+    let folder = merge.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut merging = Merging::new(folder)?;
+    for path in &merge.records {
+        for part in parts(path, &merge.out)? {
+            merging.add(&part.display().to_string(), Record::read(&part)?)?;
+        }
+    }
+    if let Some(missing) = merging.missing().filter(|_| !merge.partial) {
+        let commands: Vec<String> = missing.commands.iter().map(|command| line(command)).collect();
+        super::report(&MergeError::Gap(missing));
+        if !commands.is_empty() {
+            output::aside(&format!("  {}", commands.join("\n  ")));
+        }
+        return Ok(USAGE);
+    }
+    let merged = merging.finish()?;
+    let code = merged.head().exit_code;
+    let text = if merge.json { None } else { Some(terminal::merged(&merged, &merge.out, &super::screen())?) };
+    merged.commit(file)?;
+    if merge.json || merge.documents.are_asked_for() {
+        let record = Record::read(&merge.out)?;
+        merge.documents.write(std::slice::from_ref(&record))?;
+        if merge.json {
+            output::json(&record)?;
+        }
+    }
+    text.map_or(Ok(()), |text| output::text(&text))?;
+    Ok(code)
+}
+
+/// The records at `path`; of a folder also what is left of runs that were killed, and not what is written.
+fn parts(path: &Path, out: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let mut files = records::files(path)?;
+    if !path.is_dir() {
+        return Ok(files);
+    }
+    for item in std::fs::read_dir(path)? {
+        let file = item?.path();
+        let whole = file.to_str().and_then(|name| name.strip_suffix(".partial")).filter(|name| name.ends_with(".json"));
+        if whole.is_some_and(|whole| !Path::new(whole).exists()) {
+            files.push(file);
+        }
+    }
+    let same = |file: &PathBuf| file.canonicalize().is_ok_and(|file| out.canonicalize().is_ok_and(|out| file == out));
+    files.retain(|file| !same(file));
+    files.sort();
+    Ok(files)
+}
+
+/// A command line as a shell takes it.
+fn line(command: &[String]) -> String {
+    command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,53 @@
+//! Amounts by the words around them: for wordings that a pattern knows without their numbers.
+
+use super::super::findings::Numbers;
+use super::super::sighting::Cause;
+use super::{regex, size};
+
+/// Adds to `numbers` what `text`, the rest of a message, says was asked for and allowed, if nothing is known of either.
+pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
+    let requested = regex!(
+        r"(?i)\b(?:requested|request(?: for| of)?|requesting|tried to (?:allocate|reserve)|(?:blocks?|buffers?|chunk|region|allocation|segment) of(?: size)?|allocat(?:e|ing|ion of)|VirtualAlloc of|size)[ :=(]{1,3}\[?(?P<amount>[\d.]+ ?[KMGT]i?B\b|\d{4,} ?(?:bytes|B)\b)"
+    );
+    let allowed = regex!(
+        r"(?i)\b(?:(?:memory |heap )?(?:limit|quota|maximum)(?: exceeded)?(?: of| is)?|at most)[ :=(\[]{1,3}(?P<amount>[\d.]+ ?[KMGT]i?B?\b|\d{6,}(?: ?bytes| ?B\b)?)|/(?P<of>[\d.]+ ?[KMGT]i?B) used\b"
+    );
+    let amount = |regex: &regex::Regex| {
+        let found = regex.captures(text)?;
+        size::bytes(found.name("amount").or_else(|| found.name("of"))?.as_str())
+    };
+    if matches!(cause, Cause::Device | Cause::Library | Cause::HostAlloc) && numbers.tried.is_none() {
+        numbers.tried = amount(requested);
+    }
+    if matches!(cause, Cause::Limit | Cause::HostAlloc) && numbers.allowed.is_none() {
+        numbers.allowed = amount(allowed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_stand_behind_their_words() {
+        let gib = |bytes: Option<plimsoll_memory::bytes::ByteSize>| {
+            bytes.map(|bytes| bytes.bytes() as f64 / (1u64 << 30) as f64)
+        };
+        for (text, cause, tried, allowed) in [
+            (
+                "could not allocate block of size 512.0 MiB (12.5 GiB/12.5 GiB used)",
+                Cause::HostAlloc,
+                Some(0.5),
+                Some(12.5),
+            ),
+            ("VirtualAlloc of 1073741824 bytes failed", Cause::HostAlloc, Some(1.0), None),
+            ("Failed to allocate request for 2.00GiB (2147483648B)", Cause::Device, Some(2.0), None),
+            ("Memory limit exceeded (16Gi)", Cause::Limit, None, Some(16.0)),
+            ("the job was killed after 12 GB of downloads", Cause::Limit, None, None),
+        ] {
+            let mut numbers = Numbers::default();
+            fill(&mut numbers, &cause, text);
+            assert_eq!((gib(numbers.tried), gib(numbers.allowed)), (tried, allowed), "{text}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What is found on a machine, by trying it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::meter::births::Births;
+use crate::meter::cgroup::{Cgroup, CgroupVersion};
+use crate::meter::gpu::GpuReader;
+use crate::meter::process::ProcessMemory;
+
+/// How long the kernel may take to say that it tells of processes.
+const WAIT_FOR_WORD: Duration = Duration::from_millis(200);
+
+/// What holds this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    Docker,
+    Podman,
+    Kubernetes,
+    Container,
+    Slurm,
+    GithubActions,
+}
+
+impl Inside {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+            Self::Kubernetes => "kubernetes",
+            Self::Container => "container",
+            Self::Slurm => "slurm",
+            Self::GithubActions => "github-actions",
+        }
+    }
+
+    /// The nearest that holds it: a container within a job of Slurm is a container.
+    fn find(variable: impl Fn(&str) -> bool, file: impl Fn(&str) -> bool) -> Option<Self> {
+        [
+            (variable("KUBERNETES_SERVICE_HOST"), Self::Kubernetes),
+            (file("/run/.containerenv"), Self::Podman),
+            (file("/.dockerenv"), Self::Docker),
+            (variable("container"), Self::Container),
+            (variable("SLURM_JOB_ID"), Self::Slurm),
+            (variable("GITHUB_ACTIONS"), Self::GithubActions),
+        ]
+        .into_iter()
+        .find_map(|(holds, inside)| holds.then_some(inside))
+    }
+}
+
+/// A control group that was made to see what it can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GroupFound {
+    /// The group that it was made below.
+    pub(super) below: String,
+    pub(super) has_peak: bool,
+    pub(super) resets_peak: bool,
+    pub(super) has_swap_peak: bool,
+    pub(super) kills_at_once: bool,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) root: bool,
+    pub(super) inside: Option<Inside>,
+    pub(super) version: Option<CgroupVersion>,
+    /// Or why none can be made.
+    pub(super) group: Result<GroupFound, String>,
+    /// Whether the group that this process is in anyway can be read.
+    pub(super) own_group: bool,
+    pub(super) has_systemd: bool,
+    pub(super) births: bool,
+    pub(super) pressure: bool,
+    pub(super) pss: bool,
+    pub(super) huge_pages: bool,
+    pub(super) kills: bool,
+    pub(super) kernel_log: bool,
+    /// Or why it cannot be read.
+    pub(super) gpu: Result<(), String>,
+}
+
+impl Found {
+    pub(super) fn here() -> Self {
+        let version = Cgroup::of(std::process::id()).ok().map(|group| group.version());
+        let own_group = Cgroup::of(std::process::id()).is_ok_and(|group| group.current().is_ok());
+        let made = Cgroup::create("doctor").or_else(|first| match Cgroup::make_room(&[]) {
+            Ok(()) => Cgroup::create("doctor"),
+            // What version 1 refused says more than that it has no other way.
+            Err(_) if version != Some(CgroupVersion::V2) => Err(first),
+            Err(error) => Err(error),
+        });
+        let exists = |path: &str| Path::new(path).exists();
+        let reads = |path: &str| std::fs::read(path).is_ok();
+        Self {
+            root: rustix::process::geteuid().is_root(),
+            inside: Inside::find(|name| std::env::var_os(name).is_some(), exists),
+            version,
+            group: made.map(|group| GroupFound::of(&group)).map_err(|error| error.to_string()),
+            own_group,
+            has_systemd: exists("/run/systemd/system"),
+            births: kernel_tells_of_processes(),
+            pressure: reads("/proc/pressure/memory"),
+            pss: reads("/proc/self/smaps_rollup"),
+            huge_pages: ProcessMemory::read(std::process::id()).is_ok_and(|memory| memory.hugetlb.is_some()),
+            kills: matches!(crate::meter::OomKills::read(), Ok(Some(_))),
+            kernel_log: std::fs::File::open("/dev/kmsg").is_ok(),
+            gpu: GpuReader::new().map(|_| ()).map_err(|reason| reason.to_string()),
+        }
+    }
+}
+
+impl GroupFound {
+    fn of(group: &Cgroup) -> Self {
+        let has = |name: &str| group.path().join(name).exists();
+        Self {
+            below: group.path().parent().unwrap_or(group.path()).display().to_string(),
+            has_peak: group.peak().is_ok(),
+            resets_peak: group.reset_peak().is_ok(),
+            has_swap_peak: has("memory.swap.peak"),
+            kills_at_once: has("cgroup.kill"),
+        }
+    }
+}
+
+/// Whether the kernel tells this process of every fork and exit.
+fn kernel_tells_of_processes() -> bool {
+    let Some(mut births) = Births::watch(std::process::id()) else { return false };
+    let began = Instant::now();
+    loop {
+        births.take();
+        if births.counts().is_some() {
+            return true;
+        }
+        if began.elapsed() > WAIT_FOR_WORD {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_that_holds_a_process_is_told() {
+        let find = |variables: &[&str], files: &[&str]| {
+            Inside::find(|name| variables.contains(&name), |path| files.contains(&path)).map(Inside::word)
+        };
+        assert_eq!(find(&[], &[]), None);
+        assert_eq!(find(&["SLURM_JOB_ID"], &["/.dockerenv"]), Some("docker"));
+        assert_eq!(find(&["KUBERNETES_SERVICE_HOST"], &["/.dockerenv"]), Some("kubernetes"));
+        assert_eq!(find(&["GITHUB_ACTIONS", "SLURM_JOB_ID"], &[]), Some("slurm"));
+        assert_eq!(find(&["GITHUB_ACTIONS"], &[]), Some("github-actions"));
+        assert_eq!(find(&["container"], &["/run/.containerenv"]), Some("podman"));
+    }
+}

@@ -1,0 +1,268 @@
+//! [`Merge`]: records as they are added.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use super::error::MergeError;
+use super::known::Known;
+use super::semantics::{Differs, join};
+use super::spill::{Kept, Spill};
+use crate::record::{
+    CaptureSemantics, CommandSemantics, EntryResult, EntrySemantics, FailureKind, Part, ProfileStatus, Record,
+    RunState, Semantics, SharedCapture, ValidationStatus,
+};
+use plimsoll_memory::bytes::ByteSize;
+
+/// Records of shards, or of ranks, on their way to one.
+pub struct Merge {
+    pub(super) spill: Spill,
+    pub(super) whole: Option<Whole>,
+    /// The entries by their places in the capture.
+    pub(super) entries: BTreeMap<usize, Entry>,
+    /// The parts, in the order in which they stand in the record.
+    pub(super) parts: BTreeMap<Order, (Kept<1>, u32)>,
+    /// The records that were added.
+    names: Vec<String>,
+    pub(super) known: Known,
+}
+
+/// Where a part stands: by its shard or rank, by its first entry, by its start.
+pub(super) type Order = (u32, Option<usize>, String);
+
+/// What the records are of.
+pub(super) enum Whole {
+    /// A capture.
+    Capture { semantics: Box<CaptureSemantics>, capture: SharedCapture, launched: bool },
+    /// A command of which every rank is one.
+    Command { semantics: CommandSemantics, ranks: u32 },
+}
+
+/// An entry that waits: its semantics, its result, and beside another kernel the result of that and the pairs of both.
+pub(super) struct Entry {
+    pub kept: Kept<4>,
+    /// Its bytes in the capture.
+    pub bytes: ByteSize,
+    /// The record that it is of.
+    record: u32,
+}
+
+impl Merge {
+    /// A merge without records, whose temporary file lies in `folder`.
+    ///
+    /// # Errors
+    /// No file can be made there.
+    pub fn new(folder: &Path) -> io::Result<Self> {
+        let spill = Spill::new(folder)?;
+        let (entries, parts, names) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Ok(Self { spill, whole: None, entries, parts, names, known: Known::default() })
+    }
+
+    /// Adds `record`, which is called `name` in errors. Of a run that did not come to its end, entries without a result count
+    /// as missing.
+    ///
+    /// # Errors
+    /// [`MergeError`] if it is not a record of a shard or rank, or not of the same run as those before it.
+    pub fn add(&mut self, name: &str, record: Record) -> Result<(), MergeError> {
+        // A merged record has no entries without a result, but for those that its parts ended without.
+        let ended = record.state == RunState::Complete || !record.parts.is_empty();
+        self.add_if(name, record, |semantics, result| ended || is_done(semantics, result))
+    }
+
+    /// Adds the entries of `record` that `wanted` is true of; the others count as missing.
+    ///
+    /// # Errors
+    /// As those of [`Merge::add`].
+    pub fn add_if(
+        &mut self,
+        name: &str,
+        record: Record,
+        wanted: impl Fn(&CaptureSemantics, &EntryResult) -> bool,
+    ) -> Result<(), MergeError> {
+        let number = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        match &record.semantics {
+            Semantics::Capture(_) => self.add_shard(name, record, number, &wanted),
+            Semantics::Command(_) => self.add_rank(name, record, number),
+            Semantics::Test(_) => Err(MergeError::NoPart { name: name.to_owned(), what: "a test" }),
+        }
+    }
+
+    fn add_shard(
+        &mut self,
+        name: &str,
+        mut record: Record,
+        number: u32,
+        wanted: &dyn Fn(&CaptureSemantics, &EntryResult) -> bool,
+    ) -> Result<(), MergeError> {
+        let Some(capture) = record.shards().next().map(|shard| shard.capture.clone()) else {
+            return Err(MergeError::NoPart { name: name.to_owned(), what: "a whole capture" });
+        };
+        let different = |own: &Self, what, before, after| MergeError::Different {
+            one: own.names[0].clone(),
+            other: name.to_owned(),
+            what,
+            before,
+            after,
+        };
+        let Semantics::Capture(semantics) = &record.semantics else { unreachable!("it was looked at") };
+        let mut others = semantics.without_entries();
+        let empty = semantics.entries.is_empty();
+        match &mut self.whole {
+            None => {
+                let semantics = Box::new(others);
+                self.whole = Some(Whole::Capture { semantics, capture, launched: !empty });
+            }
+            Some(Whole::Command { .. }) => {
+                return Err(different(self, "kinds", "a command".to_owned(), "a capture".to_owned()));
+            }
+            Some(Whole::Capture { semantics, capture: own, launched }) => {
+                let shown = |capture: &SharedCapture| {
+                    format!("{} entries, {}, manifest {}", capture.entries, capture.bytes, capture.manifest)
+                };
+                if *own != capture {
+                    let (before, after) = (shown(own), shown(&capture));
+                    return Err(different(self, "captures", before, after));
+                }
+                if !empty && !*launched {
+                    // What is known of the kernels so far is of shards that launched none.
+                    std::mem::swap(&mut **semantics, &mut others);
+                    *launched = true;
+                    join(semantics, &others, true)
+                } else {
+                    join(semantics, &others, empty)
+                }
+                .map_err(|Differs(what, before, after)| different(self, what, before, after))?;
+            }
+        }
+        self.take_entries(name, &mut record, number, wanted)?;
+        self.add_parts(name, number, record)
+    }
+
+    /// Takes the entries out of `record`, and those that are not `wanted` out of the places of its parts.
+    fn take_entries(
+        &mut self,
+        name: &str,
+        record: &mut Record,
+        number: u32,
+        wanted: &dyn Fn(&CaptureSemantics, &EntryResult) -> bool,
+    ) -> Result<(), MergeError> {
+        let mut order: Vec<usize> = Vec::new();
+        let shards = record.shard.iter().chain(record.parts.iter().filter_map(|part| part.shard.as_ref()));
+        order.extend(shards.flat_map(|shard| shard.places.iter().copied()));
+        // Entries stand in the order of the capture.
+        order.sort_unstable();
+        let Semantics::Capture(semantics) = &mut record.semantics else { unreachable!("it was looked at") };
+        let versus = record.results.versus.take();
+        let entries = std::mem::take(&mut semantics.entries);
+        let results = std::mem::take(&mut record.results.entries);
+        let mut without: Vec<usize> = Vec::new();
+        for (at, (place, (entry, result))) in order.into_iter().zip(entries.into_iter().zip(results)).enumerate() {
+            if !wanted(semantics, &result) {
+                self.known.not_run(&entry.name);
+                without.push(place);
+                continue;
+            }
+            let beside = versus.as_ref().map(|versus| (&versus.entries[at], &versus.pairs[at]));
+            self.keep(name, number, place, &entry, &result, beside)?;
+        }
+        let shards = record.shard.iter_mut().chain(record.parts.iter_mut().filter_map(|part| part.shard.as_mut()));
+        for shard in shards {
+            shard.places.retain(|place| without.binary_search(place).is_err());
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        name: &str,
+        record: u32,
+        place: usize,
+        entry: &EntrySemantics,
+        result: &EntryResult,
+        versus: Option<(&EntryResult, &crate::record::Pairs)>,
+    ) -> Result<(), MergeError> {
+        if let Some(before) = self.entries.get(&place) {
+            let one = self.names[before.record as usize].clone();
+            let what = format!("a result of {}", entry.name);
+            return Err(MergeError::Overlap { one, other: name.to_owned(), what });
+        }
+        let kept = match versus {
+            Some((other, pairs)) => self.spill.put([&entry, &result, &other, &pairs])?,
+            None => self.spill.put([&entry, &result, &(), &()])?,
+        };
+        self.entries.insert(place, Entry { kept, bytes: entry.bytes, record });
+        Ok(())
+    }
+
+    fn add_rank(&mut self, name: &str, record: Record, number: u32) -> Result<(), MergeError> {
+        let rank = record.rank.iter().chain(record.parts.iter().filter_map(|part| part.rank.as_ref())).next();
+        let Some(ranks) = rank.map(|rank| rank.ranks) else {
+            return Err(MergeError::NoPart { name: name.to_owned(), what: "a command" });
+        };
+        let Semantics::Command(command) = &record.semantics else { unreachable!("it was looked at") };
+        let different = |what, before, after| MergeError::Different {
+            one: self.names[0].clone(),
+            other: name.to_owned(),
+            what,
+            before,
+            after,
+        };
+        match &self.whole {
+            None => self.whole = Some(Whole::Command { semantics: command.clone(), ranks }),
+            Some(Whole::Capture { .. }) => {
+                return Err(different("kinds", "a capture".to_owned(), "a command".to_owned()));
+            }
+            Some(Whole::Command { semantics, .. }) if semantics != command => {
+                let shown = |command: &CommandSemantics| format!("{} `{}`", command.label, command.command.join(" "));
+                return Err(different("commands", shown(semantics), shown(command)));
+            }
+            Some(Whole::Command { ranks: own, .. }) if *own != ranks => {
+                return Err(different("numbers of ranks", own.to_string(), ranks.to_string()));
+            }
+            Some(Whole::Command { .. }) => {}
+        }
+        self.add_parts(name, number, record)
+    }
+
+    fn add_parts(&mut self, name: &str, number: u32, mut record: Record) -> Result<(), MergeError> {
+        let parts = std::mem::take(&mut record.parts);
+        let parts = if parts.is_empty() { vec![Part::from(record)] } else { parts };
+        for mut part in parts {
+            let order = match (&mut part.shard, &part.rank) {
+                (Some(shard), _) => {
+                    shard.bytes = shard.places.iter().map(|place| self.entries[place].bytes).sum();
+                    self.known.shard(name, shard, &part.command);
+                    (shard.index, shard.places.first().copied(), part.started.clone())
+                }
+                (None, Some(rank)) => (rank.rank, None, String::new()),
+                (None, None) => continue,
+            };
+            if let Some((_, other)) = self.parts.get(&order) {
+                let (one, what) = (self.names[*other as usize].clone(), part.name());
+                return Err(MergeError::Overlap { one, other: name.to_owned(), what });
+            }
+            let kept = self.spill.put([&part])?;
+            self.parts.insert(order, (kept, number));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an entry has its result: it was validated and timed as far as it was to be.
+fn is_done(semantics: &CaptureSemantics, result: &EntryResult) -> bool {
+    let (validates, times) = (semantics.comparison.is_some(), semantics.timing.is_some());
+    let cancelled = |error: &Option<Box<crate::record::Failure>>| {
+        error.as_ref().is_some_and(|failure| failure.kind == FailureKind::Cancelled)
+    };
+    let validated = match &result.validation {
+        None => !validates,
+        Some(validation) => validation.status != ValidationStatus::NotRun && !cancelled(&validation.error),
+    };
+    let failed = result.validation.as_ref().is_some_and(|validation| !validation.passed());
+    let timed = match &result.profile {
+        None => !times,
+        Some(profile) => profile.status != ProfileStatus::NotRun && !cancelled(&profile.error),
+    };
+    validated && (timed || failed)
+}

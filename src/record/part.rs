@@ -1,0 +1,67 @@
+//! [`Part`]: one of the runs that a record was put together from.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::policy::Policy;
+use super::release::Release;
+use super::repeat::RepeatedRun;
+use super::shard::{Rank, Shard};
+use super::state::RunState;
+use super::verdict::Verdict;
+use plimsoll_memory::command::ProcessEnd;
+use plimsoll_memory::meter::PhaseReadings;
+
+/// One of the runs that a record was put together from: what its own record says, apart from the entries, which stand
+/// together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// The share of the capture that it took; absent of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// Which process of a launcher it was; absent where no launcher said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
+    /// The version of Plimsoll that ran.
+    pub plimsoll: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Whether it came to its end.
+    pub state: RunState,
+    /// When it began: RFC 3339, UTC.
+    #[schemars(extend("format" = "date-time"))]
+    pub started: String,
+    /// Its wall time, in nanoseconds.
+    pub wall_ns: u64,
+    /// How its memory was managed.
+    pub policy: Policy,
+    /// Where it took place.
+    pub environment: Environment,
+    /// The memory of each of its phases; without timelines, processes and mappings.
+    pub phases: Vec<PhaseReadings>,
+    /// How the process ended; only a command has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ProcessEnd>,
+    /// Every run of a command that was run several times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RepeatedRun>,
+    /// The proofs that the memory of its workers came back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<Release>,
+    /// What was judged of it alone.
+    pub verdicts: Vec<Verdict>,
+    /// Its exit code.
+    pub exit_code: u8,
+}
+
+impl Part {
+    /// What it is called: `shard 3 of 8`, `rank 2 of 4`.
+    pub fn name(&self) -> String {
+        match (&self.shard, &self.rank) {
+            (Some(shard), _) => format!("shard {} of {}", shard.index, shard.count),
+            (None, Some(rank)) => format!("rank {} of {}", rank.rank, rank.ranks),
+            (None, None) => "the run".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! [`Shard`] and [`Rank`]: which part of a whole a record is of.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::shard::Found;
+use plimsoll_memory::bytes::ByteSize;
+
+/// The share of a capture that a run took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shard {
+    /// The number of the shard, from 1.
+    pub index: u32,
+    /// How many shards there are.
+    pub count: u32,
+    /// The capture that was dealt out.
+    pub capture: SharedCapture,
+    /// How many entries the share has.
+    pub entries: usize,
+    /// The places in the capture, from 0, of the entries of the record, in the same order.
+    pub places: Vec<usize>,
+    /// The bytes of the entries at these places.
+    pub bytes: ByteSize,
+    /// What ran beside the timed launches; absent if nothing was timed, or nothing could be known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<TimedBeside>,
+}
+
+/// A capture of which shards have the entries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedCapture {
+    /// `blake3:` and the digest of the names, sizes and checksums of all entries.
+    pub manifest: String,
+    /// How many entries it has.
+    pub entries: usize,
+    /// The bytes of all entries.
+    pub bytes: ByteSize,
+}
+
+/// What other shards did on the node while a shard timed its entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimedBeside {
+    /// No other shard was seen.
+    Alone,
+    /// Other shards waited: they took turns.
+    InTurns,
+    /// Other shards ran meanwhile, so that the times are not those of a kernel that has the machine to itself.
+    Shared,
+}
+
+/// Which of several processes of a launcher a run was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rank {
+    /// The launcher, as `Slurm step`.
+    pub launcher: String,
+    /// The number of the process, from 0.
+    pub rank: u32,
+    /// How many processes there are.
+    pub ranks: u32,
+    /// The number of the process on its node, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_rank: Option<u32>,
+    /// How many processes the node has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_ranks: Option<u32>,
+    /// The number of the node, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+}
+
+impl From<&Found> for Rank {
+    fn from(found: &Found) -> Self {
+        Self {
+            launcher: found.launcher.to_owned(),
+            rank: found.rank,
+            ranks: found.ranks,
+            local_rank: found.local_rank,
+            node_ranks: found.node_ranks,
+            node: found.node,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! [`Watch`]: who is told how a run goes, and what is known so far for whoever keeps it.
+
+use std::time::Instant;
+
+use crate::record::{EntryResult, Record, Semantics, Verdict, VerdictStatus};
+use plimsoll_capture::kernel::KernelIdentity;
+use plimsoll_memory::meter::Meter;
+use plimsoll_memory::nanoseconds;
+
+use super::node::Node;
+use super::observer::{Observer, Phase};
+
+/// What is known of a run so far: its record without results.
+#[derive(Default)]
+pub(super) struct SoFar {
+    record: Option<Box<Record>>,
+    began: Option<Instant>,
+}
+
+impl SoFar {
+    /// That of a run which `record` is of, and which begins now.
+    pub fn of(mut record: Record) -> Self {
+        let message = "the run had not ended when this was written";
+        record.verdicts = vec![Verdict::new("run", VerdictStatus::Inconclusive, message)];
+        Self { record: Some(Box::new(record)), began: Some(Instant::now()) }
+    }
+}
+
+/// Who is told how a run goes.
+pub(super) struct Watch<'a> {
+    pub observer: &'a mut dyn Observer,
+    pub meter: &'a Meter,
+    pub so_far: &'a mut SoFar,
+    /// The other shards of the node, while entries are timed.
+    pub node: Option<&'a mut Node>,
+}
+
+impl Watch<'_> {
+    /// Tells of the result at `index`, and has what is known so far kept if it is time to.
+    pub fn entry(
+        &mut self,
+        phase: Phase,
+        results: &mut Vec<EntryResult>,
+        index: usize,
+        kernel: impl FnOnce() -> KernelIdentity,
+    ) {
+        self.observer.entry(phase, &results[index]);
+        if let Some(node) = &mut self.node {
+            node.look();
+        }
+        let SoFar { record: Some(record), began: Some(began) } = &mut *self.so_far else { return };
+        if self.observer.keeps().is_none_or(|due| Instant::now() < due) {
+            return;
+        }
+        if let Semantics::Capture(semantics) = &mut record.semantics {
+            semantics.kernel = kernel();
+        }
+        record.semantics_digest = record.semantics.digest();
+        record.wall_ns = nanoseconds(began.elapsed());
+        record.phases = self.meter.so_far();
+        // They are many, and stand in the record only while it is written.
+        std::mem::swap(results, &mut record.results.entries);
+        self.observer.keep(record);
+        std::mem::swap(results, &mut record.results.entries);
+    }
+}

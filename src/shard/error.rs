@@ -1,0 +1,54 @@
+//! [`LauncherError`]: why the variables of a launcher do not say which process this is.
+
+/// Why the variables of a launcher do not say which of how many processes this is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LauncherError {
+    /// No launcher numbers this process.
+    #[error("no launcher says which shard this is: {hint}")]
+    NoLauncher {
+        /// What to do.
+        hint: String,
+    },
+    /// A variable holds something other than the number it should.
+    #[error("{launcher}: {variable}=`{value}` is not {expected}; correct it, or give the shard by hand: --shard M/N")]
+    Senseless {
+        /// The launcher.
+        launcher: &'static str,
+        /// The variable.
+        variable: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: String,
+    },
+    /// A launcher numbers this process and does not say how many there are.
+    #[error(
+        "{launcher} says that this is process {index} ({variable}) and not of how many: give the number of shards, --shard auto/N"
+    )]
+    NoCount {
+        /// The launcher.
+        launcher: &'static str,
+        /// The variable of the index.
+        variable: &'static str,
+        /// The index, as it stands there.
+        index: u64,
+    },
+    /// A launcher says how many processes there are and not which this is.
+    #[error("{launcher} sets {set} and not {missing}: set both, or give the shard by hand: --shard M/N")]
+    Missing {
+        /// The launcher.
+        launcher: &'static str,
+        /// A variable that is set.
+        set: &'static str,
+        /// The variable that is missing.
+        missing: &'static str,
+    },
+    /// Two numbers that should be the same are not.
+    #[error("{one} and {other} contradict each other; correct them, or give the shard by hand: --shard M/N")]
+    Contradiction {
+        /// What one says.
+        one: String,
+        /// What the other says.
+        other: String,
+    },
+}

@@ -1,0 +1,131 @@
+//! The launchers and the variables by which each numbers its processes.
+
+/// How a launcher numbers its processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// An index, counted from `first`, and a count.
+    Counted { index: &'static str, first: u64, count: &'static str },
+    /// An index without a count, which has to be given.
+    Uncounted { index: &'static str, first: u64 },
+    /// An id of an array, whose ids run from `min` to `max` by `step`. Without a name for the least or the step, that is 1.
+    Span {
+        id: &'static str,
+        min: Option<&'static str>,
+        max: &'static str,
+        step: Option<&'static str>,
+        count: Option<&'static str>,
+    },
+}
+
+/// A launcher.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Launcher {
+    pub name: &'static str,
+    /// Launchers of one level number the same processes and have to agree; one of a lower level runs within one of a higher.
+    pub level: u8,
+    pub numbers: Numbers,
+    /// The index among the processes of the node, from 0.
+    pub local: Option<&'static str>,
+    /// The processes of the node.
+    pub on_node: Option<&'static str>,
+    /// The index of the node, from 0.
+    pub node: Option<&'static str>,
+}
+
+const fn counted(level: u8, name: &'static str, index: &'static str, first: u64, count: &'static str) -> Launcher {
+    Launcher { name, level, numbers: Numbers::Counted { index, first, count }, local: None, on_node: None, node: None }
+}
+
+impl Launcher {
+    const fn with_local(self, local: &'static str, on_node: Option<&'static str>, node: Option<&'static str>) -> Self {
+        Self { local: Some(local), on_node, node, ..self }
+    }
+
+    const fn numbered(level: u8, name: &'static str, numbers: Numbers) -> Self {
+        Self { name, level, numbers, local: None, on_node: None, node: None }
+    }
+
+    /// The variable that an index is read from.
+    pub fn index(&self) -> &'static str {
+        match self.numbers {
+            Numbers::Counted { index, .. } | Numbers::Uncounted { index, .. } => index,
+            Numbers::Span { id, .. } => id,
+        }
+    }
+}
+
+/// The name of the row that is checked for a script that `sbatch` runs outside of any step.
+pub(super) const SLURM_STEP: &str = "Slurm step";
+
+/// Every launcher, the innermost first: torchrun runs in what `mpirun` or `srun` started, a step in a job of an array, a job
+/// in what a CI service started.
+pub(super) const LAUNCHERS: [Launcher; 22] = [
+    counted(0, "torchrun", "RANK", 0, "WORLD_SIZE").with_local(
+        "LOCAL_RANK",
+        Some("LOCAL_WORLD_SIZE"),
+        Some("GROUP_RANK"),
+    ),
+    counted(1, "Open MPI", "OMPI_COMM_WORLD_RANK", 0, "OMPI_COMM_WORLD_SIZE").with_local(
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+        None,
+    ),
+    counted(1, "MVAPICH", "MV2_COMM_WORLD_RANK", 0, "MV2_COMM_WORLD_SIZE").with_local(
+        "MV2_COMM_WORLD_LOCAL_RANK",
+        Some("MV2_COMM_WORLD_LOCAL_SIZE"),
+        None,
+    ),
+    counted(1, "PMI", "PMI_RANK", 0, "PMI_SIZE").with_local("MPI_LOCALRANKID", Some("MPI_LOCALNRANKS"), None),
+    Launcher::numbered(1, "PMIx", Numbers::Uncounted { index: "PMIX_RANK", first: 0 }),
+    counted(2, "Flux", "FLUX_TASK_RANK", 0, "FLUX_JOB_SIZE").with_local("FLUX_TASK_LOCAL_ID", None, None),
+    counted(2, SLURM_STEP, "SLURM_PROCID", 0, "SLURM_NTASKS").with_local(
+        "SLURM_LOCALID",
+        Some("SLURM_STEP_TASKS_PER_NODE"),
+        Some("SLURM_NODEID"),
+    ),
+    Launcher::numbered(
+        3,
+        "Slurm array",
+        Numbers::Span {
+            id: "SLURM_ARRAY_TASK_ID",
+            min: Some("SLURM_ARRAY_TASK_MIN"),
+            max: "SLURM_ARRAY_TASK_MAX",
+            step: Some("SLURM_ARRAY_TASK_STEP"),
+            count: Some("SLURM_ARRAY_TASK_COUNT"),
+        },
+    ),
+    Launcher::numbered(
+        3,
+        "Grid Engine array",
+        Numbers::Span {
+            id: "SGE_TASK_ID",
+            min: Some("SGE_TASK_FIRST"),
+            max: "SGE_TASK_LAST",
+            step: Some("SGE_TASK_STEPSIZE"),
+            count: None,
+        },
+    ),
+    Launcher::numbered(
+        3,
+        "LSF array",
+        Numbers::Span {
+            id: "LSB_JOBINDEX",
+            min: None,
+            max: "LSB_JOBINDEX_END",
+            step: Some("LSB_JOBINDEX_STEP"),
+            count: None,
+        },
+    ),
+    Launcher::numbered(3, "PBS array", Numbers::Uncounted { index: "PBS_ARRAY_INDEX", first: 0 }),
+    counted(3, "AWS Batch array", "AWS_BATCH_JOB_ARRAY_INDEX", 0, "AWS_BATCH_JOB_ARRAY_SIZE"),
+    counted(3, "AWS Batch nodes", "AWS_BATCH_JOB_NODE_INDEX", 0, "AWS_BATCH_JOB_NUM_NODES"),
+    counted(3, "Google Batch", "BATCH_TASK_INDEX", 0, "BATCH_TASK_COUNT"),
+    counted(3, "Cloud Run job", "CLOUD_RUN_TASK_INDEX", 0, "CLOUD_RUN_TASK_COUNT"),
+    Launcher::numbered(3, "Kubernetes indexed Job", Numbers::Uncounted { index: "JOB_COMPLETION_INDEX", first: 0 }),
+    counted(4, "GitLab parallel", "CI_NODE_INDEX", 1, "CI_NODE_TOTAL"),
+    counted(4, "CircleCI", "CIRCLE_NODE_INDEX", 0, "CIRCLE_NODE_TOTAL"),
+    counted(4, "Buildkite", "BUILDKITE_PARALLEL_JOB", 0, "BUILDKITE_PARALLEL_JOB_COUNT"),
+    counted(4, "Semaphore", "SEMAPHORE_JOB_INDEX", 1, "SEMAPHORE_JOB_COUNT"),
+    counted(4, "Azure Pipelines", "SYSTEM_JOBPOSITIONINPHASE", 1, "SYSTEM_TOTALJOBSINPHASE"),
+    counted(4, "Bitbucket Pipelines", "BITBUCKET_PARALLEL_STEP", 0, "BITBUCKET_PARALLEL_STEP_COUNT"),
+];

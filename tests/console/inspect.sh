@@ -1,0 +1,1 @@
+ln -s "$PLIMSOLL_SOURCES/tests" tests
