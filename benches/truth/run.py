@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What memory tools say of programs that hold a known amount in a known way.
 
-usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--rows KIND,..] [--tools NAME,..] [--folder DIR]
+usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--rows KIND,..] [--tools NAME,..|none] [--folder DIR]
 
 Every program is benches/truth/hold.c with one word for the way. From each figure the tool's own figure for a program that
 holds nothing is taken away, so that what the C library or a Python needs counts for nobody. Of `plimsoll run` the metric that the
@@ -59,9 +59,15 @@ def main():
     args = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(dir=args.folder))
     os.environ["HOLD_FOLDER"] = str(scratch)
+    pages = Path("/proc/sys/vm/nr_hugepages")
+    before = pages.read_text() if os.access(pages, os.W_OK) else None
     try:
+        if before is not None:
+            pages.write_text(str(int(before) + args.mib // 2 + 2))
         sys.exit(table(args, scratch))
     finally:
+        if before is not None:
+            pages.write_text(before)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -125,12 +131,16 @@ class Tools:
         asked = {name: path for name, path in peers.items() if not args.tools or name in args.tools}
         self.absent = [name for name, path in asked.items() if not path]
         self.peers = {name: path for name, path in asked.items() if path}
+        if args.tools == ["none"]:
+            self.absent = []
         self.base = {}
         (scratch / "hold.py").write_text(PYTHON)
 
     def held(self, tool, kind, mib, metric):
         """What the tool says, less what it says of a program that holds nothing; None if it gives no figure."""
-        key = tool, metric if tool == "plimsoll" else None
+        if metric == "peak_swap" and tool in self.peers:
+            return None  # what they tell is memory, before it was swapped out
+        key = tool, metric if tool in ("plimsoll", "cgroup") else None
         try:
             if key not in self.base:
                 self.base[key] = self.figure(tool, "nothing", 1, metric)
@@ -164,8 +174,10 @@ class Tools:
         if done.returncode:
             sys.exit(f"{words}: {done.stderr}")
         readings = json.loads(record.read_text())["phases"][0]["readings"]
+        if metric == "peak_swap" and readings["swap_growth"]["counter"].startswith("SwapTotal, which is 0"):
+            raise Missing("no swap")
         # Without a group of its own, that of a run holds whatever else is in it.
-        reading = readings.get("peak_cgroup" if tool == "cgroup" else metric)
+        reading = readings.get("peak_cgroup" if tool == "cgroup" and metric != "peak_swap" else metric)
         if tool == "plimsoll":
             source = reading and reading["source"]["kind"]
             self.mark = {"sampled": "~", "lower_bound": "≥"}.get(source, "")
@@ -196,7 +208,7 @@ class Tools:
     def heaptrack(self, program, command):
         for old in self.scratch.glob("heap.*"):
             old.unlink()
-        self.run([program, "--record-only", "--output", self.scratch / "heap", *command])
+        self.run([program, "--output", self.scratch / "heap", *command])
         written = next(self.scratch.glob("heap.*"), None)
         text = self.run([shutil.which("heaptrack_print"), "--file", written]).stdout if written else ""
         found = re.search(r"peak heap memory consumption: ([\d.]+)([KMG]?)B?", text)

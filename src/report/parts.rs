@@ -1,4 +1,4 @@
-//! The parts of a record, as reports tell them: a row a shard or a rank, what each node had, how unequal ranks are.
+//! The parts of a record, as reports show them: a row a shard or a rank, what each node had, how unequal ranks are.
 
 use std::collections::BTreeMap;
 
