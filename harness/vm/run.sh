@@ -177,6 +177,10 @@ make_root() {
     python=$(python3 -c 'import sys, os; print(os.path.realpath(sys.executable))')
     bundle "$python"
     ln -sf "$python" "$root/usr/bin/python3"
+    # What a virtual environment links to.
+    for name in python python3; do
+        [ -e "$root$(dirname "$python")/$name" ] || ln -s "$(basename "$python")" "$root$(dirname "$python")/$name"
+    done
     python3 - "$root" <<'PYTHON'
 import os, shutil, subprocess, sys, sysconfig
 root, library = sys.argv[1], sysconfig.get_path("stdlib")

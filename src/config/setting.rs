@@ -222,10 +222,10 @@ const OTHERS: &[Setting] = &[
         "run",
         "diagnose",
         Kind::Switch,
-        "Whether the output is watched, and what went wrong with memory said at the end",
+        "Watch the output, and say at the end what went wrong with memory",
         Some(Preset::Switch(false)),
     ),
-    setting("run", "fail_on", Kind::Verdicts, "What a run fails on if it is found; implies `diagnose`", None),
+    setting("run", "fail_on", Kind::Verdicts, "Fail if one of these is found; implies `diagnose`", None),
     setting("run", "record", Kind::Text, "Where the record goes", None),
     setting("check", "timeout", Kind::Time, "How long a launch may take", Some(Preset::Time(defaults::LAUNCH_TIMEOUT))),
     setting(

@@ -133,8 +133,8 @@ impl Parts {
         if rows.iter().any(|row| row.parts > 1) { rows } else { Vec::new() }
     }
 
-    /// How much more the largest peak is than the mean of all, in a sentence; `None` of shards, whose peaks are no measure of
-    /// one another, and if there are not two.
+    /// How much more the largest peak is than the mean of all, in a sentence; `None` of shards, whose peaks are not a measure of
+    /// one another, and where there are not two.
     pub(crate) fn imbalance(&self) -> Option<String> {
         let peak = |row: &PartRow| row.peak_rss.as_ref().map(|reading| reading.bytes);
         let peaks: Vec<ByteSize> = self.rows.iter().filter_map(peak).collect();

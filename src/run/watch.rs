@@ -18,7 +18,7 @@ pub(super) struct SoFar {
 }
 
 impl SoFar {
-    /// What is known of a run that begins now: `record`, without results.
+    /// The state of the run of `record`, which begins now.
     pub fn of(mut record: Record) -> Self {
         let message = "the run had not ended when this was written";
         record.verdicts = vec![Verdict::new("run", VerdictStatus::Inconclusive, message)];
