@@ -86,7 +86,11 @@ def table(args, scratch):
     if tools.absent:
         print(f"not there, and left out: {', '.join(tools.absent)}", file=sys.stderr)
     titles = ["held", "MiB", "plimsoll", "", "cgroup", *tools.peers, "within"]
-    lines, failed = [], []
+    widths = [max(len(row[1]) for row in ROWS), 3, 8, 14, 6, *[max(8, len(name)) for name in tools.peers], 10]
+    show = lambda cells: print("| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths)) + " |", flush=True)
+    show(titles)
+    show(["-" * width for width in widths])
+    failed = []
     for kind, about, metric, part in ROWS:
         if args.rows and kind not in args.rows:
             continue
@@ -95,7 +99,7 @@ def table(args, scratch):
         try:
             own = {column: tools.held(column, kind, mib, metric) for column in ("plimsoll", "cgroup")}
         except Missing as reason:
-            lines.append([about, str(mib), str(reason), "", "", *["" for _ in tools.peers], "not possible here"])
+            show([about, str(mib), "-", f"`{metric}`", "-", *["-" for _ in tools.peers], f"not possible here: {reason}"])
             continue
         peers = {name: tools.held(name, kind, mib, metric) for name in tools.peers}
         off = lambda bytes: abs(bytes - truth) if bytes is not None else None
@@ -112,11 +116,8 @@ def table(args, scratch):
         if verdict == "**no**":
             failed.append(kind)
         shown = lambda bytes: "-" if bytes is None else f"{bytes / MIB:.1f}"
-        lines.append([about, str(mib), shown(own["plimsoll"]) + tools.mark, f"`{metric}`", shown(own["cgroup"]),
+        show([about, str(mib), shown(own["plimsoll"]) + tools.mark, f"`{metric}`", shown(own["cgroup"]),
                       *[shown(peers[name]) for name in tools.peers], verdict])
-    widths = [max(len(line[column]) for line in [titles, *lines]) for column in range(len(titles))]
-    for line in [titles, ["-" * width for width in widths], *lines]:
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |")
     print("\n`~` sampled, `≥` a lower bound, no mark the kernel's own counter; `-` the tool gives no figure")
     return 1 if failed else 0
 
