@@ -25,7 +25,7 @@ impl Listed {
 }
 
 /// Every document with a JSON Schema.
-pub const DOCUMENTS: [Listed; 15] = [
+pub const DOCUMENTS: [Listed; 16] = [
     Listed::of::<record::Record>("record", "The record of a run, `plimsoll.record/1`"),
     Listed::of::<record::Differences>("differences", "What changed between two records, `plimsoll.differences/1`"),
     Listed::of::<inspect::Inspection>("inspect", "What is inside files, `plimsoll.inspect/1`"),
