@@ -1,7 +1,7 @@
 //! Addresses of object stores (`s3://`, `gs://`, `az://`, `https://`) wherever a path is given.
 //!
 //! A capture, a store or a record at an address is opened as a path of this machine, which everything else then takes.
-//! It needs the feature `remote`; without it, an address is an error that says so.
+//! Reading from elsewhere needs the feature `remote`; without it, an address is an error that says so.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
