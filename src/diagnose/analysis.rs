@@ -256,8 +256,8 @@ impl Sink for Gatherer {
         self.told.read(line);
     }
 
-    fn measures(&mut self, line: &[u8]) -> bool {
-        !self.measured.silent(shape::of(line))
+    fn measures(&mut self, offset: u64, line: &[u8]) -> bool {
+        self.measured.measures(shape::of(line), offset)
     }
 
     fn telemetry(&mut self, position: Position, line: &[u8]) {

@@ -65,8 +65,9 @@ pub(super) trait Sink {
     fn window(&mut self, window: Window<'_>);
     /// Takes a line that may tell a factor of the batch.
     fn factor(&mut self, line: &[u8]);
-    /// Whether a line that may tell of memory, without its end, is still to be read: many of its shape may have told nothing.
-    fn measures(&mut self, line: &[u8]) -> bool;
+    /// Whether a line that may tell of memory, without its end, is still to be read: many of its shape may have been, or
+    /// have told nothing.
+    fn measures(&mut self, offset: u64, line: &[u8]) -> bool;
     /// Takes a line of telemetry, or one shortly before such a line, without its end. Each comes once, in order.
     fn telemetry(&mut self, position: Position, line: &[u8]);
 }
@@ -111,7 +112,8 @@ impl Scanner {
         anchors::lines_beside(&self.buffer, self.done..end, |one| {
             let line = &self.buffer[one.line.clone()];
             let mut factor = one.factor;
-            if let Some(hit) = one.telemetry.filter(|_| sink.measures(line.trim_ascii_end())) {
+            let offset = self.offset + one.line.start as u64;
+            if let Some(hit) = one.telemetry.filter(|_| sink.measures(offset, line.trim_ascii_end())) {
                 telemetry.push(hit);
                 factor = factor.or_else(|| anchors::factor(line).map(|at| one.line.start + at));
             }
@@ -145,7 +147,7 @@ impl Scanner {
         self.done -= dropped;
     }
 
-    /// The window of `hits`: whole lines where they are not too long.
+    /// The window of `hits`: whole lines if they are not too long.
     fn around(&self, hits: &[usize]) -> Range<usize> {
         let (first, last) = (hits[0], hits[hits.len() - 1]);
         let mut start = first.saturating_sub(BACK);
@@ -199,7 +201,7 @@ mod tests {
             self.windows.push((window.line, window.offset, hits));
         }
         fn factor(&mut self, _: &[u8]) {}
-        fn measures(&mut self, _: &[u8]) -> bool {
+        fn measures(&mut self, _: u64, _: &[u8]) -> bool {
             true
         }
         fn telemetry(&mut self, _: Position, _: &[u8]) {}

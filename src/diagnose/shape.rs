@@ -19,6 +19,10 @@ const IMPATIENT: u32 = 64;
 const SILENT: u32 = 24;
 /// So many lines of a shape that may tell of memory and does not are read: a figure of zero tells nothing, a later one may.
 const UNMEASURED: u32 = 256;
+/// So many lines of a shape that tells of memory are read; of those behind them one stretch of the input in some.
+const MEASURED: u32 = 8192;
+const STRETCH: u64 = 16 << 10;
+const STRETCHES: u64 = 8;
 /// So many shapes are kept apart.
 const SHAPES: usize = 1 << 15;
 
@@ -106,9 +110,14 @@ impl Shapes {
         }
     }
 
-    /// Whether so many lines of `shape` were read for figures of memory that the next one tells none either.
-    pub(super) fn silent(&self, shape: u64) -> bool {
-        self.seen.get(&shape).is_some_and(|seen| !seen.tells && seen.read >= UNMEASURED)
+    /// Whether the line at `offset` of `shape` is to be read for figures of memory. Of very many the series keep a few: those
+    /// that stand together are read together, for some make a report of several lines.
+    pub(super) fn measures(&self, shape: u64, offset: u64) -> bool {
+        match self.seen.get(&shape) {
+            Some(seen) if !seen.tells => seen.read < UNMEASURED,
+            Some(seen) => seen.read < MEASURED || (offset / STRETCH).is_multiple_of(STRETCHES),
+            None => true,
+        }
     }
 
     /// A line of `shape` was read for figures of memory.
@@ -147,6 +156,22 @@ mod tests {
         for (a, b) in [("exit code 0", "exit code 137"), ("oom_kill 0", "oom_kill 3"), ("h264: full", "vp9: full")] {
             assert!(!same(a, b), "{a} and {b}");
         }
+    }
+
+    #[test]
+    fn of_very_many_figures_some_stretches_are_read() {
+        let mut shapes = Shapes::default();
+        for _ in 0..MEASURED {
+            assert!(shapes.measures(1, STRETCH));
+            shapes.measured(1, true);
+        }
+        let read = (0..STRETCHES * 4).filter(|stretch| shapes.measures(1, stretch * STRETCH)).count();
+        assert_eq!(read, 4);
+        for _ in 0..UNMEASURED {
+            assert!(shapes.measures(2, 0));
+            shapes.measured(2, false);
+        }
+        assert!(!shapes.measures(2, 0));
     }
 
     #[test]

@@ -86,9 +86,10 @@ fn member(text: &str) -> Option<Vec<String>> {
     let (_, [key, value]) = regex!(r#"^"([@\w.-]+)"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?$"#).captures(text)?.extract();
     let value: String = serde_json::from_str(value).ok()?;
     let key = key.to_ascii_lowercase();
-    // One word is no message.
+    // One word is not a message, unless it is the class of an error.
     if !value.trim().contains(' ') {
-        return None;
+        let class = regex!(r"(?i)^[\w.]+(?:exception|error)$").is_match(value.trim());
+        return (class && ["type", "class", "exception", "error"].contains(&key.as_str())).then(|| vec![value]);
     }
     if REASONS.contains(&key.as_str()) {
         return Some(split(&format!("reason: {value}")));
@@ -234,6 +235,7 @@ mod tests {
             (r#""textPayload": "Memory limit of 1 GiB exceeded","#, vec!["Memory limit of 1 GiB exceeded"]),
             (r#""reason" : "Killed for its memory""#, vec!["reason: Killed for its memory"]),
             (r#""message": "one\n two","#, vec!["one", " two"]),
+            (r#""type" : "circuit_breaking_exception","#, vec!["circuit_breaking_exception"]),
             (r#""Nov 8, 2023 @ 17:20:11.401","node-1","said ""no"" twice""#, vec!["node-1", "said \"no\" twice"]),
         ] {
             assert_eq!(texts(text), expected, "{text}");

@@ -86,13 +86,17 @@ impl Collector {
             let Some(figure) = sample.figure(metric) else { continue };
             let key = Key { format: sample.format, label: label.clone(), metric };
             let of = worker(sample);
-            let known = self.series.get(&key).is_some_and(|series| series.contains_key(&of));
-            if !known && self.kept >= MOST_SERIES {
+            let full = self.kept >= MOST_SERIES;
+            let workers = match full {
+                true => self.series.get_mut(&key),
+                false => Some(self.series.entry(key).or_default()),
+            };
+            let Some(workers) = workers.filter(|workers| !full || workers.contains_key(&of)) else {
                 self.omitted += 1;
                 continue;
-            }
-            self.kept += usize::from(!known);
-            self.series.entry(key).or_default().entry(of).or_default().push(step, sample.pid, figure, sample.position);
+            };
+            self.kept += usize::from(!workers.contains_key(&of));
+            workers.entry(of).or_default().push(step, sample.pid, figure, sample.position);
         }
     }
 

@@ -14,9 +14,10 @@ const MOST_READINGS: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) format: Format,
+    /// Before the label: what differs is compared at less cost.
+    pub(super) metric: Metric,
     /// The label, its last number taken out: `before forward 7` is a reading of step 7.
     pub(super) label: String,
-    pub(super) metric: Metric,
 }
 
 /// The readings of every worker at every label.

@@ -47,7 +47,7 @@ fn compiled(lines: &Lines, at: usize) -> Option<Sighting> {
             let mut sighting = Sighting::new(Cause::Device, line).backend("xla");
             sighting.numbers = Numbers {
                 tried: amount(
-                    regex!(r"(?:allocate|allocating|reserve) (?:a buffer of )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")
+                    regex!(r"(?:allocate|allocating|reserve) (?:a buffer of |request for )?([\d.]+ ?(?:bytes|[KMGT]i?B?))\b")
                         .captures(&text),
                 ),
                 // What the whole program needs, by the compiler's plan.

@@ -59,7 +59,7 @@ pub(super) fn named(text: &str, start: usize) -> bool {
         return false;
     }
     regex!(
-        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120})$"#
+        r#"(?i)(?:^\s*|[:\])>=|–—-]\s*["'(\[]?|\b(?:error|fatal|panic\w*|failed|failure|critical|exception|abort(?:ed|ing)?|crash(?:ed)?|terminated|killed|died|exited|stopped)\b[^.!?]{0,120}|\b(?:status|reason|message|fault): [^.!?]{0,60})$"#
     )
     .is_match(before)
 }

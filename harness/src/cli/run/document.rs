@@ -66,7 +66,7 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
     .into()
 }
 
-/// Which of several processes of a launcher this is. One whose variables make no sense is no rank.
+/// Which of several processes of a launcher this is. One whose variables make no sense is not a rank.
 fn rank() -> Option<Rank> {
     launcher(None).ok().filter(|found| found.ranks > 1).map(|found| Rank::from(&found))
 }

@@ -247,7 +247,9 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         }
         let mut sighting = Sighting::new(cause, line);
         fill(&mut sighting, &matched);
-        amounts::fill(&mut sighting.numbers, &sighting.cause, &text[start..]);
+        // Within the sentence: the amount may stand before what the row knows.
+        let from = (0..=start.saturating_sub(160)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        amounts::fill(&mut sighting.numbers, &sighting.cause, &text[from..]);
         sighting.backend = side::backend(row.software, &sighting.cause, text);
         sighting.software = Some(row.software).filter(|name| !name.is_empty());
         sighting.meaning = Some(row.meaning).filter(|meaning| !meaning.is_empty());
