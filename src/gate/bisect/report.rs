@@ -76,11 +76,11 @@ pub struct TriedCommit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tried {
-    /// It is nearer to GOOD.
+    /// The commit is nearer to GOOD.
     Good,
-    /// It is nearer to BAD.
+    /// The commit is nearer to BAD.
     Bad,
-    /// It could not be built or run, or is not told from either.
+    /// The commit could not be built or run, or cannot be told from either.
     Skipped,
 }
 

@@ -78,7 +78,7 @@ const FEWEST: usize = 5;
 const LOOKS: f64 = 4.0;
 
 impl Effort {
-    /// That of a search among `commits` at a confidence in all, with at most `most` runs of a commit.
+    /// The effort of a search among `commits` at a confidence in all, with at most `most` runs of a commit.
     pub fn of(commits: usize, confidence: f64, most: usize) -> Self {
         // Halves, and one decision each for bases of a merge and a parent that was not tried.
         let decisions = f64::from(usize::BITS - commits.leading_zeros()) + 2.0;

@@ -98,7 +98,7 @@ pub(super) fn judge_figure(
         |before: &[f64], now: &[f64]| judge(before, now, figure.unit, figure.direction, allowance, rules.confidence);
     let mut comparison = held(&before.values, &figure.values);
     if let Some(missed) = missed(before, figure) {
-        // How much of a peak the samples meet depends on what else the machine does: what may be that is no change.
+        // How much of a peak the samples meet depends on what else the machine does: what may be that is not a change.
         let stands = match comparison.outcome {
             Outcome::Fail => held(&before.at_most, &figure.values).outcome == Outcome::Fail,
             Outcome::Improved => held(&before.values, &figure.at_most).outcome == Outcome::Improved,

@@ -18,7 +18,7 @@ const SKIP: i32 = 125;
 
 /// Why a commit was not measured.
 pub enum Stop {
-    /// It could not be built or run.
+    /// The commit could not be built or run.
     Skip(String),
     /// A signal came: the search ends here, and goes on another time.
     Signal,
@@ -122,7 +122,7 @@ impl Runs {
     }
 }
 
-/// Stops where a signal came.
+/// Stops if a signal came.
 fn signalled() -> Result<(), Stop> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);
     match signals.inspect(|signals| signals.note()) {

@@ -14,7 +14,7 @@ pub const OF_GIT: [&str; 6] =
 /// Why git did not do what it was told.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// It cannot be started.
+    /// git cannot be started.
     #[error("cannot start git: {0}")]
     Start(std::io::Error),
     /// The working directory belongs to no repository.

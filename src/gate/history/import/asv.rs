@@ -32,7 +32,7 @@ pub(super) fn read(folder: &Path, found: &mut Gathered) -> Result<(), HistoryErr
 }
 
 fn benchmark(value: &Value) -> Option<Benchmark> {
-    // The version of the format, and whatever else is no benchmark.
+    // The version of the format, and whatever else is not a benchmark.
     let kind = value.get("type")?.as_str()?;
     let unit = value.get("unit").and_then(Value::as_str).unwrap_or_default();
     let texts = |values: &Value| {

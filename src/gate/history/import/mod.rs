@@ -205,7 +205,7 @@ fn json(path: &Path) -> Result<Value, HistoryError> {
     serde_json::from_slice(&bytes(path)?).map_err(|error| failed(path, error.to_string()))
 }
 
-/// The entries of a folder that are no links, by name.
+/// The entries of a folder that are not links, by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, HistoryError> {
     const MOST: usize = 100_000;
     let io = |error: std::io::Error| failed(folder, error.to_string());
