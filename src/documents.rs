@@ -25,7 +25,7 @@ impl Listed {
 }
 
 /// Every document with a JSON Schema.
-pub const DOCUMENTS: [Listed; 15] = [
+pub const DOCUMENTS: [Listed; 16] = [
     Listed::of::<record::Record>("record", "The record of a run, `plimsoll.record/1`"),
     Listed::of::<record::Differences>("differences", "What changed between two records, `plimsoll.differences/1`"),
     Listed::of::<inspect::Inspection>("inspect", "What is inside files, `plimsoll.inspect/1`"),
@@ -35,6 +35,7 @@ pub const DOCUMENTS: [Listed; 15] = [
     Listed::of::<matrix::Matrix>("matrix", "Configurations beside a baseline, `plimsoll.matrix/1`"),
     Listed::of::<config::schema::ConfigFile>("config", "The configuration, plimsoll.toml"),
     Listed::of::<gate::history::HistoryReport>("history", "Figures over the commits, `plimsoll.history/1`"),
+    Listed::of::<gate::bisect::Bisection>("bisect", "A search for a commit, `plimsoll.bisect/1`"),
     Listed::of::<gate::GateReport>("gate", "Records, judged, `plimsoll.gate/1`"),
     Listed::of::<gpu::Devices>("devices", "The GPUs of this machine, `plimsoll.devices/1`"),
     Listed::of::<plimsoll_memory::meter::Doctor>("doctor", "What this machine lets a meter see, `plimsoll.doctor/1`"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What memory tools say of programs that hold a known amount in a known way.
 
-usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--rows KIND,..] [--tools NAME,..] [--folder DIR]
+usage: benches/truth/run.py [--plimsoll PROGRAM] [--mib 64] [--seconds 0.5] [--rows KIND,..] [--tools NAME,..|none] [--folder DIR]
 
 Every program is benches/truth/hold.c with one word for the way. From each figure the tool's own figure for a program that
 holds nothing is taken away, so that what the C library or a Python needs counts for nobody. Of `plimsoll run` the metric that the
@@ -59,9 +59,15 @@ def main():
     args = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(dir=args.folder))
     os.environ["HOLD_FOLDER"] = str(scratch)
+    pages = Path("/proc/sys/vm/nr_hugepages")
+    before = pages.read_text() if os.access(pages, os.W_OK) else None
     try:
+        if before is not None:
+            pages.write_text(str(int(before) + args.mib // 2 + 2))
         sys.exit(table(args, scratch))
     finally:
+        if before is not None:
+            pages.write_text(before)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -80,7 +86,11 @@ def table(args, scratch):
     if tools.absent:
         print(f"not there, and left out: {', '.join(tools.absent)}", file=sys.stderr)
     titles = ["held", "MiB", "plimsoll", "", "cgroup", *tools.peers, "within"]
-    lines, failed = [], []
+    widths = [max(len(row[1]) for row in ROWS), 3, 8, 14, 6, *[max(8, len(name)) for name in tools.peers], 10]
+    show = lambda cells: print("| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths)) + " |", flush=True)
+    show(titles)
+    show(["-" * width for width in widths])
+    failed = []
     for kind, about, metric, part in ROWS:
         if args.rows and kind not in args.rows:
             continue
@@ -89,7 +99,7 @@ def table(args, scratch):
         try:
             own = {column: tools.held(column, kind, mib, metric) for column in ("plimsoll", "cgroup")}
         except Missing as reason:
-            lines.append([about, str(mib), str(reason), "", "", *["" for _ in tools.peers], "not possible here"])
+            show([about, str(mib), "-", f"`{metric}`", "-", *["-" for _ in tools.peers], f"not possible here: {reason}"])
             continue
         peers = {name: tools.held(name, kind, mib, metric) for name in tools.peers}
         off = lambda bytes: abs(bytes - truth) if bytes is not None else None
@@ -106,11 +116,8 @@ def table(args, scratch):
         if verdict == "**no**":
             failed.append(kind)
         shown = lambda bytes: "-" if bytes is None else f"{bytes / MIB:.1f}"
-        lines.append([about, str(mib), shown(own["plimsoll"]) + tools.mark, f"`{metric}`", shown(own["cgroup"]),
+        show([about, str(mib), shown(own["plimsoll"]) + tools.mark, f"`{metric}`", shown(own["cgroup"]),
                       *[shown(peers[name]) for name in tools.peers], verdict])
-    widths = [max(len(line[column]) for line in [titles, *lines]) for column in range(len(titles))]
-    for line in [titles, ["-" * width for width in widths], *lines]:
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |")
     print("\n`~` sampled, `≥` a lower bound, no mark the kernel's own counter; `-` the tool gives no figure")
     return 1 if failed else 0
 
@@ -125,12 +132,16 @@ class Tools:
         asked = {name: path for name, path in peers.items() if not args.tools or name in args.tools}
         self.absent = [name for name, path in asked.items() if not path]
         self.peers = {name: path for name, path in asked.items() if path}
+        if args.tools == ["none"]:
+            self.absent = []
         self.base = {}
         (scratch / "hold.py").write_text(PYTHON)
 
     def held(self, tool, kind, mib, metric):
         """What the tool says, less what it says of a program that holds nothing; None if it gives no figure."""
-        key = tool, metric if tool == "plimsoll" else None
+        if metric == "peak_swap" and tool in self.peers:
+            return None  # what they tell is memory, before it was swapped out
+        key = tool, metric if tool in ("plimsoll", "cgroup") else None
         try:
             if key not in self.base:
                 self.base[key] = self.figure(tool, "nothing", 1, metric)
@@ -164,8 +175,10 @@ class Tools:
         if done.returncode:
             sys.exit(f"{words}: {done.stderr}")
         readings = json.loads(record.read_text())["phases"][0]["readings"]
+        if metric == "peak_swap" and readings["swap_growth"]["counter"].startswith("SwapTotal, which is 0"):
+            raise Missing("no swap")
         # Without a group of its own, that of a run holds whatever else is in it.
-        reading = readings.get("peak_cgroup" if tool == "cgroup" else metric)
+        reading = readings.get("peak_cgroup" if tool == "cgroup" and metric != "peak_swap" else metric)
         if tool == "plimsoll":
             source = reading and reading["source"]["kind"]
             self.mark = {"sampled": "~", "lower_bound": "≥"}.get(source, "")
@@ -196,7 +209,7 @@ class Tools:
     def heaptrack(self, program, command):
         for old in self.scratch.glob("heap.*"):
             old.unlink()
-        self.run([program, "--record-only", "--output", self.scratch / "heap", *command])
+        self.run([program, "--output", self.scratch / "heap", *command])
         written = next(self.scratch.glob("heap.*"), None)
         text = self.run([shutil.which("heaptrack_print"), "--file", written]).stdout if written else ""
         found = re.search(r"peak heap memory consumption: ([\d.]+)([KMG]?)B?", text)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The variables and the command of the indexed Job of job.yaml, without a cluster: each pod's command is run with the variable
 # that Kubernetes sets. Usage: harness/scale/kubernetes.sh (PYTHON names one with ruamel.yaml or yaml, if the default has none)
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 mkdir "$work/records"
 ln -s "$work/capture" "$work/cap"
@@ -23,7 +24,7 @@ for ((index = 0; index < 8; index++)); do
     JOB_COMPLETION_INDEX=$index sh "$work/pod.sh" > "$work/log"
 done
 proven "Kubernetes indexed Job" "$work/records"
-# Without a count there is no guess.
-! JOB_COMPLETION_INDEX=3 "$plimsoll" shard > "$work/log" 2>&1
+# An index without a count is an error.
+if JOB_COMPLETION_INDEX=3 "$plimsoll" shard > "$work/log" 2>&1; then echo "an index without a count is a shard" >&2; exit 1; fi
 grep -q -- "--shard auto/N" "$work/log"
 echo "Kubernetes indexed Job: a count that is missing is asked for"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Shards and ranks under Open MPI (Debian: openmpi-bin). Usage: harness/scale/openmpi.sh
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 mpirun=(mpirun --oversubscribe --allow-run-as-root -n 4)
 mkdir "$work/parts"

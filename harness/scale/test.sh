@@ -5,7 +5,7 @@
 # Debian's packages are installed if this is root; torch and Ray go into target/scale-venv, unless PLIMSOLL_TORCH_PYTHON names
 # a Python with torch. Exit code: 1 if an engine failed, 3 if one could not be run.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 target="${CARGO_TARGET_DIR:-target}"
 if [ -z "${PLIMSOLL:-}" ]; then
     cargo build --locked --package plimsoll-harness || exit 1

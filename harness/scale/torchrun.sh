@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Shards and ranks under torchrun. Usage: PYTHON=venv/bin/python harness/scale/torchrun.sh (a Python with torch)
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 torchrun=("${PYTHON:-python3}" -m torch.distributed.run --standalone --nproc-per-node 3 --no-python)
 mkdir "$work/parts"

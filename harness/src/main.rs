@@ -18,7 +18,7 @@ use plimsoll_harness::{confine, signals, supervisor, worker};
 
 fn main() -> ExitCode {
     // Commands that run others, which are to end with this one whatever ends it.
-    let runs_others = std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "ab");
+    let runs_others = std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "ab" || word == "bisect");
     if runs_others && let Some(code) = guardian::split() {
         return ExitCode::from(code);
     }

@@ -177,6 +177,10 @@ make_root() {
     python=$(python3 -c 'import sys, os; print(os.path.realpath(sys.executable))')
     bundle "$python"
     ln -sf "$python" "$root/usr/bin/python3"
+    # What a virtual environment links to.
+    for name in python python3; do
+        [ -e "$root$(dirname "$python")/$name" ] || ln -s "$(basename "$python")" "$root$(dirname "$python")/$name"
+    done
     python3 - "$root" <<'PYTHON'
 import os, shutil, subprocess, sys, sysconfig
 root, library = sys.argv[1], sysconfig.get_path("stdlib")
@@ -298,7 +302,7 @@ boot() {
         -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/swap.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/command,if=virtio,format=raw" \
-        -serial "file:$run/console.log" -serial stdio < /dev/null 2> "$run/qemu.log" | tr -d '\r' | tee "$run/output.log" | sed 's/^/  /' || true
+        -serial "file:$run/console.log" -serial stdio < /dev/null 2> "$run/qemu.log" | tee "$run/output.log" | sed -u 's/\r//g; s/^/  /' || true
     if ! grep -q '^vm: passed' "$run/output.log"; then
         echo "machine $name: failed; its kernel's last lines ($run):"
         tail -n 5 "$run/console.log" "$run/qemu.log" 2> /dev/null || true

@@ -147,7 +147,7 @@ impl Scanner {
         self.done -= dropped;
     }
 
-    /// The window of `hits`: whole lines where they are not too long.
+    /// The window of `hits`: whole lines if they are not too long.
     fn around(&self, hits: &[usize]) -> Range<usize> {
         let (first, last) = (hits[0], hits[hits.len() - 1]);
         let mut start = first.saturating_sub(BACK);

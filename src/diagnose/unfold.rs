@@ -86,7 +86,7 @@ fn member(text: &str) -> Option<Vec<String>> {
     let (_, [key, value]) = regex!(r#"^"([@\w.-]+)"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?$"#).captures(text)?.extract();
     let value: String = serde_json::from_str(value).ok()?;
     let key = key.to_ascii_lowercase();
-    // One word is no message, but for the class of an error.
+    // One word is not a message, unless it is the class of an error.
     if !value.trim().contains(' ') {
         let class = regex!(r"(?i)^[\w.]+(?:exception|error)$").is_match(value.trim());
         return (class && ["type", "class", "exception", "error"].contains(&key.as_str())).then(|| vec![value]);

@@ -16,6 +16,7 @@
 
 mod baseline;
 pub mod bench;
+pub mod bisect;
 pub mod calibration;
 mod conditions;
 mod evaluate;

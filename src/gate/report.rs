@@ -102,7 +102,7 @@ pub struct FigureVerdict {
     /// The comparison; absent if nothing could be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Why nothing could be compared.
+    /// Why nothing could be compared, or what keeps the comparison from being conclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -157,7 +157,8 @@ fn message(baseline: Option<&str>, subjects: &[SubjectVerdict], outcome: Outcome
         Outcome::Pass | Outcome::Improved => {
             let against = baseline.map_or_else(String::new, |baseline| format!(" against {baseline}"));
             let figures: usize = subjects.iter().map(|subject| subject.figures.len()).sum();
-            let ceilings: usize = subjects.iter().map(|subject| subject.verdicts.len()).sum();
+            let verdicts = subjects.iter().flat_map(|subject| &subject.verdicts);
+            let ceilings = verdicts.filter(|verdict| verdict.ceiling.is_some()).count();
             let figures = counted(figures, "figure", "figures");
             format!("{figures}{against} and {} hold", counted(ceilings, "ceiling", "ceilings"))
         }

@@ -29,6 +29,8 @@ pub enum SubjectKind {
     Test,
     /// A command and the processes below it.
     Command,
+    /// A benchmark of another tool, whose figures were imported.
+    Benchmark,
 }
 
 impl Subject {

@@ -72,7 +72,7 @@ impl Merge {
     /// Adds the entries of `record` that `wanted` is true of; the others count as missing.
     ///
     /// # Errors
-    /// As those of [`Merge::add`].
+    /// As [`Merge::add`].
     pub fn add_if(
         &mut self,
         name: &str,

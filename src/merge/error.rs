@@ -30,9 +30,9 @@ pub enum MergeError {
         other: String,
         /// What differs.
         what: &'static str,
-        /// That of the one.
+        /// What the one has.
         before: String,
-        /// That of the other.
+        /// What the other has.
         after: String,
     },
     /// Two records have a result for the same entry, or are of the same rank.

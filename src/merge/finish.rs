@@ -29,7 +29,7 @@ impl Merge {
     /// As [`Merge::finish`], for runs on one share of a capture: what other shards have is not missing.
     ///
     /// # Errors
-    /// As those of [`Merge::finish`].
+    /// As [`Merge::finish`].
     pub fn finish_share(self) -> Result<Merged, MergeError> {
         let missing = self.missing().filter(|_| !self.known.are_whole());
         self.finished(missing)

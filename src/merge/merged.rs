@@ -72,7 +72,7 @@ impl Merged {
     /// Writes the record, one entry and one part at a time.
     ///
     /// # Errors
-    /// Those of [`RecordFile::commit`]; [`MergeError::TooLarge`] if no command could read it.
+    /// As for [`RecordFile::commit`]; [`MergeError::TooLarge`] if no command could read it.
     pub fn commit(self, file: RecordFile) -> Result<(), MergeError> {
         let (text, mut holes) = self.outline()?;
         holes.sort_by_key(|hole| hole.at);

@@ -26,6 +26,10 @@ pub struct Figure {
     pub source: Option<Source>,
     /// Its values in the order of the repeats, one of each that has it; a run that is not repeated has one.
     pub values: Vec<f64>,
+    /// What each value may have been, if it is the largest of samples and a part of resident memory whose own peak, which
+    /// the kernel keeps, the samples missed by so much. Empty of any other figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_most: Vec<f64>,
 }
 
 /// Which way a figure is better.
@@ -63,6 +67,7 @@ struct Value {
     direction: Direction,
     source: Option<Source>,
     value: f64,
+    at_most: Option<f64>,
 }
 
 /// The figures of a record, in the order of a report: first those over all phases, then, if there are several, those
@@ -137,13 +142,22 @@ impl Gathered {
         if let Some(&at) = self.at.get(&name) {
             let figure = &mut self.figures[at];
             figure.values.push(value.value);
+            figure.at_most.extend(value.at_most);
             figure.source = weaker(figure.source, value.source);
             return;
         }
         self.at.insert(name.clone(), self.figures.len());
-        let Value { unit, direction, source, value } = value;
+        let Value { unit, direction, source, value, at_most } = value;
         let phase = phase.map(str::to_owned);
-        self.figures.push(Figure { name, phase, unit, direction, source, values: vec![value] });
+        self.figures.push(Figure {
+            name,
+            phase,
+            unit,
+            direction,
+            source,
+            values: vec![value],
+            at_most: Vec::from_iter(at_most),
+        });
     }
 }
 
@@ -175,13 +189,29 @@ fn memory(metric: Metric, phases: &[&PhaseReadings]) -> Option<Value> {
     let phases = if metric.is_retained() { &phases[phases.len().saturating_sub(1)..] } else { phases };
     let direction = if metric.is_floor() { Direction::Higher } else { Direction::Lower };
     let (_, worst) = worst_reading(phases.iter().copied(), metric)?;
-    Some(Value { unit: Unit::Bytes, direction, source: Some(worst.source), value: worst.bytes.bytes() as f64 })
+    let value = worst.bytes.bytes() as f64;
+    let at_most = phases.iter().filter_map(|phase| at_most(metric, phase)).reduce(f64::max);
+    Some(Value { unit: Unit::Bytes, direction, source: Some(worst.source), value, at_most })
+}
+
+/// What a sampled part of the resident memory of a phase may have been: what the samples missed of the resident peak may
+/// all have been of it.
+fn at_most(metric: Metric, phase: &PhaseReadings) -> Option<f64> {
+    let part = matches!(metric, Metric::PeakAnon | Metric::PeakShmem | Metric::PeakPss);
+    let reading = phase.readings.get(&metric).filter(|_| part)?;
+    let peak = phase.readings.get(&Metric::PeakRss)?;
+    let is_sampled = |source| matches!(source, Source::Sampled { .. });
+    if !is_sampled(reading.source) || is_sampled(peak.source) {
+        return None;
+    }
+    let missed = peak.bytes.bytes().saturating_sub(phase.at_peak?.rss.bytes());
+    Some(reading.bytes.bytes().saturating_add(missed) as f64)
 }
 
 impl Value {
     /// A time or a count, of which less is better.
     fn counted(unit: Unit, value: f64) -> Self {
-        Self { unit, direction: Direction::Lower, source: None, value }
+        Self { unit, direction: Direction::Lower, source: None, value, at_most: None }
     }
 }
 

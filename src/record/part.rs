@@ -20,7 +20,7 @@ pub struct Part {
     /// The share of the capture that it took; absent of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// Which process of a launcher it was; absent where no launcher said so.
+    /// Which process of a launcher it was; absent if no launcher said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
     /// The version of Plimsoll that ran.

@@ -317,7 +317,7 @@ pub(crate) struct SemanticsDigest {
 }
 
 impl SemanticsDigest {
-    /// That of semantics without entries.
+    /// The digest of semantics without entries.
     pub fn of(others: CaptureSemantics) -> Self {
         let others = canonical(&Semantics::Capture(others));
         let at = others.find(NO_ENTRIES).expect("a capture has entries") + NO_ENTRIES.len() - 1;

@@ -18,7 +18,7 @@ pub(super) struct Told {
     pub(super) advice: Vec<String>,
     /// What else can be done.
     pub(super) more: Vec<String>,
-    /// The numbers in a line; empty where there are none.
+    /// The numbers in a line; empty if there are none.
     pub(super) numbers: String,
     /// Lines with their places.
     pub(super) evidence: Vec<String>,
@@ -35,7 +35,7 @@ impl Told {
         let line =
             |evidence: &plimsoll_diagnose::Evidence| format!("{}:{}: {}", evidence.file, evidence.line, evidence.text);
         let mut advice: Vec<String> = advice_lines(event).collect();
-        // With an estimate the list ends where it is enough: all of it is the answer.
+        // With an estimate the list ends if it is enough: all of it is the answer.
         let estimated = event.advice.iter().any(|advice| advice.fits.is_some());
         let more = if estimated { Vec::new() } else { advice.split_off(advice.len().min(ADVICE)) };
         Self {

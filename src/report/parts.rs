@@ -1,4 +1,4 @@
-//! The parts of a record, as reports tell them: a row a shard or a rank, what each node had, how unequal ranks are.
+//! The parts of a record, as reports show them: a row a shard or a rank, what each node had, how unequal ranks are.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub(crate) struct NodeRow {
 }
 
 impl Parts {
-    /// Those of `record`; `None` if it is of one run.
+    /// The parts of `record`; `None` if it is of one run.
     pub(crate) fn of(record: &Record) -> Option<Self> {
         (!record.parts.is_empty()).then(|| Self::all(&record.parts))
     }
@@ -133,7 +133,7 @@ impl Parts {
         if rows.iter().any(|row| row.parts > 1) { rows } else { Vec::new() }
     }
 
-    /// How much more the largest peak is than the mean of all, in a sentence; `None` of shards, whose peaks are no measure of
+    /// How much more the largest peak is than the mean of all, in a sentence; `None` of shards, whose peaks are not a measure of
     /// one another, and where there are not two.
     pub(crate) fn imbalance(&self) -> Option<String> {
         let peak = |row: &PartRow| row.peak_rss.as_ref().map(|reading| reading.bytes);

@@ -87,6 +87,7 @@ mod tests {
             direction: Direction::Lower,
             source: None,
             values: values.to_vec(),
+            at_most: Vec::new(),
         };
         let of = |values: &[f64]| Summary::of(&figure(values));
         assert_eq!(of(&[3.0, 1.0, 2.0]), Some(Summary { value: 2.0, range: Some((1.0, 3.0)) }));

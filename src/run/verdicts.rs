@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// That of all `results`.
+    /// The tally of all `results`.
     pub fn of(results: &[EntryResult]) -> Self {
         let mut tally = Self::default();
         results.iter().for_each(|result| tally.add(result));
@@ -102,7 +102,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Those of all `proofs`.
+    /// The workers of all `proofs`.
     pub fn of(proofs: &[Release]) -> Self {
         let mut ended = Self::default();
         proofs.iter().for_each(|release| ended.add(release));

@@ -1,4 +1,4 @@
-//! [`Watch`]: who is told how a run goes, and what is known so far for whoever keeps it.
+//! [`Watch`]: who watches a run, and what is known so far for whoever keeps it.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub(super) struct SoFar {
 }
 
 impl SoFar {
-    /// That of a run which `record` is of, and which begins now.
+    /// The state of the run of `record`, which begins now.
     pub fn of(mut record: Record) -> Self {
         let message = "the run had not ended when this was written";
         record.verdicts = vec![Verdict::new("run", VerdictStatus::Inconclusive, message)];
@@ -26,7 +26,7 @@ impl SoFar {
     }
 }
 
-/// Who is told how a run goes.
+/// Who watches a run, and what is kept of it.
 pub(super) struct Watch<'a> {
     pub observer: &'a mut dyn Observer,
     pub meter: &'a Meter,
@@ -36,7 +36,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Tells of the result at `index`, and has what is known so far kept if it is time to.
+    /// Reports the result at `index`, and has what is known so far kept if it is time to.
     pub fn entry(
         &mut self,
         phase: Phase,

@@ -46,7 +46,7 @@ pub fn expand(path: &Path, mut value: impl FnMut(char) -> Result<String, String>
         };
         let letter = char::from(sign.as_bytes()[1]);
         let text = value(letter).map_err(|hint| NameError { name: path.display().to_string(), sign, hint })?;
-        // A host's name is no path.
+        // The name of a host is not a path.
         expanded.extend(text.bytes().map(|byte| if byte == b'/' || byte == 0 { b'_' } else { byte }));
     }
     Ok(PathBuf::from(OsString::from_vec(expanded)))

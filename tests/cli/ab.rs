@@ -58,3 +58,55 @@ fn failures_and_too_few_pairs_are_told() {
     let (code, _, err) = ab(&[], &words(&["/nowhere/program"]), &words(&["true"]));
     assert!(code == 127 && err.contains("/nowhere/program"), "{err}");
 }
+
+#[test]
+fn both_run_at_once_on_cores_of_their_own_and_stop_when_it_is_known_well_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = dir.path().join("records");
+    // Each waits for the other, which in turns would never come, and notes its processors.
+    let side = |own: &str, other: &str| {
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        let script = format!(
+            "grep Cpus_allowed_list /proc/self/status >> {cpus}; : > {own}; n=0; until [ -e {other} ] || [ $n -ge 3000 ]; do sleep 0.01; n=$((n+1)); done; \
+             [ -e {other} ] || exit 9; sleep 0.05; rm -f {own}",
+            cpus = at(&format!("{own}-cpus")),
+            own = at(own),
+            other = at(other)
+        );
+        ["sh".to_owned(), "-c".to_owned(), script]
+    };
+    let flags = ["--duet", "--repeat", "40", "--width", "1000%", "--limit", "wall=1000%", "--json"];
+    let flags = [&flags[..], &["--records", records.to_str().unwrap()]].concat();
+    let (code, out, err) = ab(&flags, &side("a", "b"), &side("b", "a"));
+    if err.contains("there is one core alone") {
+        println!("not possible here: one core");
+        return;
+    }
+    let report: GateReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    assert_eq!(code, i32::from(report.exit_code()), "{out}{err}");
+    assert!(report.subjects[0].failure.is_none(), "each met the other: {out}");
+    assert!(report.subjects[0].figures.iter().any(|figure| figure.name == "wall"), "{out}");
+    let runs = Record::read(&records.join("b.json")).unwrap().runs.len();
+    assert!((8..40).contains(&runs), "{runs} pairs were enough");
+    let cpus = |name: &str| std::fs::read_to_string(dir.path().join(format!("{name}-cpus"))).unwrap();
+    assert!(cpus("a").lines().zip(cpus("b").lines()).all(|(a, b)| a != b), "{}{}", cpus("a"), cpus("b"));
+    assert!(cpus("a").lines().any(|line| Some(line) != cpus("a").lines().next()), "they change places");
+
+    let (code, _, err) = ab(&["--width", "0"], &side("a", "b"), &side("b", "a"));
+    assert!(code == 2 && err.contains("per cent above 0"), "{err}");
+}
+
+#[test]
+fn an_interval_that_is_narrow_enough_ends_the_turns() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let dd = words(&["dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1", "status=none"]);
+    let runs = |width: &str, folder: &str| {
+        let records = dir.path().join(folder);
+        let flags = ["--repeat", "14", "--limit", "peak_rss=5%", "--width", width, "--records"];
+        let (code, out, err) = ab(&[&flags[..], &[records.to_str().unwrap()]].concat(), &dd, &dd);
+        assert_eq!(code, 0, "{out}{err}");
+        Record::read(&records.join("a.json")).unwrap().runs.len()
+    };
+    assert_eq!((runs("90%", "wide"), runs("0.000001%", "narrow")), (8, 14));
+}

@@ -187,6 +187,7 @@ pages! {
     kernels: "kernels",
     reports: "reports",
     run_any_command: "run",
+    scale: "scale",
     start: "start",
     store: "store",
     training: "training",

@@ -73,7 +73,7 @@ fn configurations_are_told_apart_and_flags_come_before_them() {
     fs::write(&ds, "{\"zero_optimization\": {\"stage\": 7}}").unwrap();
     let (code, out, err) = estimate(&["estimate", "--config", ds.to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert!(err.contains("b.json: `zero_optimization.stage` is 7: it has to be 0, 1, 2 or 3"), "{err}");
+    assert!(err.contains("b.json: `zero_optimization.stage` is 7: must be 0, 1, 2 or 3"), "{err}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use plimsoll::meter::Metric;
 use plimsoll::record::{Record, write_record};
 use tempfile::TempDir;
 
-use crate::support::{plimsoll, run};
+use crate::support::{git, plimsoll, run};
 
 /// A repository in which `load.json` is the record of five runs.
 fn scene() -> TempDir {
@@ -21,13 +21,6 @@ fn scene() -> TempDir {
     let (code, _, err) = run(command.args(["--", "true"]));
     assert_eq!(code, 0, "{err}");
     dir
-}
-
-fn git(dir: &Path, arguments: &[&str]) {
-    let mut git = Command::new("git");
-    git.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.com"]);
-    let (code, out, err) = run(git.env("GIT_CONFIG_GLOBAL", "/dev/null").args(arguments));
-    assert_eq!(code, 0, "{arguments:?}: {out}{err}");
 }
 
 /// Makes the record one of runs that took so many MiB.
@@ -171,4 +164,41 @@ fn a_new_step_for_the_worse_fails_until_it_is_accepted() {
 
     let (code, _, err) = history(dir.path(), &["check", "other"]);
     assert!(code == 3 && err.contains("no such figure of other"), "{err}");
+}
+
+#[test]
+fn figures_of_other_tools_are_shown_and_checked_like_records() {
+    let dir = scene();
+    let mut rows = "build,benchmark,peak (MiB),rate [ops]\n".to_owned();
+    for commit in 0..16 {
+        git(dir.path(), &["commit", "--quiet", "--allow-empty", "--message", &format!("change {commit}")]);
+        let id = git(dir.path(), &["rev-parse", "--short", "HEAD"]);
+        let (peak, rate) = if commit < 9 { (100.0, 50.0) } else { (120.0, 30.0) };
+        rows += &format!("{},load,{},{rate}\n", id.trim(), peak + f64::from(commit * 7 % 5) / 10.0);
+    }
+    rows += "never-made,load,1,1\n";
+    fs::write(dir.path().join("rows.csv"), &rows).unwrap();
+    let import = |words: &[&str]| history(dir.path(), &[&["import"], words].concat());
+    let (code, _, err) = import(&["rows.csv"]);
+    assert!(code == 2 && err.contains("name it with --column commit=TITLE"), "{err}");
+    let (code, _, err) = import(&["rows.csv", "--column", "commit=build"]);
+    assert!(code == 2 && err.contains("the commit never-made is not in the repository here"), "{err}");
+    assert_eq!(history(dir.path(), &["show"]).0, 3, "all or nothing");
+
+    fs::write(dir.path().join("rows.csv"), rows.replace("never-made,load,1,1\n", "")).unwrap();
+    for _ in 0..2 {
+        let (code, _, err) = import(&["rows.csv", "--column", "commit=build"]);
+        assert!(code == 0 && err.contains("32 figures of CSV from rows.csv on main"), "{err}");
+    }
+    let (code, out, err) = history(dir.path(), &["show", "load", "--json"]);
+    let report: HistoryReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    let [peak, rate] = &report.series[..] else { panic!("{out}") };
+    assert!(code == 0 && peak.points.len() == 16 && peak.points[9].title == "change 9", "{out}");
+    assert_eq!((peak.steps.len(), rate.steps.len()), (1, 1), "{out}");
+    let (code, out, _) = history(dir.path(), &["check"]);
+    // Fewer operations in a time are worse.
+    assert!(code == 1 && out.contains("peak of load") && out.contains("rate of load, -40.0 %"), "{out}");
+    assert_eq!(history(dir.path(), &["accept", &peak.points[9].commit[..10], "--why", "wanted"]).0, 0);
+    assert_eq!(history(dir.path(), &["check"]).0, 0);
+    assert_eq!(history(dir.path(), &["remove", "--commit", &peak.points[0].commit]).0, 0);
 }

@@ -47,7 +47,7 @@ fn an_embedding_in_c_passes_as_it_is_written() {
     // What is there stays.
     let (code, _, err) = new(&scene, "rows", "python", Some(&capture));
     assert_eq!(code, 2);
-    assert!(err.contains("rows is there already"), "{err}");
+    assert!(err.contains("rows exists already"), "{err}");
     assert!(!scene.path("rows/rows.py").exists());
 }
 

@@ -24,6 +24,15 @@ pub fn run(command: &mut Command) -> (i32, String, String) {
     (status.code().expect("it ends by itself"), text(stdout), text(stderr))
 }
 
+/// Runs git in a repository of a test; what it prints.
+pub fn git(dir: &Path, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.com"]);
+    let (code, out, err) = run(git.env("GIT_CONFIG_GLOBAL", "/dev/null").args(arguments));
+    assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+    out
+}
+
 /// A folder for a test, and a capture of `entries` small entries in it.
 pub struct Scene {
     dir: TempDir,

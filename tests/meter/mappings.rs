@@ -47,3 +47,13 @@ fn mappings_are_told_only_where_they_were_asked_for() {
     program.tell("allocate 8");
     assert_eq!(meter.finish()[0].mappings, []);
 }
+
+#[test]
+fn what_a_command_holds_has_grown_since_it_began() {
+    let script = "held=$(head -c 24000000 /dev/zero | tr '\\0' a); sleep 2; echo ${#held}";
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", script]).stdout(std::process::Stdio::null());
+    let ended = plimsoll::command::Metered::new(command).mappings(true).spawn().unwrap().wait().unwrap();
+    let held: u64 = ended.phases[0].mappings.iter().map(|growth| grown(growth).bytes()).sum();
+    assert!(held > 20 * MIB, "{:?}", ended.phases[0].mappings);
+}

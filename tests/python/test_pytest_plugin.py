@@ -209,6 +209,20 @@ def test_second(): os.write(1, b"second\\n")
         self.assertEqual(cases["test_a"][0], "error", printed)
         self.assertIn("`1 GiB` in the option `plimsoll` of ", cases["test_a"][2])
 
+    def test_a_default_holds_every_test(self):
+        scene = self.scene("import pytest\ndef test_plain(): bytearray(64 << 20)[0] = 1\n"
+                      "@pytest.mark.plimsoll(peak_rss_growth='1 GiB')\ndef test_own(): bytearray(64 << 20)[0] = 1\n"
+                      "class TestOld:\n    def test_small(self): pass\n", ini="plimsoll = timeout = 5 min\n")
+        _, printed, cases = scene.pytest("-n2", "--plimsoll-default", "peak_rss_growth=16 MiB")
+        self.assertEqual({name: end[0] for name, end in cases.items()},
+                         {"test_plain": "failure", "test_own": "passed", "TestOld.test_small": "passed"}, printed)
+        self.assertIn("above its ceiling of 16.00 MiB", cases["test_plain"][1])
+        self.assertEqual(scene.record("test_plain")["policy"]["timeout_ns"], 300 * 10**9)
+        _, printed, cases = scene.pytest("--plimsoll-default", "64MiB", "-k", "small")
+        self.assertIn("`64MiB` in --plimsoll-default is no limit", cases["TestOld.test_small"][2], printed)
+        code, printed, _ = scene.pytest("--plimsoll-default", "peak_rss_growth=16 MiB", "--plimsoll-off")
+        self.assertEqual(code, 0, printed)
+
     def test_warnings_that_are_errors_are_the_tests_own(self):
         scene = self.scene(
             "import pytest, warnings\n@pytest.mark.plimsoll(peak_rss='1 GiB')\ndef test_a(): pass\n"

@@ -114,7 +114,7 @@ class Run:
         return f"{self.item.config.rootpath}::{self.item.nodeid}"
 
     def _arguments(self):
-        """What limits the test: its own mark, then those of its class and module, then the ini file."""
+        """What limits the test: its own mark, those of its class and module, the command line, then the ini file."""
         arguments = {}
         for mark in self.marks:
             if mark.args:
@@ -122,10 +122,12 @@ class Run:
                 raise MarkError(self.item, [f"write {given} with the name of what it limits, such as peak_rss={given}"])
             for name, value in mark.kwargs.items():
                 arguments.setdefault(name, _text(name, value))
-        for line in self.item.config.getini("plimsoll"):
+        config = self.item.config
+        lines = [(line, "--plimsoll-default") for line in config.getoption("plimsoll_default")]
+        lines += [(line, f"the option `plimsoll` of {config.inipath}") for line in config.getini("plimsoll")]
+        for line, where in lines:
             name, found, value = line.partition("=")
             if not found:
-                where = f"the option `plimsoll` of {self.item.config.inipath}"
                 raise MarkError(self.item, [f"`{line}` in {where} is no limit: write NAME = VALUE"])
             arguments.setdefault(name.strip(), value.strip().strip("\"'"))
         return arguments

@@ -19,6 +19,10 @@ def pytest_addoption(parser):
     group.addoption(
         "--plimsoll-off", action="store_true",
         help="Run tests marked with plimsoll in this process, without measuring them")
+    group.addoption(
+        "--plimsoll-default", action="append", default=[], metavar="NAME=VALUE",
+        help="Run every test in a process of its own, held to this unless its mark says otherwise, such as "
+        "peak_rss='1 GiB'; may be repeated")
     parser.addini(
         "plimsoll", "Ceilings of every test marked with plimsoll that does not give its own: NAME = VALUE, one a line",
         type="linelist", default=[])
@@ -44,7 +48,8 @@ def _is_off(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     marks = list(item.iter_markers(MARK))
-    if not marks or _is_off(item.config) or item.config.pluginmanager.hasplugin(_parent.CHILD):
+    measured = marks or item.config.getoption("plimsoll_default")
+    if not measured or _is_off(item.config) or item.config.pluginmanager.hasplugin(_parent.CHILD):
         return
     run = item.stash[RUN] = _parent.Run(item, marks)
     # Its fixtures are for its own process.

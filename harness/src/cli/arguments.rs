@@ -8,6 +8,7 @@ use plimsoll::config::{Resolved, settings};
 use super::ab::Ab;
 use super::args::ConfigFlags;
 use super::bench_gate::BenchGate;
+use super::bisect::Bisect;
 use super::calibrate::Calibrate;
 use super::check::Check;
 use super::compare::Compare;
@@ -105,6 +106,8 @@ pub enum Command {
     Gate(Gate),
     /// Compare two commands that are run in turns
     Ab(Ab),
+    /// Find the commit between two that changed a figure
+    Bisect(Bisect),
     /// Show the settings of plimsoll.toml and where each comes from
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -236,6 +239,7 @@ impl<'a> Use<'a> {
         Some(match command {
             Command::Run(arguments) => run("run", Run::augment_args, arguments),
             Command::Ab(arguments) => run("ab", Ab::augment_args, &arguments.run),
+            Command::Bisect(arguments) if !arguments.reset => run("bisect", Bisect::augment_args, &arguments.run),
             Command::Check(arguments) => check("check", arguments),
             Command::Validate(arguments) => check("validate", arguments),
             Command::Profile(arguments) => check("profile", arguments),

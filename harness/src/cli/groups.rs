@@ -9,7 +9,7 @@ use clap::builder::Styles;
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Hold memory", &["run", "init", "config", "calibrate", "ratchet", "mark", "doctor"]),
     ("Check kernels", &["check", "validate", "profile", "kernel", "devices"]),
-    ("Compare and gate", &["gate", "ab", "compare", "history", "bench-gate", "matrix"]),
+    ("Compare and gate", &["gate", "ab", "compare", "history", "bisect", "bench-gate", "matrix"]),
     ("Captures", &["generate", "inspect", "pack", "unpack", "verify", "store"]),
     ("Beyond one machine", &["shard", "merge"]),
     ("Diagnose", &["diagnose", "estimate", "ledger"]),

@@ -4,6 +4,7 @@ mod ab;
 mod args;
 mod arguments;
 mod bench_gate;
+mod bisect;
 mod calibrate;
 mod ceilings_toml;
 mod check;
@@ -95,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Matrix(matrix) => matrix::run(matrix),
         Command::BenchGate(bench_gate) => bench_gate::run(bench_gate, settings.as_ref()),
         Command::Gate(gate) => gate::run(&gate, settings.as_ref()),
+        Command::Bisect(bisect) => bisect::run(&bisect, settings.as_ref()),
         Command::Ab(ab) => ab::run(&ab, settings.as_ref()),
         Command::Config(which) => {
             let mut program = arguments::program();

@@ -47,7 +47,7 @@ impl Store {
     /// The entries that `names` name, with the bytes of their files; none of one whose recipe cannot be read.
     ///
     /// # Errors
-    /// As those of [`Store::select`].
+    /// As [`Store::select`].
     pub fn sizes(&self, names: &[OsString]) -> Result<Vec<(EntryName, ByteSize)>, StoreError> {
         let size = |name: EntryName| {
             let recipe = self.read_recipe(&name).ok().flatten();

@@ -24,7 +24,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Takes `line` where it belongs to a report of several lines; `label` is what the line before it said.
+    /// Takes `line` if it belongs to a report of several lines; `label` is what the line before it said.
     pub(super) fn take(
         &mut self,
         line: &Line<'_>,

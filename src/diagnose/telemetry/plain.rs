@@ -301,7 +301,7 @@ static PARTS: LazyLock<Words> = LazyLock::new(|| {
 /// The kind of memory that the last clause of `words` names.
 fn kind(words: &str) -> Option<Metric> {
     let clause = words.rsplit([',', ';', '|']).find(|part| part.chars().any(char::is_alphabetic))?;
-    // A sentence is no key.
+    // A sentence is not a key.
     if clause.len() > 80 {
         return None;
     }
@@ -315,7 +315,7 @@ fn kind(words: &str) -> Option<Metric> {
     let is_peak = max || peak || high;
     let on_device = gpu || cuda || device || said.vram;
     let on_host = said.host || maxrss || ((cpu || host || process) && said.memory);
-    // What may be used is no reading.
+    // What may be used is not a reading.
     if limit {
         return None;
     }

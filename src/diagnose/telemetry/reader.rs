@@ -47,7 +47,7 @@ pub struct Reader {
 struct Process {
     /// Its reports of several lines.
     blocks: Blocks,
-    /// What it said last that is no figure: the label of DeepSpeed's reports.
+    /// What it said last that is not a figure: the label of DeepSpeed's reports.
     said: String,
 }
 

@@ -79,7 +79,7 @@ fn whole_bytes(figure: f64) -> f64 {
 }
 
 /// The unit of the benchmark `id`, and the metric in its name.
-pub(super) fn unit(dir: &Path, id: &str) -> (Unit, Option<String>) {
+pub(in crate::gate) fn unit(dir: &Path, id: &str) -> (Unit, Option<String>) {
     let metric = |word: &&str| Metric::ALL.iter().any(|metric| metric.name() == *word);
     let word = id.split([' ', '/']).find(|word| metric(word) || *word == "cpu_time");
     let named = match word {

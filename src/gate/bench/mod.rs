@@ -21,5 +21,7 @@ pub(crate) mod sample;
 pub mod schema;
 
 pub use error::BenchError;
+#[cfg(feature = "history")]
+pub(in crate::gate) use files::unit as unit_of;
 pub use folder::{DEFAULT_BASELINE, judge_folder};
 pub use report::{BenchGate, BenchmarkVerdict, CriterionChange};

@@ -7,6 +7,7 @@ use crate::gate::outcome::Outcome;
 use crate::gate::report::{FigureVerdict, SubjectVerdict};
 use crate::gate::summary::Summary;
 use crate::record::{Direction, Figure, Unit, Verdict, VerdictStatus};
+use plimsoll_memory::bytes::ByteSize;
 use plimsoll_memory::ceiling::Allowance;
 use plimsoll_memory::meter::Metric;
 use plimsoll_memory::text::nearest;
@@ -25,6 +26,7 @@ pub(super) fn judge_figures(
     let all = limits.are_general() || !now.iter().any(|figure| is_default(figure) && limits.name(&figure.name));
     let is_judged = |figure: &&Figure| limits.name(&figure.name) || (all && is_default(figure));
     judged.figures = now.iter().filter(is_judged).map(one).collect();
+    leave_out_missed(judged, limits);
     let unmeasured = unmeasured(now, limits);
     let outcomes = judged.figures.iter().map(|figure| figure.outcome);
     let missing = (!unmeasured.is_empty()).then_some(Outcome::Inconclusive);
@@ -33,6 +35,25 @@ pub(super) fn judge_figures(
     if judged.figures.is_empty() && judged.verdicts.is_empty() {
         judged.cannot_be_told("nothing was judged: no limit is on a figure that it has".to_owned());
     }
+}
+
+/// Leaves out figures that nobody named and of which the samples missed too much to tell them: the resident peak, which the
+/// kernel keeps and of which they are a part, is judged beside them.
+fn leave_out_missed(judged: &mut SubjectVerdict, limits: &Limits) {
+    let rss = Metric::PeakRss.name();
+    if !judged.figures.iter().any(|figure| figure.name == rss && figure.comparison.is_some()) {
+        return;
+    }
+    let is_missed = |figure: &FigureVerdict| figure.comparison.is_some() && figure.note.is_some();
+    let (left_out, figures) =
+        std::mem::take(&mut judged.figures).into_iter().partition(|one| is_missed(one) && !limits.name(&one.name));
+    judged.figures = figures;
+    let left_out: Vec<FigureVerdict> = left_out;
+    judged.verdicts.extend(left_out.into_iter().filter_map(|figure| {
+        let why = figure.note?;
+        let message = format!("{} is not judged, {rss} is: {why}", figure.name);
+        Some(Verdict::new(format!("limit {}", figure.name), VerdictStatus::Pass, message))
+    }));
 }
 
 /// How the values of a figure are held against those before.
@@ -73,10 +94,38 @@ pub(super) fn judge_figure(
         return judged;
     };
     let allowance = rules.limits.of(&figure.name);
-    let comparison = judge(&before.values, &figure.values, figure.unit, figure.direction, allowance, rules.confidence);
+    let held =
+        |before: &[f64], now: &[f64]| judge(before, now, figure.unit, figure.direction, allowance, rules.confidence);
+    let mut comparison = held(&before.values, &figure.values);
+    if let Some(missed) = missed(before, figure) {
+        // How much of a peak the samples meet depends on what else the machine does: what may be that is not a change.
+        let stands = match comparison.outcome {
+            Outcome::Fail => held(&before.at_most, &figure.values).outcome == Outcome::Fail,
+            Outcome::Improved => held(&before.values, &figure.at_most).outcome == Outcome::Improved,
+            Outcome::Inconclusive => comparison.margin.is_some_and(|margin| missed <= margin),
+            Outcome::Pass | Outcome::NotComparable => true,
+        };
+        if !stands {
+            comparison.outcome = Outcome::Inconclusive;
+            let missed = ByteSize::new(missed as u64);
+            judged.note = Some(format!(
+                "samples missed up to {missed} of the resident peak; sample more often, as by --sample-interval 1ms"
+            ));
+        }
+    }
     judged.outcome = comparison.outcome;
     judged.comparison = Some(comparison);
     judged
+}
+
+/// The most that samples missed in a run of either side; `None` if they missed nothing, or that is not known.
+fn missed(before: &Figure, now: &Figure) -> Option<f64> {
+    let of = |figure: &Figure| {
+        let known = figure.at_most.len() == figure.values.len();
+        let missed = figure.values.iter().zip(&figure.at_most).map(|(value, at_most)| at_most - value);
+        known.then(|| missed.fold(0.0, f64::max))
+    };
+    Some(of(before)?.max(of(now)?)).filter(|missed| *missed > 0.0)
 }
 
 /// Whether a figure is judged and shown if nothing says which are: the memory of what was run, over all phases.

@@ -4,7 +4,7 @@ use super::*;
 use crate::gate::DEFAULT_CONFIDENCE;
 use crate::record::{RunState, Semantics, sample};
 use plimsoll_memory::bytes::ByteSize;
-use plimsoll_memory::meter::Metric;
+use plimsoll_memory::meter::{MemorySplit, Metric, Source};
 use plimsoll_memory::testing::faults;
 
 /// A run of `train` that took `mib` MiB.
@@ -14,6 +14,7 @@ pub(crate) fn run(mib: u64) -> Record {
         for metric in [Metric::PeakRss, Metric::PeakAnon, Metric::PeakPss] {
             phase.readings.get_mut(&metric).unwrap().bytes = ByteSize::mib(mib);
         }
+        phase.at_peak = phase.at_peak.map(|split| MemorySplit { rss: ByteSize::mib(mib), ..split });
     }
     record
 }
@@ -280,4 +281,42 @@ fn the_committed_schema_is_up_to_date_and_a_report_follows_it() {
     let report = serde_json::to_value(self::sample()).unwrap();
     assert_eq!(faults(&schema, &report), [""; 0]);
     assert_eq!(serde_json::from_value::<GateReport>(report).unwrap(), self::sample());
+}
+
+/// Runs that have this peak, kept by the kernel, of which the samples met so much, all anonymous.
+fn sampled(runs: &[(u64, u64)]) -> Vec<Record> {
+    let of = |(peak, met): &(u64, u64)| {
+        let mut record = run(*peak);
+        let phase = &mut record.phases[0];
+        phase.readings.remove(&Metric::PeakPss);
+        phase.readings.get_mut(&Metric::PeakRss).unwrap().source = Source::Exact;
+        let anon = phase.readings.get_mut(&Metric::PeakAnon).unwrap();
+        (anon.bytes, anon.source) = (ByteSize::mib(*met), Source::Sampled { interval_ns: 10_000_000 });
+        phase.at_peak = phase.at_peak.map(|split| MemorySplit { rss: ByteSize::mib(*met), ..split });
+        record
+    };
+    runs.iter().map(of).collect()
+}
+
+#[test]
+fn what_samples_missed_of_a_peak_is_no_growth() {
+    // Samples meet less of the same peak on a busy machine than on a quiet one.
+    let busy = sampled(&[(100, 60), (101, 70), (100, 55), (101, 66), (100, 62), (101, 71)]);
+    let quiet = sampled(&[(100, 98), (101, 96), (100, 99), (101, 97), (100, 95), (101, 99)]);
+    let judged = |before: &[Record], now: &[Record], limits: &[&str]| {
+        evaluate(now, Some(&baseline(before.to_vec())), &|_| rules(limits)).subjects.remove(0)
+    };
+    for (before, now) in [(&busy, &quiet), (&quiet, &busy)] {
+        let subject = judged(before, now, &[]);
+        assert_eq!(subject.outcome, Outcome::Pass, "{subject:?}");
+        assert!(subject.figures.iter().all(|figure| figure.name != "peak_anon"));
+        let left_out = subject.verdicts.iter().find(|verdict| verdict.subject == "limit peak_anon").unwrap();
+        assert!(left_out.message.starts_with("peak_anon is not judged, peak_rss is: samples missed up to 45"));
+    }
+    let named = judged(&busy, &quiet, &["peak_anon=5%"]);
+    assert_eq!(named.outcome, Outcome::Inconclusive, "one that is named is never passed over: {named:?}");
+    // Growth beyond all that may have been missed is growth.
+    let more = sampled(&[(200, 150), (201, 160), (200, 155), (201, 166), (200, 152), (201, 171)]);
+    let subject = judged(&busy, &more, &["peak_anon=5%"]);
+    assert_eq!(subject.figures[0].outcome, Outcome::Fail, "{subject:?}");
 }

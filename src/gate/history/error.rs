@@ -47,6 +47,22 @@ pub enum HistoryError {
         /// What is wrong.
         message: String,
     },
+    /// Another tool's file cannot be imported.
+    #[error("cannot import {}: {what}", path.display())]
+    Import {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Nothing says when a commit was made.
+    #[error(
+        "the commit {commit} is not in the repository here, and its file has no date of it: import in its repository"
+    )]
+    UnknownCommit {
+        /// The commit.
+        commit: String,
+    },
     /// The commit cannot be found out.
     #[error(transparent)]
     Commit(#[from] BaselineError),

@@ -8,6 +8,7 @@ mod accepted;
 mod commit;
 mod defence;
 mod error;
+pub mod import;
 mod report;
 mod steps;
 mod store;
@@ -16,6 +17,6 @@ pub use commit::{Commit, commits_between};
 pub use error::HistoryError;
 #[cfg(test)]
 pub(crate) use report::tests::sample;
-pub use report::{HistoryReport, Point, Series, schema, series};
+pub use report::{HistoryReport, Point, Series, schema, series, series_of};
 pub use steps::{Accepted, Step, steps};
 pub use store::{Added, DEFAULT_FILE, Entry, History};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::commit::ten;
+use super::commit::{Commit, ten};
 use super::steps::{Step, steps};
 use super::store::Entry;
 use crate::gate::{Subject, Summary};
@@ -75,11 +75,21 @@ impl HistoryReport {
 
 /// The figures of `entries` that `wanted` takes, each over the commits; the records of a commit are its runs.
 pub fn series(entries: &[Entry], wanted: &dyn Fn(&Figure) -> bool) -> Vec<Series> {
-    let mut found: Vec<Series> = Vec::new();
-    for of_commit in entries.chunk_by(|a, b| a.commit.id == b.commit.id) {
-        let commit = &of_commit[0].commit;
+    let commits = entries.chunk_by(|a, b| a.commit.id == b.commit.id).map(|of_commit| {
         let records = of_commit.iter().map(|entry: &Entry| -> &Record { &entry.record });
-        for figure in figures_of(records).iter().filter(|figure| wanted(figure)) {
+        (of_commit[0].commit.clone(), figures_of(records))
+    });
+    series_of(commits, wanted)
+}
+
+/// The figures of commits, in their order, that `wanted` takes, each over the commits.
+pub fn series_of(
+    commits: impl IntoIterator<Item = (Commit, Vec<Figure>)>,
+    wanted: &dyn Fn(&Figure) -> bool,
+) -> Vec<Series> {
+    let mut found: Vec<Series> = Vec::new();
+    for (commit, figures) in commits {
+        for figure in figures.iter().filter(|figure| wanted(figure)) {
             let Some(values) = Summary::of(&figure.values) else { continue };
             let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(commit.committed.max(0).unsigned_abs());
             let point =
@@ -115,7 +125,6 @@ pub fn schema() -> serde_json::Value {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::gate::history::Commit;
     use crate::record::sample;
     use plimsoll_memory::bytes::ByteSize;
     use plimsoll_memory::meter::Metric;

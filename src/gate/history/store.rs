@@ -19,7 +19,7 @@ pub use crate::defaults::HISTORY as DEFAULT_FILE;
 const APPLICATION: i64 = 0x706c_696d;
 
 /// The version of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The tables of version 1.
 const RUNS: &str = "
@@ -51,6 +51,26 @@ const ACCEPTED: &str = "
         PRIMARY KEY (commit_id, branch, subject, figure)
     ) STRICT;
 ";
+
+/// What version 3 has besides: figures that other tools have kept.
+const IMPORTED: &str = "
+    CREATE TABLE imported (
+        id INTEGER PRIMARY KEY,
+        commit_id TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        committed INTEGER NOT NULL,
+        title TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        figure TEXT NOT NULL,
+        -- The figure as JSON.
+        measured TEXT NOT NULL,
+        UNIQUE (commit_id, branch, subject, figure)
+    ) STRICT;
+    CREATE INDEX imported_in_order ON imported (branch, subject, committed, id);
+";
+
+/// What each version added to the one before it.
+const ADDED: [&str; VERSION as usize] = [RUNS, ACCEPTED, IMPORTED];
 
 /// A record of the history.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,15 +154,15 @@ impl History {
         let tables: i64 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(&failed)?;
         if application == APPLICATION && (1..=VERSION).contains(&version) {
-            let tables = if version == 1 { RUNS.to_owned() } else { [RUNS, ACCEPTED].concat() };
-            if !defence::is_schema(&transaction, &tables).map_err(&failed)? {
+            let (had, lacking) = ADDED.split_at(version as usize);
+            if !defence::is_schema(&transaction, &had.concat()).map_err(&failed)? {
                 let found = "its tables are others, or it has views or triggers".to_owned();
                 return Err(HistoryError::Foreign { path: self.path.clone(), found });
             }
             if version == VERSION {
                 return Ok(());
             }
-            transaction.execute_batch(ACCEPTED).map_err(&failed)?;
+            transaction.execute_batch(&lacking.concat()).map_err(&failed)?;
             transaction.pragma_update(None, "user_version", VERSION).map_err(&failed)?;
             return transaction.commit().map_err(&failed);
         }
@@ -151,7 +171,7 @@ impl History {
                 if application == APPLICATION { format!("version {version}") } else { "another program's".to_owned() };
             return Err(HistoryError::Foreign { path: self.path.clone(), found });
         }
-        transaction.execute_batch(&[RUNS, ACCEPTED].concat()).map_err(&failed)?;
+        transaction.execute_batch(&ADDED.concat()).map_err(&failed)?;
         transaction.pragma_update(None, "application_id", APPLICATION).map_err(&failed)?;
         transaction.pragma_update(None, "user_version", VERSION).map_err(&failed)?;
         transaction.commit().map_err(&failed)
@@ -228,10 +248,14 @@ impl History {
     /// # Errors
     /// [`HistoryError::Sqlite`].
     pub fn remove(&mut self, commit: &str) -> Result<usize, HistoryError> {
-        self.connection.execute("DELETE FROM runs WHERE commit_id = ?1", [commit]).map_err(self.failed("remove from"))
+        let removed = |table| {
+            let words = format!("DELETE FROM {table} WHERE commit_id = ?1");
+            self.connection.execute(&words, [commit]).map_err(self.failed("remove from"))
+        };
+        Ok(removed("runs")? + removed("imported")?)
     }
 
-    /// The subjects in it and how many records each has, by name; of one branch, if one is given.
+    /// The subjects in it and how many records or imported figures each has, by name; of one branch, if one is given.
     ///
     /// # Errors
     /// [`HistoryError::Sqlite`].
@@ -240,7 +264,9 @@ impl History {
         let mut statement = self
             .connection
             .prepare(
-                "SELECT subject, count(*) FROM runs WHERE ?1 IS NULL OR branch = ?1 GROUP BY subject ORDER BY subject",
+                "SELECT subject, count(*) FROM (
+                     SELECT subject, branch FROM runs UNION ALL SELECT subject, branch FROM imported)
+                 WHERE ?1 IS NULL OR branch = ?1 GROUP BY subject ORDER BY subject",
             )
             .map_err(&failed)?;
         let rows = statement
@@ -264,7 +290,10 @@ impl History {
         let failed = self.failed("read");
         let mut statement = self
             .connection
-            .prepare("SELECT branch FROM runs GROUP BY branch ORDER BY count(*) DESC, branch")
+            .prepare(
+                "SELECT branch FROM (SELECT branch FROM runs UNION ALL SELECT branch FROM imported)
+                 GROUP BY branch ORDER BY count(*) DESC, branch",
+            )
             .map_err(&failed)?;
         let rows = statement.query_map([], |row| row.get(0)).map_err(&failed)?;
         rows.collect::<Result<_, _>>().map_err(&failed)
@@ -344,5 +373,6 @@ fn unpacked(packed: &[u8]) -> Result<Record, String> {
     Ok(record)
 }
 
+mod imported;
 #[cfg(test)]
 mod tests;

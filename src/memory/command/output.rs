@@ -62,8 +62,13 @@ impl OutputTap {
     ///
     /// # Errors
     /// The system's, if it gives no pipe, terminal or thread.
-    pub fn attach(command: &mut Command, expressions: &[Regex], watch: Option<OutputWatch>) -> io::Result<Self> {
-        let (out, err) = (io::stdout(), io::stderr());
+    pub fn attach(
+        command: &mut Command,
+        expressions: &[Regex],
+        watch: Option<OutputWatch>,
+        out: BorrowedFd<'_>,
+    ) -> io::Result<Self> {
+        let err = io::stderr();
         let (wake, told) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         told.set_nonblocking(true)?;
@@ -92,7 +97,7 @@ impl OutputTap {
             Ok((OwnedFd::from(reader), writer))
         };
         if out_is_terminal || err_is_terminal {
-            let real = if out_is_terminal { out.as_fd() } else { err.as_fd() };
+            let real = if out_is_terminal { out } else { err.as_fd() };
             let (ours, theirs) = terminal_like(real)?;
             if out_is_terminal {
                 command.stdout(theirs.try_clone()?);
@@ -103,7 +108,7 @@ impl OutputTap {
             tap.pumps.push(pump(ours.try_clone()?, real, err_is_terminal)?);
             tap.terminal = Some((ours, real.try_clone_to_owned()?));
         }
-        if !out_is_terminal && !err_is_terminal && same_file(out.as_fd(), err.as_fd()) {
+        if !out_is_terminal && !err_is_terminal && same_file(out, err.as_fd()) {
             let (reader, writer) = pipe()?;
             command.stdout(writer.try_clone()?).stderr(writer);
             tap.pumps.push(pump(reader, err.as_fd(), true)?);
@@ -112,7 +117,7 @@ impl OutputTap {
         if !out_is_terminal {
             let (reader, writer) = pipe()?;
             command.stdout(writer);
-            tap.pumps.push(pump(reader, out.as_fd(), false)?);
+            tap.pumps.push(pump(reader, out, false)?);
         }
         if !err_is_terminal {
             let (reader, writer) = pipe()?;

@@ -149,19 +149,24 @@ impl Gatherer {
         self.take_births();
         // The counters of usage are read over the processes that there are.
         self.discover(Instant::now(), true);
+        let from_nothing = std::mem::take(&mut self.from_nothing) && !self.tree.has_executed();
         let beginning = Beginning {
             at: Instant::now(),
             sample_interval: self.sample_interval,
             swap: self.swap,
             first: self.first,
-            from_nothing: std::mem::take(&mut self.from_nothing) && !self.tree.has_executed(),
+            from_nothing,
             counters: self.counters(),
             reaped_faults: self.reaped_faults(),
             ended_before: self.tree.adopted() - self.tree.living(),
             ended_exactly: self.births.as_ref().and_then(Births::counts).map(|(_, ended)| ended),
             reset: self.reset_mark(),
             cgroup: self.cgroup.as_mut().map_or(CgroupMarks::ABSENT, CgroupReader::begin),
-            mappings: self.smaps.as_ref().and_then(SmapsReader::latest),
+            // A program that has not begun holds nothing.
+            mappings: match from_nothing {
+                true => Some(Arc::default()),
+                false => self.smaps.as_ref().and_then(SmapsReader::latest),
+            },
         };
         self.phase = Some(Phase::new(name, beginning));
         self.pass(true);

@@ -180,7 +180,7 @@ const NOT_KNOWN_TO_BE_UNIFIED: &str =
     "the kernel's graphics drivers do not say whether the GPU shares the system's memory: gpu_peak counts what is open";
 const NO_HUGETLB: &str = "`/proc/PID/status` has no HugetlbPages, as in a kernel without hugetlbfs";
 const NO_SWAP: &str = "`/proc/PID/status` has no VmSwap";
-const NO_ALLOCATOR: &str = "only an allocator that counts tells it: set `plimsoll::alloc::Tracking` as the global \
+const NO_ALLOCATOR: &str = "only a counting allocator knows it: set `plimsoll::alloc::Tracking` as the global \
                             allocator of what is measured";
 
 /// What each metric is read from, if the tree is more than one process.

@@ -226,7 +226,7 @@ impl Phase {
 
     fn record_mappings(&mut self, totals: Option<MemorySplit>, mappings: Option<&Arc<MappingTable>>) {
         let (Some(totals), Some(mappings)) = (totals, mappings) else { return };
-        if self.passes == 0 {
+        if self.passes == 0 && !self.beginning.from_nothing {
             self.beginning.mappings = Some(Arc::clone(mappings));
         }
         if self.mappings_at_peak.as_ref().is_none_or(|(rss, _)| totals.rss > *rss) {

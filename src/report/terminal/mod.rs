@@ -6,6 +6,7 @@
 //! their control characters: a file name cannot move the cursor.
 
 mod bench_gate;
+mod bisect;
 mod capture;
 mod config;
 mod cost;
@@ -37,6 +38,7 @@ mod trends;
 mod versus;
 
 pub use bench_gate::bench_gate;
+pub use bisect::bisection;
 pub use config::config;
 pub use devices::devices;
 pub use differences::differences;

@@ -9,7 +9,7 @@ use plimsoll_memory::meter::Reading;
 use plimsoll_memory::text::{Align, Cell, LABEL, Screen, fitted};
 use plimsoll_memory::text::{clean, counted, duration, labelled, styled};
 
-/// More parts than this are told by those that did not pass, and the largest.
+/// Of more parts than this, those that did not pass and the largest have a row.
 const ROWS: usize = 64;
 
 /// The table of `parts`.

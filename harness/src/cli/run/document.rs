@@ -66,7 +66,7 @@ pub fn so_far(arguments: &Run, made: &Made, wall: Duration, phases: Vec<PhaseRea
     .into()
 }
 
-/// Which of several processes of a launcher this is. One whose variables make no sense is no rank.
+/// Which of several processes of a launcher this is. One whose variables make no sense is not a rank.
 fn rank() -> Option<Rank> {
     launcher(None).ok().filter(|found| found.ranks > 1).map(|found| Rank::from(&found))
 }
@@ -88,11 +88,27 @@ fn policy(arguments: &Run) -> ProcessPolicy {
     }
 }
 
-/// The name of a command: the one that was given, or the program's file name.
+/// The name of a command: the one that was given, the Rust test that it runs alone, or the program's file name.
 pub fn label(given: Option<&str>, command: &[OsString]) -> String {
-    let program = Path::new(&command[0]);
-    let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
-    given.map_or_else(name, str::to_owned)
+    given.map(str::to_owned).or_else(|| test_name(command)).unwrap_or_else(|| {
+        let program = Path::new(&command[0]);
+        let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+        without_hash(program, &name).map_or(name.clone(), str::to_owned)
+    })
+}
+
+/// The test that a binary of Rust's tests is to run, as nextest calls it: `--exact NAME`.
+fn test_name(command: &[OsString]) -> Option<String> {
+    let at = command.iter().position(|word| word == "--exact")?;
+    let name = command.get(at + 1)?.to_str()?;
+    (!name.starts_with('-')).then(|| name.to_owned())
+}
+
+/// The name of a binary in Cargo's folder `deps` without the hash behind it, which every change of the code changes.
+fn without_hash<'a>(program: &Path, name: &'a str) -> Option<&'a str> {
+    let (plain, hash) = name.rsplit_once('-')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_hash && program.parent()?.ends_with("deps")).then_some(plain)
 }
 
 /// What became of the command itself, apart from its ceilings, over all of its runs.
@@ -132,4 +148,21 @@ pub fn verdict(ended: &Ended) -> Verdict {
         _ => VerdictStatus::Pass,
     };
     Verdict::new("command", status, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_of_rust_goes_by_its_own_name() {
+        let of = |words: &[&str]| label(None, &words.iter().map(OsString::from).collect::<Vec<_>>());
+        let binary = "/t/target/debug/deps/reader-0123456789abcdef";
+        assert_eq!(of(&[binary, "--exact", "import::large", "--nocapture"]), "import::large");
+        assert_eq!(of(&[binary]), "reader");
+        assert_eq!(of(&[binary, "--list", "--format", "terse"]), "reader");
+        assert_eq!(of(&["/bin/tool-0123456789abcdef"]), "tool-0123456789abcdef", "no binary of Cargo's");
+        assert_eq!(of(&["grep", "--exact"]), "grep");
+        assert_eq!(label(Some("load"), &[OsString::from(binary)]), "load");
+    }
 }

@@ -21,7 +21,7 @@ pub use flags::Run;
 pub(super) use document::verdict;
 pub use document::{label, record};
 pub use made::Made;
-pub use repeat::{once, progress};
+pub use repeat::{Place, once, once_in, progress};
 
 /// Runs the command and gives its exit code, or that of what failed here.
 pub fn run(arguments: &Run) -> Result<u8, Failed> {

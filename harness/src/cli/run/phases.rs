@@ -1,7 +1,8 @@
 //! The phases of a command: what it marks, and the lines of its output.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process::Command;
 
 use command_fds::{CommandFdExt as _, FdMapping};
@@ -20,8 +21,14 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Has `command` tell of its phases; `watch` sees its output.
-    pub fn attach(arguments: &Run, command: &mut Command, watch: Option<OutputWatch>) -> io::Result<Self> {
+    /// Has `command` tell of its phases; `watch` sees its output, whose standard output then goes nowhere if it is
+    /// `silent`.
+    pub fn attach(
+        arguments: &Run,
+        command: &mut Command,
+        watch: Option<OutputWatch>,
+        silent: bool,
+    ) -> io::Result<Self> {
         // Without a socket the command runs all the same, and `plimsoll mark` says that there is no run.
         let socket = MarkSocket::open().ok();
         match &socket {
@@ -36,7 +43,14 @@ impl Phases {
             pipe = Some(reader);
         }
         let taps = watch.is_some() || !arguments.phases.is_empty();
-        let tap = taps.then(|| OutputTap::attach(command, &arguments.phases, watch)).transpose()?;
+        let tap = match (taps, silent) {
+            (false, _) => None,
+            (true, false) => Some(OutputTap::attach(command, &arguments.phases, watch, io::stdout().as_fd())?),
+            (true, true) => {
+                let nowhere = File::options().write(true).open("/dev/null")?;
+                Some(OutputTap::attach(command, &arguments.phases, watch, nowhere.as_fd())?)
+            }
+        };
         // The phase that begins with the program is one.
         Ok(Self { socket, pipe, tap, said: Said::begin(), begun: 1 })
     }

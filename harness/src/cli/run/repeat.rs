@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Seek as _, SeekFrom};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -49,7 +50,7 @@ pub fn repeat(
         let so_far = &mut |phases| document::so_far(arguments, &made, began.elapsed(), phases);
         progress("run", number, arguments);
         let eyes = watch.map(|watch| -> OutputWatch { Box::new(watch.output(&name(arguments, number))) });
-        let running = start(arguments, ceilings, total > 1, Stdio::inherit(), eyes)?;
+        let running = start(arguments, ceilings, total > 1, false, eyes, None)?;
         // Gone before anything else is written.
         let live = arguments.live.then(|| Live::start(running.0.meter().viewer(), ceilings.clone()));
         let ended = wait(running, Some((&mut *keeper, so_far)))?;
@@ -84,9 +85,27 @@ pub fn progress(what: &str, number: u32, arguments: &Run) {
     }
 }
 
-/// One run of which nothing is kept before its end, whose standard output goes to `output`.
-pub fn once(arguments: &Run, ceilings: &Ceilings, output: Stdio) -> Result<Ended, CommandError> {
-    wait(start(arguments, ceilings, true, output, None)?, None)
+/// One run of which nothing is kept before its end, whose standard output goes nowhere.
+pub fn once(arguments: &Run, ceilings: &Ceilings) -> Result<Ended, CommandError> {
+    wait(start(arguments, ceilings, true, true, None, None)?, None)
+}
+
+/// One run in a worktree, whose standard output goes nowhere; its readings say which mappings grew.
+pub fn once_in(arguments: &Run, place: &Place) -> Result<Ended, CommandError> {
+    let mut ended = wait(start(arguments, &Ceilings::default(), true, true, None, Some(place))?, None)?;
+    if !arguments.pss {
+        // Read with the mappings, and seldom: what nobody asked for is not judged.
+        ended.phases.iter_mut().for_each(|phase| drop(phase.readings.remove(&Metric::PeakPss)));
+    }
+    Ok(ended)
+}
+
+/// Where a command runs.
+pub struct Place<'a> {
+    /// Its working directory.
+    pub folder: &'a Path,
+    /// Variables that it is not to have.
+    pub without: &'a [&'a str],
 }
 
 /// The name of the output of the run `number`, from 0, in findings.
@@ -102,16 +121,24 @@ fn start(
     arguments: &Run,
     ceilings: &Ceilings,
     one_of_many: bool,
-    output: Stdio,
+    silent: bool,
     watch: Option<OutputWatch>,
+    place: Option<&Place>,
 ) -> Result<(Running, Phases), CommandError> {
     let (program, rest) = arguments.command.split_first().expect("the parser asks for a command");
     let mut command = Command::new(program);
-    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() }).stdout(output);
+    command.args(rest).stdin(if one_of_many { input_again() } else { Stdio::inherit() });
+    command.stdout(if silent { Stdio::null() } else { Stdio::inherit() });
+    if let Some(Place { folder, without }) = place {
+        command.current_dir(folder);
+        for name in *without {
+            command.env_remove(name);
+        }
+    }
     if let Some(guarded) = guardian::guarded() {
         guarded.prepare(&mut command);
     }
-    let phases = Phases::attach(arguments, &mut command, watch).map_err(|source| CommandError::System {
+    let phases = Phases::attach(arguments, &mut command, watch, silent).map_err(|source| CommandError::System {
         program: program.to_string_lossy().into_owned(),
         what: "how it reports phases",
         source,
@@ -122,6 +149,7 @@ fn start(
         .enforce(arguments.enforce)
         .sample_interval(arguments.sample_interval)
         .pss(arguments.pss || asked(Metric::PeakPss))
+        .mappings(place.is_some())
         .gpu(arguments.gpu || asked(Metric::GpuPeak) || asked(Metric::UnifiedPeak))
         .own_cgroup(arguments.own_cgroup())
         .bounded_by_cgroup(true)

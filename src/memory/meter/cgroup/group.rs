@@ -1,6 +1,6 @@
 //! [`Cgroup`]: a handle of a control group.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +11,11 @@ use super::counters::{CgroupEvents, CgroupStat, names};
 use super::create::{Created, create};
 use super::hierarchy::{CgroupVersion, Group};
 use super::limits::CgroupLimits;
-use super::reader::CgroupMark;
+use super::peak::{bytes, open_peak, read_peak, reset_peak};
 use super::room;
 use crate::bytes::ByteSize;
 use crate::meter::error::MeterError;
 use crate::meter::pressure::MemoryPressure;
-use crate::meter::text::number;
 
 /// A control group for memory: one that a process is in, or one that was created here.
 ///
@@ -107,12 +106,6 @@ impl Cgroup {
     /// Whether it was created here, so that it holds nothing but what was put into it.
     pub fn is_own(&self) -> bool {
         self.0.created.is_some()
-    }
-
-    /// A handle of a mark (`memory.peak`) that no reset by another handle reaches in version 2.
-    pub(super) fn own_peak(&self, name: &'static str) -> OwnPeak {
-        let path = self.file(name);
-        OwnPeak { name, peak: open_peak(&path), path }
     }
 
     /// Limits the memory of its processes together, page cache included: beyond it the kernel reclaims, then kills.
@@ -277,63 +270,6 @@ impl Cgroup {
             std::fs::OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|source| MeterError::cgroup("set", path, source))
     }
-}
-
-fn bytes(text: &[u8], path: &Path) -> Result<ByteSize, MeterError> {
-    let malformed = || MeterError::Malformed { path: path.display().to_string(), field: "number of bytes" };
-    number(text.trim_ascii()).map(ByteSize::new).ok_or_else(malformed)
-}
-
-/// A mark of the kernel's, which in version 2 no other handle resets.
-#[derive(Debug)]
-pub(super) struct OwnPeak {
-    pub(super) name: &'static str,
-    path: PathBuf,
-    peak: Option<OwnedFd>,
-}
-
-impl OwnPeak {
-    pub(super) fn read(&self) -> Option<ByteSize> {
-        read_peak(self.peak.as_ref(), &self.path).ok()
-    }
-
-    /// The mark at the start of a phase. It is reset if `may_reset` and the kernel can.
-    pub(super) fn begin(&self, may_reset: bool) -> CgroupMark {
-        if may_reset && reset_peak(self.peak.as_ref(), self.path.clone()).is_ok() {
-            return CgroupMark::Reset;
-        }
-        self.read().map_or(CgroupMark::Absent, CgroupMark::Stood)
-    }
-
-    /// What the mark says of a phase that began with `mark`: the peak, and whether it was reset. `None` if it may be of
-    /// before the phase.
-    pub(super) fn of_phase(&self, mark: CgroupMark) -> Option<(ByteSize, bool)> {
-        let peak = self.read()?;
-        match mark {
-            CgroupMark::Reset => Some((peak, true)),
-            CgroupMark::Stood(before) => (peak > before).then_some((peak, false)),
-            CgroupMark::Absent => None,
-        }
-    }
-}
-
-/// Opened for writing if that is allowed, as a reset needs it.
-fn open_peak(path: &Path) -> Option<OwnedFd> {
-    let open = |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty());
-    open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY)).ok()
-}
-
-fn read_peak(peak: Option<&OwnedFd>, path: &Path) -> Result<ByteSize, MeterError> {
-    let mut text = [0; 64];
-    let read = peak.ok_or(rustix::io::Errno::NOENT).and_then(|peak| rustix::io::pread(peak, &mut text, 0));
-    let length = read.map_err(|source| MeterError::read(path.display().to_string(), source))?;
-    bytes(&text[..length], path)
-}
-
-fn reset_peak(peak: Option<&OwnedFd>, path: PathBuf) -> Result<(), MeterError> {
-    // Version 1 takes no number but 0; version 2 takes any text that is not empty.
-    let written = peak.ok_or(rustix::io::Errno::NOENT).and_then(|peak| rustix::io::pwrite(peak, b"0", 0));
-    written.map(drop).map_err(|source| MeterError::cgroup("reset", path, io::Error::from(source)))
 }
 
 #[cfg(test)]

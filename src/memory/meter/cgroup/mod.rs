@@ -14,6 +14,7 @@ mod create;
 mod group;
 mod hierarchy;
 mod limits;
+mod peak;
 mod reader;
 mod room;
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::counters::{CgroupStat, names};
-use super::group::{Cgroup, OwnPeak};
+use super::group::Cgroup;
 use super::hierarchy::CgroupVersion;
+use super::peak::{CgroupMark, OwnPeak};
 use crate::bytes::ByteSize;
 use crate::meter::activity::ActivityScope;
 use crate::meter::oom::OomKills;
@@ -16,17 +17,6 @@ use crate::nanoseconds;
 
 /// A group that was not given is read no more often than this: nobody asked for it.
 const SELDOM: Duration = Duration::from_millis(100);
-
-/// The kernel's mark when a phase began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CgroupMark {
-    /// The mark was reset, so that it belongs to this phase.
-    Reset,
-    /// The mark could not be reset, and stood at this: only a higher one belongs to this phase.
-    Stood(ByteSize),
-    /// There is none.
-    Absent,
-}
 
 /// The marks of a group when a phase began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +57,8 @@ impl CgroupReader {
             .map_err(|error| Arc::from(format!("{}: {error}", path.display())))?;
         let names = names(group.version());
         Ok(Self {
-            peak: group.own_peak(names.peak),
-            swap_peak: names.swap_peak.filter(|_| group.is_own()).map(|name| group.own_peak(name)),
+            peak: OwnPeak::open(group.path(), names.peak),
+            swap_peak: names.swap_peak.filter(|_| group.is_own()).map(|name| OwnPeak::open(group.path(), name)),
             group,
             current,
             given: given.is_some(),

@@ -1,19 +1,21 @@
 //! `ab`: two commands in turns, so that a machine that drifts moves both.
 
+mod duet;
+
 use clap::Args;
 use plimsoll::gate::Limit;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use plimsoll::command::{CommandError, Repeats};
-use plimsoll::gate::{evaluate_pairs, fewest_pairs};
+use plimsoll::gate::{GateReport, evaluate_pairs, fewest_pairs};
 use plimsoll::random::SplitMix64;
 use plimsoll::record::{Record, Semantics, write_record};
 use plimsoll::report::terminal;
 
+use self::duet::Halves;
 use super::args::confidence;
 use super::run::{Made, Run, once, progress, record};
 use super::settings::Settings;
@@ -45,6 +47,18 @@ pub struct Ab {
     #[arg(long, value_name = "S", env = "PLIMSOLL_SEED", default_value_t = 0)]
     pub seed: u64,
 
+    /// Stop once the interval of every figure is this narrow, such as 4%
+    ///
+    /// --repeat is then the most pairs.
+    #[arg(long, value_name = "PERCENT", env = "PLIMSOLL_WIDTH", value_parser = width)]
+    pub width: Option<f64>,
+
+    /// Run both of a pair at once, each on cores of its own, to compare times
+    ///
+    /// What else the machine does then slows both alike. Judges the wall time too: --limit wall=5% if none is given.
+    #[arg(long, env = "PLIMSOLL_DUET")]
+    pub duet: bool,
+
     /// Keep the records of both in this folder, as a.json and b.json
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_RECORDS")]
     pub records: Option<PathBuf>,
@@ -67,7 +81,11 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     let label = super::run::label(arguments.run.label.as_deref(), &arguments.run.command);
     let set = Settings::of(settings, Some(&label))?;
     let ceilings = arguments.run.ceilings.ceilings();
-    let rules = super::gate::rules(&set, ceilings, &arguments.limits, arguments.confidence, Vec::new());
+    let mut limits = arguments.limits.clone();
+    if arguments.duet && limits.is_empty() {
+        limits.push("wall=5%".parse()?);
+    }
+    let rules = super::gate::rules(&set, ceilings, &limits, arguments.confidence, Vec::new());
     let (pairs, fewest) = (arguments.run.repeat.get() as usize, fewest_pairs(rules.confidence));
     if pairs < fewest {
         return Err(format!(
@@ -76,19 +94,24 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
         )
         .into());
     }
-    let made = match in_turns(&a, &b, arguments.seed) {
-        Ok(made) => made,
-        Err(error) => {
-            let Some(code) = error.shell_exit_code() else { return Err(error.into()) };
-            super::report_message(&error.to_string());
-            return Ok(code);
-        }
+    let enough = |[a, b]: [&Record; 2], pairs: usize| {
+        arguments.width.is_some_and(|width| pairs >= fewest && is_narrow(&evaluate_pairs("A", a, b, &rules), width))
     };
-    let Some([made_a, made_b]) = made else {
+    let made = match arguments.duet {
+        true => at_once([&a, &b], arguments.seed, &enough)?,
+        false => match in_turns(&a, &b, arguments.seed, &enough) {
+            Ok(made) => made.map(|[made_a, made_b]| [record(&a, made_a), record(&b, made_b)]),
+            Err(error) => {
+                let Some(code) = error.shell_exit_code() else { return Err(error.into()) };
+                super::report_message(&error.to_string());
+                return Ok(code);
+            }
+        },
+    };
+    let Some([a, b]) = made else {
         super::report_message("a signal came before each command had run: there is nothing to compare");
         return Ok(INCONCLUSIVE);
     };
-    let (a, b) = (record(&a, made_a), record(&b, made_b));
     if let Some(folder) = &arguments.records {
         for (name, record) in [("a.json", &a), ("b.json", &b)] {
             write_record(&folder.join(name), record)?;
@@ -102,6 +125,62 @@ pub fn run(arguments: &Ab, settings: Option<&Settings>) -> Result<u8, Failed> {
     }
     arguments.run.documents.write_gate(&report, &[a, b])?;
     Ok(report.exit_code())
+}
+
+/// A width of intervals, in per cent.
+fn width(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim().parse() {
+        Ok(width) if width > 0.0 && f64::is_finite(width) => Ok(width),
+        _ => Err("a width is a number of per cent above 0, such as 4%".to_owned()),
+    }
+}
+
+/// Whether the interval of every figure that is judged is at most `width` per cent of what was before. The width says
+/// nothing of where the interval lies, so that stopping by it favours no verdict.
+fn is_narrow(report: &GateReport, width: f64) -> bool {
+    let mut figures = report.subjects.iter().flat_map(|subject| &subject.figures).peekable();
+    figures.peek().is_some()
+        && figures.all(|figure| {
+            let comparison = figure.comparison.as_ref();
+            let known = comparison.and_then(|one| Some((one.interval?, one.baseline?.median)));
+            known.is_some_and(|(interval, before)| interval.high - interval.low <= before * width / 100.0)
+        })
+}
+
+/// Whether there have been enough pairs, by the records of both so far.
+type Enough<'a> = &'a dyn Fn([&Record; 2], usize) -> bool;
+
+/// Runs both at once as often as they are to be run; `None` if a signal came before each had a run.
+fn at_once(sides: [&Run; 2], seed: u64, enough: Enough) -> Result<Option<[Record; 2]>, Failed> {
+    let signals = guardian::guarded().map(|guarded| &guarded.signals);
+    let halves = Halves::of_this_process()?;
+    let folder = tempfile::tempdir()?;
+    let mut lots = SplitMix64::new(seed);
+    let mut records = [Vec::new(), Vec::new()];
+    let (warmup, repeat) = (sides[0].warmup, sides[0].repeat.get());
+    for number in 0..warmup.saturating_add(repeat) {
+        progress("pair", number, sides[0]);
+        let pair = duet::at_once(sides, &halves, lots.coin(), folder.path())?;
+        if signals.inspect(|signals| signals.note()).is_some_and(|signals| signals.ends() || signals.orphaned()) {
+            break;
+        }
+        let failed = pair.iter().any(|record| record.exit_code != 0);
+        if number >= warmup || failed {
+            records.iter_mut().zip(pair).for_each(|(records, record)| records.push(record));
+        }
+        let pairs = records[0].len();
+        if (failed && !sides[0].keep_going)
+            || looks(pairs) && enough([&duet::together(records[0].clone()), &duet::together(records[1].clone())], pairs)
+        {
+            break;
+        }
+    }
+    Ok((!records[0].is_empty()).then(|| records.map(duet::together)))
+}
+
+/// Whether the figures are looked at after so many pairs: always of few, and seldomer of more.
+fn looks(pairs: usize) -> bool {
+    pairs.is_multiple_of((pairs / 16).max(1))
 }
 
 /// The two commands, each with the arguments of a run.
@@ -121,7 +200,7 @@ fn sides(arguments: &Ab) -> Result<[Run; 2], Failed> {
 
 /// Runs both as often as they are to be run, a pair after the other, the first of each pair drawn by lot. `None` if a
 /// signal came before each had a run.
-fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandError> {
+fn in_turns(a: &Run, b: &Run, seed: u64, enough: Enough) -> Result<Option<[Made; 2]>, CommandError> {
     let signals = guardian::guarded().map(|guarded| &guarded.signals);
     let (started, began) = (SystemTime::now(), Instant::now());
     let mut lots = SplitMix64::new(seed);
@@ -133,7 +212,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandErr
         for at in if lots.coin() { [0, 1] } else { [1, 0] } {
             let arguments = [a, b][at];
             let offset = began.elapsed();
-            let ended = once(arguments, &arguments.ceilings.ceilings(), Stdio::null())?;
+            let ended = once(arguments, &arguments.ceilings.ceilings())?;
             pair[at] = Some((offset, ended));
             interrupted |=
                 signals.inspect(|signals| signals.note()).is_some_and(|signals| signals.ends() || signals.orphaned());
@@ -153,6 +232,14 @@ fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandErr
         if interrupted || (failed && !a.keep_going) {
             break;
         }
+        let so_far = |at: usize| {
+            let Side { repeats, wall } = sides[at].clone();
+            record([a, b][at], Made { repeats, started, wall, interrupted: false, orphaned: false })
+        };
+        let pairs = sides[0].repeats.runs().len();
+        if pairs > 0 && looks(pairs) && enough([&so_far(0), &so_far(1)], pairs) {
+            break;
+        }
     }
     if sides.iter().any(|side| side.repeats.runs().len() == 0) {
         return Ok(None);
@@ -161,7 +248,7 @@ fn in_turns(a: &Run, b: &Run, seed: u64) -> Result<Option<[Made; 2]>, CommandErr
 }
 
 /// The runs of one command.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Side {
     repeats: Repeats,
     wall: Duration,

@@ -1,13 +1,18 @@
 //! `history`: records by commit, and what figures were over them.
 
+mod import;
+
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
-use plimsoll::gate::history::{Accepted, Added, Commit, DEFAULT_FILE, History, HistoryReport, commits_between, series};
-use plimsoll::gate::{Limit, Subject, is_default};
+use plimsoll::gate::history::{
+    Accepted, Added, Commit, DEFAULT_FILE, History, HistoryReport, commits_between, series, series_of,
+};
+use plimsoll::gate::{Limit, Subject, SubjectKind, is_default};
 use plimsoll::record::Figure;
 use plimsoll::report::{history_html, terminal};
 
+pub use self::import::HistoryImport;
 use super::args::{ConfigFlags, HistoryFlags};
 use super::settings::Settings;
 use super::{Failed, output, records, report};
@@ -17,6 +22,8 @@ use super::{Failed, output, records, report};
 pub enum HistoryCommand {
     /// Add records at the commit that is checked out
     Add(HistoryAdd),
+    /// Add figures that asv, Bencher, github-action-benchmark or criterion have kept, or a CSV file
+    Import(HistoryImport),
     /// Show figures over the commits, and where they changed their level
     Show(HistoryShow),
     /// Fail if a figure has a step for the worse that nobody has accepted
@@ -32,6 +39,7 @@ impl HistoryCommand {
     pub fn config(&self) -> &ConfigFlags {
         match self {
             Self::Add(arguments) => &arguments.history.config,
+            Self::Import(arguments) => &arguments.history.config,
             Self::Show(arguments) => &arguments.history.config,
             Self::Check(arguments) => &arguments.history.config,
             Self::Accept(arguments) => &arguments.history.config,
@@ -169,6 +177,7 @@ const NOTHING: u8 = 3;
 pub fn run(command: &HistoryCommand, settings: Option<&Settings>) -> Result<u8, Failed> {
     match command {
         HistoryCommand::Add(arguments) => add(arguments, settings),
+        HistoryCommand::Import(arguments) => import::run(arguments, settings),
         HistoryCommand::Show(arguments) => show(arguments, settings),
         HistoryCommand::Check(arguments) => check(arguments, settings),
         HistoryCommand::Accept(arguments) => accept(arguments, settings),
@@ -239,10 +248,10 @@ fn show(arguments: &HistoryShow, settings: Option<&Settings>) -> Result<u8, Fail
     // A page has room for the time beside the memory.
     let timed = arguments.figures.is_empty() && arguments.html.is_some();
     let taken = taken(&arguments.figures)?;
-    let taken = |figure: &Figure| taken(figure) || timed && figure.name == "wall";
+    let taken = |subject: &Subject, figure: &Figure| taken(subject, figure) || timed && figure.name == "wall";
     let mut reports = Vec::with_capacity(wanted.len());
     for subject in wanted {
-        let report = read(&history, subject, &branch, arguments.last as usize, &taken)?;
+        let report = read(&history, subject, &branch, arguments.last as usize, &|figure| taken(subject, figure))?;
         if report.series.is_empty() {
             super::report_message(&format!("no record of {subject} has such a figure"));
             continue;
@@ -275,30 +284,34 @@ fn read(
     last: usize,
     wanted: &dyn Fn(&Figure) -> bool,
 ) -> Result<HistoryReport, Failed> {
-    let entries = history.entries(subject, branch, last)?;
-    let mut report = HistoryReport::new(subject.clone(), branch, series(&entries, wanted));
+    let series = match subject.kind {
+        SubjectKind::Benchmark => series_of(history.imported(subject, branch, last)?, wanted),
+        _ => series(&history.entries(subject, branch, last)?, wanted),
+    };
+    let mut report = HistoryReport::new(subject.clone(), branch, series);
     report.accept(&history.accepted(subject, branch)?);
     Ok(report)
 }
 
-/// Which figures have one of the names, or are judged by default if there is none.
-fn taken(names: &[String]) -> Result<impl Fn(&Figure) -> bool + use<>, Failed> {
+/// Which figures have one of the names, or are judged by default if there is none: of a benchmark of another tool all.
+fn taken(names: &[String]) -> Result<impl Fn(&Subject, &Figure) -> bool + use<>, Failed> {
     let limits = figures(names)?;
-    Ok(
-        move |figure: &Figure| {
-            if limits.is_empty() { is_default(figure) } else { limits.iter().any(|limit| limit.matches(&figure.name)) }
-        },
-    )
+    Ok(move |subject: &Subject, figure: &Figure| match &limits[..] {
+        [] => subject.kind == SubjectKind::Benchmark || is_default(figure),
+        limits => limits.iter().any(|limit| limit.matches(&figure.name)),
+    })
 }
 
 fn check(arguments: &HistoryCheck, settings: Option<&Settings>) -> Result<u8, Failed> {
     let path = file(&arguments.history, settings)?;
     let history = History::open(&path)?;
     let branch = branch(&history, arguments.branch.as_deref(), settings)?.unwrap_or_default();
+    let taken = taken(&arguments.figures)?;
     let mut reports = Vec::new();
     for (subject, _) in history.subjects(Some(&branch))? {
         if arguments.label.as_ref().is_none_or(|label| subject.label == *label) {
-            reports.push(read(&history, &subject, &branch, arguments.last as usize, &taken(&arguments.figures)?)?);
+            let taken = |figure: &Figure| taken(&subject, figure);
+            reports.push(read(&history, &subject, &branch, arguments.last as usize, &taken)?);
         }
     }
     let figures: usize = reports.iter().map(|report| report.series.len()).sum();
