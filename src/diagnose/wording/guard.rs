@@ -116,7 +116,7 @@ fn form(text: &str) -> Option<&'static str> {
     {
         return Some("words of a conversation");
     }
-    if regex!(r"^v?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?:?\s.*\b(?i:fix|add|remov|improv|chang|support)(?i:\w*)\b")
+    if regex!(r"^(?i:version|release) v?\d+\.\d+(?:\.\d+)?:|^v?\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?:?\s.*\b(?i:fix|add|remov|improv|chang|support)(?i:\w*)\b")
         .is_match(text)
     {
         return Some("notes on a release");
@@ -127,10 +127,31 @@ fn form(text: &str) -> Option<&'static str> {
     if regex!(r"(?i)\b(?:post-?mortem|agenda|meeting|retrospective|workshop|webinar|lecture|survey|chapter|lesson)\b[^.:]{0,20}:").is_match(text) {
         return Some("a title of something else");
     }
+    if regex!(r"^[✓✔√✕✗✘×]\s.*\(\d+ ?m?s\)$|^(?:not )?ok \d+ - ").is_match(text) {
+        return Some("a line of a test run");
+    }
+    if regex!(r"\.\*[($|]|\)\.\*|\(\?(?:<|P<|:|i\))|\\[dsw][+*]").is_match(text) {
+        return Some("a pattern that is searched for");
+    }
+    if regex!(r"^Merge (?:branch|pull request|remote-tracking branch|tag) |^(?:feat|fix|chore|docs|test|ci|build|perf|refactor|style|revert)\([\w./-]+\)!?: |^(?:feat|fix|chore|refactor|revert)!?: [a-z]")
+        .is_match(text)
+    {
+        return Some("a commit");
+    }
+    if regex!(r"^<(?:li|dt|dd|h[1-6]|option|title)\b[^>]*>").is_match(text) || heading(text) {
+        return Some("a manual");
+    }
     if row(text) {
         return Some("a row of data");
     }
     None
+}
+
+/// A heading: words alone. The same mark stands before lines that were pasted, which have numbers or the class of an error.
+fn heading(text: &str) -> bool {
+    regex!(r"^#{1,6} (?:[^\s\d:]+ ){2,}[^\s\d:]+$").is_match(text)
+        && !text.contains("Error")
+        && !text.contains("Exception")
 }
 
 /// A row of comma-separated texts without a time: an exported log has one.
@@ -182,6 +203,10 @@ fn patch(lines: &Lines, at: usize) -> bool {
 
 /// Code by its form: a format string, a call that ends a statement.
 fn source(text: &str) -> bool {
+    // A constant and its value; a definition.
+    if regex!(r"^#\s*define\s|^(?:[A-Z]\w*_\w+|[a-z]+[A-Z]\w*) = -?(?:0x)?[\da-fA-F]+,?(?:\s*//.*)?$").is_match(text) {
+        return true;
+    }
     // A handler names what it catches; a shell says how a script is to end.
     if regex!(
         r"^\}?\s*(?:rescue [A-Z]\w*(?:::\w+)*(?: =>|,|$)|catch \(|except [\w.]+(?: as \w+)?:|on \w+ catch \()|(?:\|\||&&|;|\bthen)\s*exit \d+\b"
@@ -228,6 +253,16 @@ mod tests {
             "PROJ-12  Bug   CUDA out of memory during evaluation      In Progress   alice",
             "1,\"Why CUDA out of memory. Tried to allocate 2.00 GiB?\",\"Reduce the batch size.\"",
             "Panel: Containers with exit code 137   0",
+            "✓ maps exit code 137 to OOMKilled (3 ms)",
+            "ok 13 - killed by signal 9",
+            "regex ^.*(OOMKilled|exit code 137).*$",
+            "fix(worker): handle exit code 137",
+            "Merge branch 'cuda-out-of-memory'",
+            "# Out of memory (OOM) killer",
+            "<li>Exit code <code>137</code>: the container was killed (OOMKilled).</li>",
+            "Version 2.4: out of memory errors are reported with their size",
+            "#define CUDA_ERROR_OUT_OF_MEMORY 2",
+            "CUDA_ERROR_OUT_OF_MEMORY = 2,",
             "10:02 <alice> it said Killed and exit code 137",
             "got java.lang.OutOfMemoryError: Java heap space on the build box, any ideas?",
             "v1.2.3: fixes a crash with \"JavaScript heap out of memory\" on large projects",
@@ -253,6 +288,9 @@ mod tests {
             "CUDA out of memory on device: 0",
             "GPU-0 out of memory",
             "<stderr> Killed",
+            "# Killed",
+            "# [12.5] Out of memory: Killed process 7 (python) total-vm:9kB, anon-rss:5kB",
+            "build: out of memory: 12.5 GiB required",
             "12.3.4 renderer: out of memory",
         ] {
             assert_eq!(dismissed(&Lines::hot(text), 0), None, "{text}");
