@@ -5,7 +5,7 @@ Usage: benches/scale.py PLIMSOLL [merge | shards | entries | bytes ..]     (all 
 
 `merge` measures time and memory of merging records of shards, beside Python's json reading the same files. The others simulate
 a cluster on this host: the share of shard 1, the largest, is run alone, as its node would, and the shards of a run take as long
-as that. What a shard does before its first launch, opening the whole capture, is measured by `plimsoll shard`.
+as that. Times are those of processors. What a shard does before its first launch, opening the whole capture, is measured by `plimsoll shard`.
 """
 
 import json
@@ -22,7 +22,8 @@ LIMIT_MIB = 64
 
 
 def measured(*words):
-    """The seconds that a command takes, and the MiB that its process tree held at most.
+    """The processor seconds that a command takes, and the MiB that its process tree held at most. Other programs move the time on
+    the wall, and these hardly.
 
     What the system says of a child's largest resident set has that of this process in it, from before the child's program
     was executed: `plimsoll run` counts from the first instruction of the program.
@@ -35,7 +36,8 @@ def measured(*words):
         with open(record.name) as file:
             found = json.load(file)
     peak = max(phase["readings"]["peak_rss"]["bytes"] for phase in found["phases"])
-    return found["wall_ns"] / 1e9, peak / 2**20
+    spent = sum(phase["activity"][kind] for phase in found["phases"] for kind in ("cpu_user_ns", "cpu_system_ns"))
+    return spent / 1e9, peak / 2**20
 
 
 def generate(folder, entries, vocab=64, dim=8):

@@ -160,12 +160,12 @@ impl Environment<'_> {
                     (None, None | Some(1)) => return Ok(None),
                     (None, Some(_)) => return Err(missing(count, name)),
                     (_, Some(0)) => return Err(self.senseless(launcher, count, "a count above 0")),
-                    (Some(index), ranks) => (index, self.from_first(launcher, index, first)?, ranks, vec![name, count]),
+                    (Some(index), ranks) => (index, self.counted_from(launcher, index, first)?, ranks, vec![name, count]),
                 }
             }
             Numbers::Uncounted { index: name, first } => match self.number(launcher, name)? {
                 None => return Ok(None),
-                Some(index) => (index, self.from_first(launcher, index, first)?, None, vec![name]),
+                Some(index) => (index, self.counted_from(launcher, index, first)?, None, vec![name]),
             },
             Numbers::Span { id, min, max, step, count } => {
                 // LSF gives jobs that are in no array the index 0, which has no end.
@@ -205,7 +205,7 @@ impl Environment<'_> {
         Ok(Some(Row { launcher, rank: rank as u32, ranks, index, variables }))
     }
 
-    fn from_first(&self, launcher: &Launcher, index: u64, first: u64) -> Result<u64, LauncherError> {
+    fn counted_from(&self, launcher: &Launcher, index: u64, first: u64) -> Result<u64, LauncherError> {
         let expected = || format!("an index from {first}");
         index.checked_sub(first).ok_or_else(|| self.senseless(launcher, launcher.index(), expected()))
     }

@@ -23,7 +23,10 @@ pub(super) fn recognise(lines: &Lines, at: usize, found: &mut Vec<Sighting>) {
         }
         return;
     }
-    if let Some((start, pid)) = shell(line.message()).map(|pid| (0, pid)).or_else(|| told(text)) {
+    // Behind the prefixes first: code is known by how it begins. What looks like a prefix may be a part of the words.
+    let own = line.message();
+    let of = |text| told(text).map(|(start, pid)| (text, start, pid));
+    if let Some((text, start, pid)) = shell(own).map(|pid| (own, 0, pid)).or_else(|| of(own)).or_else(|| of(text)) {
         if let Position::Talk(reason) | Position::Said(reason) = position(text, start) {
             found.push(Sighting::new(Cause::Dismissed(reason), line));
             return;
