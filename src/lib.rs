@@ -52,6 +52,8 @@ pub mod defaults;
 mod diagnosis;
 #[cfg(all(feature = "history", feature = "report"))]
 pub mod documents;
+#[cfg(feature = "record")]
+pub mod elsewhere;
 mod error;
 #[cfg(feature = "record")]
 pub mod gate;
@@ -73,6 +75,8 @@ pub use plimsoll_capture::{self as capture, compare, gpu, inspect, kernel, timin
 #[cfg(feature = "diagnose")]
 pub use plimsoll_diagnose::estimate;
 pub use plimsoll_memory::{ByteSize, alloc, assert_memory, bytes, ceiling, command, debug_assert_memory, meter, phase};
+#[cfg(feature = "remote")]
+pub use plimsoll_remote as remote;
 #[cfg(feature = "record")]
 pub use plimsoll_statistics::random;
 

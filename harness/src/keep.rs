@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use plimsoll::elsewhere::is_address;
 use plimsoll::record::{PartialRecord, Record};
 
 /// Least time between two writes of the record so far.
@@ -21,6 +22,8 @@ pub struct Keeper {
 impl Keeper {
     /// For the record that is to be at `record`; keeps nothing if there is to be none.
     pub fn new(record: Option<&Path>) -> Self {
+        // Nothing is sent to an object store every second.
+        let record = record.filter(|path| !is_address(path));
         Self { partial: record.map(PartialRecord::beside), next: Instant::now() + EVERY, problem: None }
     }
 

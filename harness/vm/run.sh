@@ -302,7 +302,7 @@ boot() {
         -drive "file=$run/root.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/swap.img,if=virtio,format=raw,cache=unsafe" \
         -drive "file=$run/command,if=virtio,format=raw" \
-        -serial "file:$run/console.log" -serial stdio < /dev/null 2> "$run/qemu.log" | tr -d '\r' | tee "$run/output.log" | sed 's/^/  /' || true
+        -serial "file:$run/console.log" -serial stdio < /dev/null 2> "$run/qemu.log" | tee "$run/output.log" | sed -u 's/\r//g; s/^/  /' || true
     if ! grep -q '^vm: passed' "$run/output.log"; then
         echo "machine $name: failed; its kernel's last lines ($run):"
         tail -n 5 "$run/console.log" "$run/qemu.log" 2> /dev/null || true

@@ -99,7 +99,7 @@ pub(super) fn sized_storage(source: &SourceFile, key: String, at: u64, element: 
     let bytes = count.saturating_mul(element);
     source.check_range(at + 8, bytes)?;
     let place = Place::File { path: Arc::clone(source.path()), offset: at + 8 };
-    Ok(Storage { key, bytes: ByteSize::new(bytes), crc32: None, place })
+    Ok(Storage { key, bytes: ByteSize::new(bytes), crc32: None, place, unread: None })
 }
 
 impl Locate for Stream {

@@ -24,6 +24,7 @@ mod dtype;
 mod elements;
 mod entry;
 mod error;
+mod fetch;
 mod file_map;
 #[cfg(test)]
 mod fixtures;
@@ -38,6 +39,7 @@ mod legacy;
 mod map;
 mod mapped;
 mod object;
+pub mod origin;
 mod pickle;
 mod residency;
 pub mod skeleton;
@@ -68,6 +70,7 @@ pub use error::{
     ArchiveError, CaptureError, CaptureErrorKind, ConvertError, EntryError, FolderError, PackedError, PickleErrorKind,
     RebuildError, SourceError,
 };
+pub use fetch::Fetched;
 pub use file_map::{large_pages_fit, reserve_apart};
 pub use folder::Capture;
 pub use identity::{Digest, Identity};

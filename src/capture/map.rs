@@ -111,6 +111,22 @@ impl MappedFile {
 
     /// Maps a range, not empty, of a file that is not an entry of a store.
     fn plain(source: &SourceFile, offset: u64, bytes: u64, apart: bool) -> Result<Self, CaptureError> {
+        let range = offset..offset.saturating_add(bytes);
+        source.fetch(std::slice::from_ref(&range))?;
+        Self::pages(source, offset, bytes, apart)
+    }
+
+    /// Maps the whole of an open file that is not an entry of a store; [`MappedFile::fetch`] fetches what is read of it.
+    pub(super) fn unfetched(source: &SourceFile) -> Result<Self, CaptureError> {
+        if source.size() == 0 { Self::of(source, 0, 0) } else { Self::pages(source, 0, source.size(), false) }
+    }
+
+    /// Returns once the bytes of `ranges` of the file are there.
+    pub(super) fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), CaptureError> {
+        self.source.fetch(ranges)
+    }
+
+    fn pages(source: &SourceFile, offset: u64, bytes: u64, apart: bool) -> Result<Self, CaptureError> {
         let source = source.clone();
         source.check_range(offset, bytes)?;
         let fail = |error| source.error(SourceError::Io { operation: "map it", source: error }).at(offset);

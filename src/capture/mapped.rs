@@ -28,6 +28,8 @@ pub struct MappedEntry {
     which: Vec<usize>,
     storages: Vec<Storage>,
     decoded: Vec<OnceLock<Vec<u8>>>,
+    /// Whether the local header of each storage agreed with the directory; set once it was read.
+    checked: Vec<OnceLock<()>>,
 }
 
 impl MappedEntry {
@@ -36,15 +38,80 @@ impl MappedEntry {
         let (maps, which) = if source.packed().is_some() {
             map_objects(storages)?
         } else {
-            (vec![MappedFile::of(source, 0, source.size())?], vec![0; storages.len()])
+            (vec![MappedFile::unfetched(source)?], vec![0; storages.len()])
         };
         let decoded = storages.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { source: source.clone(), maps, which, storages: storages.to_vec(), decoded })
+        let checked = storages.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { source: source.clone(), maps, which, storages: storages.to_vec(), decoded, checked })
     }
 
     /// The bytes of a storage that is in its file as it is.
     fn in_place(&self, index: usize, offset: u64) -> &[u8] {
         &self.maps[self.which[index]][in_file(&self.storages[index], offset)]
+    }
+
+    /// Has the bytes of storage `index` at hand, or of these ranges of it, if they are elsewhere.
+    ///
+    /// # Errors
+    /// If they cannot be fetched, or the file's headers contradict each other.
+    ///
+    /// # Panics
+    /// If there is no such storage.
+    pub fn fetch(&self, index: usize, ranges: Option<&[Range<u64>]>) -> Result<(), CaptureError> {
+        let storage = &self.storages[index];
+        let Place::File { offset, .. } = storage.place else {
+            // What has to be decoded is read by calls that fetch.
+            return self.check_header(index);
+        };
+        let whole = [0..storage.bytes.bytes()];
+        let within = ranges.unwrap_or(&whole).iter().map(|range| offset + range.start..offset + range.end);
+        let header = storage.unread.filter(|_| self.checked[index].get().is_none()).map(|header| header..offset);
+        let ranges: Vec<_> = header.into_iter().chain(within).collect();
+        self.maps[self.which[index]].fetch(&ranges)?;
+        self.check_header(index)
+    }
+
+    /// Has the bytes of all storages at hand, together.
+    pub(super) fn fetch_whole(&self) -> Result<(), CaptureError> {
+        let mut wanted: Vec<Vec<Range<u64>>> = vec![Vec::new(); self.maps.len()];
+        for (index, storage) in self.storages.iter().enumerate() {
+            if let Place::File { offset, .. } = storage.place {
+                let start = storage.unread.unwrap_or(offset);
+                wanted[self.which[index]].push(start..offset + storage.bytes.bytes());
+            }
+        }
+        self.maps.iter().zip(&wanted).try_for_each(|(map, ranges)| map.fetch(ranges))?;
+        (0..self.storages.len()).try_for_each(|index| self.check_header(index))
+    }
+
+    /// Holds the place of storage `index` to its local header, if that was not read yet.
+    fn check_header(&self, index: usize) -> Result<(), CaptureError> {
+        let storage = &self.storages[index];
+        if let Some(header) = storage.unread
+            && self.checked[index].get().is_none()
+        {
+            let (Place::File { offset, .. } | Place::Encoded { offset, .. }) = storage.place;
+            archive::check_local(&self.source, header, offset, &storage.key)?;
+            let _ = self.checked[index].set(());
+        }
+        Ok(())
+    }
+
+    /// Whether storage `index` has to be decoded.
+    pub(super) fn is_encoded(&self, index: usize) -> bool {
+        matches!(self.storages[index].place, Place::Encoded { .. })
+    }
+
+    /// The bytes of storage `index` as they are in the file, whether or not they were fetched: only those that were mean
+    /// anything. Empty if the storage has to be decoded.
+    ///
+    /// # Panics
+    /// If there is no such storage.
+    pub fn unfetched(&self, index: usize) -> &[u8] {
+        match self.storages[index].place {
+            Place::File { offset, .. } => self.in_place(index, offset),
+            Place::Encoded { .. } => &[],
+        }
     }
 
     /// The bytes of storage `index` of [`Entry::storages`](super::Entry::storages), little-endian.
@@ -57,7 +124,10 @@ impl MappedEntry {
     pub fn storage(&self, index: usize) -> Result<&[u8], CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { offset, .. } => Ok(self.in_place(index, *offset)),
+            Place::File { offset, .. } => {
+                self.fetch(index, None)?;
+                Ok(self.in_place(index, *offset))
+            }
             Place::Encoded { offset, encoding, .. } => {
                 let cell = &self.decoded[index];
                 if let Some(bytes) = cell.get() {
@@ -80,7 +150,7 @@ impl MappedEntry {
     pub fn read_storage(&self, index: usize) -> Result<Cow<'_, [u8]>, CaptureError> {
         let storage = &self.storages[index];
         match &storage.place {
-            Place::File { offset, .. } => Ok(Cow::Borrowed(self.in_place(index, *offset))),
+            Place::File { .. } => self.storage(index).map(Cow::Borrowed),
             Place::Encoded { offset, encoding, .. } => self.decode(index, *offset, *encoding).map(Cow::Owned),
         }
     }
@@ -116,6 +186,7 @@ impl MappedEntry {
         let storage = &self.storages[index];
         match storage.place {
             Place::File { offset, .. } if storage.crc32.is_some() => {
+                self.fetch(index, None)?;
                 self.check_crc(index, checksum::crc_of(&self.maps[self.which[index]], in_file(storage, offset)))
             }
             _ => Ok(()),
@@ -123,6 +194,7 @@ impl MappedEntry {
     }
 
     fn decode(&self, index: usize, offset: u64, encoding: Encoding) -> Result<Vec<u8>, CaptureError> {
+        self.check_header(index)?;
         let storage = &self.storages[index];
         let bytes = storage.bytes.bytes();
         let record = Record {
@@ -132,6 +204,7 @@ impl MappedEntry {
             compressed: encoding.deflated.map_or(bytes, |b| b.bytes()),
             bytes,
             offset,
+            unread: None,
         };
         let mut content = match (self.source.packed(), &storage.place) {
             (Some(packed), Place::Encoded { path, .. }) if encoding.zstd.is_some() => {
@@ -204,8 +277,7 @@ fn map_objects(storages: &[Storage]) -> Result<(Vec<MappedFile>, Vec<usize>), Ca
             Place::File { path, .. } => match known.get(path) {
                 Some(&index) => index,
                 None => {
-                    let object = SourceFile::open_object(path)?;
-                    maps.push(MappedFile::of(&object, 0, object.size())?);
+                    maps.push(MappedFile::unfetched(&SourceFile::open_object(path)?)?);
                     known.insert(path, maps.len() - 1);
                     maps.len() - 1
                 }

@@ -4,12 +4,14 @@
 //! those of that file; its bytes are in objects.
 
 use super::error::{CaptureError, PackedError, SourceError};
+use super::origin::{self, Origin};
 use super::store::object;
 use super::store::packed::{InObject, Packed, Run};
 use super::store::places::Places;
 use super::store::reference;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +36,11 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// The stamp of a file whose bytes are fetched: its local file changes as it is filled.
+    fn of_version(version: u64, size: u64) -> Self {
+        Self { size, modified: (0, 0), changed: (0, 0), inode: (u64::MAX, version) }
+    }
+
     fn of(metadata: &Metadata) -> Self {
         Self {
             size: metadata.len(),
@@ -50,6 +57,8 @@ pub(super) struct SourceFile {
     /// The file, or the reference of an entry of a store.
     file: Arc<File>,
     packed: Option<Arc<Packed>>,
+    /// Where the bytes of the file come from, if that is elsewhere.
+    origin: Option<Arc<dyn Origin>>,
     known: KnownFile,
 }
 
@@ -116,18 +125,18 @@ impl SourceFile {
         let places = Places::of_reference(self.path()).ok_or_else(|| self.error(PackedError::NoStore))?;
         let packed = Packed::open(&places, recipe).map_err(|error| self.error(error))?;
         let known = KnownFile { size: packed.size(), ..self.known };
-        Ok(Self { file: self.file, packed: Some(Arc::new(packed)), known })
+        Ok(Self { file: self.file, packed: Some(Arc::new(packed)), origin: self.origin, known })
     }
 
     /// Opens the file `path` as it is, even if it is a reference.
     pub(super) fn open_plain(path: &Path) -> Result<Self, CaptureError> {
         // Without O_NONBLOCK, opening a named pipe would wait forever.
-        Self::opened(path, OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path))
+        Self::opened(path, || OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path))
     }
 
     /// Opens the object of a store at `path`. No link below the folder of the store is followed.
     pub(super) fn open_object(path: &Path) -> Result<Self, CaptureError> {
-        let object = Self::opened(path, object::open_object(path))?;
+        let object = Self::opened(path, || object::open_object(path))?;
         object.refuse_holes()?;
         Ok(object)
     }
@@ -135,6 +144,9 @@ impl SourceFile {
     /// Refuses a file that is nearly all hole, before its bytes are read: a file of a few KiB can claim to have a TiB
     /// of zeros.
     pub(super) fn refuse_holes(&self) -> Result<(), CaptureError> {
+        if self.origin.is_some() {
+            return Ok(());
+        }
         let size = self.size();
         let too_few = |data: u64| size.saturating_sub(data) > HOLES && data.saturating_mul(HOLES_PER_BYTE) < size;
         let failed = |source| self.error(SourceError::Io { operation: "look for its holes", source });
@@ -159,7 +171,7 @@ impl SourceFile {
         Ok(())
     }
 
-    fn opened(path: &Path, file: io::Result<File>) -> Result<Self, CaptureError> {
+    fn opened(path: &Path, open: impl FnOnce() -> io::Result<File>) -> Result<Self, CaptureError> {
         let path: Arc<Path> = path.into();
         let fail = |operation, source: io::Error| {
             let kind = match source.kind() {
@@ -168,13 +180,18 @@ impl SourceFile {
             };
             CaptureError::new(&path, kind)
         };
-        let file = file.map_err(|e| fail("open it", e))?;
+        // In this order: once it is open, bytes that were fetched stay.
+        let origin = origin::open(&path);
+        let file = open().map_err(|e| fail("open it", e))?;
         let metadata = file.metadata().map_err(|e| fail("read its size", e))?;
         if !metadata.is_file() {
             return Err(CaptureError::new(&path, SourceError::NotAFile));
         }
-        let stamp = Stamp::of(&metadata);
-        Ok(Self { file: Arc::new(file), packed: None, known: KnownFile { path, stamp, size: stamp.size } })
+        let stamp = match &origin {
+            Some(origin) => Stamp::of_version(origin.version(), metadata.len()),
+            None => Stamp::of(&metadata),
+        };
+        Ok(Self { file: Arc::new(file), packed: None, origin, known: KnownFile { path, stamp, size: stamp.size } })
     }
 
     /// The file itself, which for an entry of a store is its reference.
@@ -196,6 +213,26 @@ impl SourceFile {
             Run::Payload(found) if found.object.compressed => Bytes::Compressed(found),
             Run::Payload(InObject { object, at, bytes }) => Bytes::Plain(Self::open_object(&object.path)?, at, bytes),
         })
+    }
+
+    /// Whether the bytes of the file, none of a store's, come from elsewhere.
+    pub(super) fn is_remote(&self) -> bool {
+        self.origin.is_some() && self.packed.is_none()
+    }
+
+    /// Whether the bytes of `range` can be read without fetching them.
+    pub(super) fn has(&self, range: &Range<u64>) -> bool {
+        self.origin.as_ref().is_none_or(|origin| origin.has(range))
+    }
+
+    /// Returns once the bytes of `ranges` are in the file, which they are at once if it is no remote one.
+    pub(super) fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), CaptureError> {
+        match &self.origin {
+            Some(origin) if self.packed.is_none() => {
+                origin.fetch(ranges).map_err(|error| self.error(SourceError::Fetch(error)))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn path(&self) -> &Arc<Path> {
@@ -232,6 +269,8 @@ impl SourceFile {
         if let Some(packed) = &self.packed {
             return packed.read(offset, buffer).map_err(|error| self.error(error).at(offset));
         }
+        let range = offset..offset + buffer.len() as u64;
+        self.fetch(std::slice::from_ref(&range))?;
         self.file.read_exact_at(buffer, offset).map_err(|source| {
             let kind = match source.kind() {
                 io::ErrorKind::UnexpectedEof => SourceError::Changed,
@@ -251,6 +290,10 @@ impl SourceFile {
 
     /// Fails if the file's size, or its time of modification or change, is not the one when it was opened.
     pub(super) fn unchanged(&self) -> Result<(), CaptureError> {
+        if self.origin.is_some() {
+            // Every fetch asks for the version that was opened.
+            return Ok(());
+        }
         let metadata = self
             .file
             .metadata()

@@ -46,6 +46,8 @@ pub struct Storage {
     pub(super) bytes: ByteSize,
     pub(super) crc32: Option<u32>,
     pub(super) place: Place,
+    /// See [`Record::unread`](super::archive::Record::unread).
+    pub(super) unread: Option<u64>,
 }
 
 impl Storage {

@@ -6,20 +6,17 @@ use super::pickle::PickleBytes;
 use super::source::SourceFile;
 use super::storage::{Encoding, Place, Storage};
 use super::store::packed::Packed;
-use super::{legacy, tar, zipped};
+use super::{archive, legacy, tar, zipped};
 use plimsoll_memory::bytes::ByteSize;
 
 impl Content {
     /// Reads the headers and the pickle of `source`.
     pub(super) fn read(source: &SourceFile) -> Result<Self, CaptureError> {
-        let mut magic = [0; 4];
-        if source.size() >= 4 {
-            source.read_exact_at(0, &mut magic)?;
-        }
-        let mut content = match &magic {
-            b"PK\x03\x04" => zipped::read(source)?,
-            _ if tar::is_tar(source)? => tar::read(source)?,
-            _ => legacy::read(source)?,
+        let is_archive = if source.is_remote() { archive::is_at_end(source)? } else { archive::is_at_start(source)? };
+        let mut content = match is_archive {
+            true => zipped::read(source)?,
+            false if tar::is_tar(source)? => tar::read(source)?,
+            false => legacy::read(source)?,
         };
         if let PickleBytes::Mapped(map) = content.document.source() {
             map.intact()?;

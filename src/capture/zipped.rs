@@ -100,7 +100,13 @@ impl Records<'_> {
                 let place = self.place(record, claim);
                 let bytes = ByteSize::new(record.bytes);
                 let index = self.storages.len();
-                self.storages.push(Storage { key: claim.key.clone(), bytes, crc32: record.crc(), place });
+                self.storages.push(Storage {
+                    key: claim.key.clone(),
+                    bytes,
+                    crc32: record.crc(),
+                    place,
+                    unread: record.unread,
+                });
                 self.by_key.insert(claim.key.clone(), index);
                 index
             }

@@ -226,8 +226,14 @@ const OTHERS: &[Setting] = &[
         Some(Preset::Switch(false)),
     ),
     setting("run", "fail_on", Kind::Verdicts, "Fail if one of these is found; implies `diagnose`", None),
-    setting("run", "record", Kind::Text, "Where the record goes", None),
-    setting("check", "timeout", Kind::Time, "How long a launch may take", Some(Preset::Time(defaults::LAUNCH_TIMEOUT))),
+    setting("run", "record", Kind::Text, "The file for the record", None),
+    setting(
+        "check",
+        "timeout",
+        Kind::Time,
+        "The longest time that a launch may take",
+        Some(Preset::Time(defaults::LAUNCH_TIMEOUT)),
+    ),
     setting(
         "check",
         "python",

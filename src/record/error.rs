@@ -112,6 +112,9 @@ pub enum RecordError {
         /// How.
         detail: String,
     },
+    /// The record is in an object store, which does not give or take it.
+    #[error(transparent)]
+    Elsewhere(#[from] crate::elsewhere::ElsewhereError),
     /// A fault of the record in this file.
     #[error("{}: {fault}", .path.display())]
     InFile {

@@ -6,14 +6,15 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 use super::document::Record;
 use super::error::{RecordError, SCHEMA};
 use super::head;
 use super::json;
 use super::texts::{LONGEST_TEXT, LongText, Texts};
-use plimsoll_capture::leftover;
+use crate::elsewhere::{self, Local};
+use plimsoll_capture::{leftover, origin};
 use plimsoll_memory::bytes::ByteSize;
 
 /// The largest record that is read: room for a million entries, and a bound for a file that is none.
@@ -37,6 +38,8 @@ pub struct RecordFile {
     /// The file to replace: `path`, or what it links to.
     target: PathBuf,
     temporary: NamedTempFile,
+    /// The folder of a record that is sent to an address once it is written.
+    outgoing: Option<TempDir>,
 }
 
 impl RecordFile {
@@ -46,6 +49,13 @@ impl RecordFile {
     /// [`RecordError`] if no record could be written to `path`: a missing or read-only folder, a read-only record, a
     /// folder or device in its place, a full disk.
     pub fn prepare(path: &Path) -> Result<Self, RecordError> {
+        if elsewhere::is_address(path) {
+            elsewhere::probe(path)?;
+            let io = |source| RecordError::Io { path: path.to_owned(), doing: "make a folder for", source };
+            let folder = tempfile::Builder::new().prefix("plimsoll-record-").tempdir().map_err(io)?;
+            let file = Self::prepare(&folder.path().join("record.json"))?;
+            return Ok(Self { path: path.to_owned(), outgoing: Some(folder), ..file });
+        }
         let target = replaceable(path)?;
         let folder = folder_of(&target);
         leftover::clean(folder, PREFIX);
@@ -58,7 +68,7 @@ impl RecordFile {
             }
             _ => write_error(path, RESERVE, source),
         })?;
-        let mut file = Self { path: path.to_owned(), target, temporary };
+        let mut file = Self { path: path.to_owned(), target, temporary, outgoing: None };
         file.reserve(RESERVE)?;
         Ok(file)
     }
@@ -97,7 +107,7 @@ impl RecordFile {
         length: ByteSize,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), RecordError> {
-        let Self { path, target, mut temporary } = self;
+        let Self { path, target, mut temporary, outgoing } = self;
         let file = temporary.as_file_mut();
         let written = file.rewind().and_then(|()| {
             let mut writer = BufWriter::with_capacity(1 << 16, &mut *file);
@@ -110,6 +120,9 @@ impl RecordFile {
         });
         written.map_err(|source| write_error(&path, length, source))?;
         temporary.persist(&target).map_err(|error| write_error(&path, length, error.error))?;
+        if outgoing.is_some() {
+            return Ok(elsewhere::write_document(&path, &target)?);
+        }
         // The rename itself must reach the disk, or a power cut brings the older record back.
         let synced = File::open(folder_of(&target)).and_then(|folder| folder.sync_all());
         synced.map_err(|source| RecordError::Io { path, doing: "flush the folder of", source })
@@ -130,11 +143,15 @@ impl Record {
     /// # Errors
     /// [`RecordError`] if the file cannot be read, is not a record of this version, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let local = Local::documents(path)?;
+        let file = local.path();
+        let shown = origin::address(file);
+        let path = shown.as_deref().unwrap_or(path);
         let io_error = |source: io::Error| match source.downcast::<LongText>() {
             Ok(LongText) => RecordError::LongText { path: path.to_owned(), limit: LONGEST_TEXT },
             Err(source) => RecordError::Io { path: path.to_owned(), doing: "read", source },
         };
-        let file = File::open(path).map_err(io_error)?;
+        let file = File::open(file).map_err(io_error)?;
         let bounded = |file| Texts::new(Read::take(file, MAX_RECORD.bytes() + 1));
         // A file is read twice, so that its bytes are never in memory all at once.
         if let Ok(found) = file.metadata().map_err(io_error)

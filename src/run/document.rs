@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 
     fn source(&self) -> CaptureSource {
-        let path = self.capture.path().display().to_string();
+        let path = plimsoll_capture::origin::shown(self.capture.path());
         match self.capture.is_in_store() {
             true => CaptureSource { kind: SourceKind::Store, path, verify: Some(self.options.verify) },
             false => CaptureSource { kind: SourceKind::Folder, path, verify: None },

@@ -31,8 +31,10 @@ impl<K: Kernel> InProcess<K> {
         job: Job<'_>,
         work: impl FnOnce(&Call<'_>, &mut [OutputBuffer<'_>]) -> Result<(T, Duration), KernelError>,
     ) -> Result<(T, Launched), Failure> {
+        let fetched = job.entry.fetch(job.bound, self.kernel.looks_up())?;
         let mapped: MappedEntry = job.entry.map()?;
-        let storages = (0..job.entry.storages().len()).map(|i| mapped.storage(i)).collect::<Result<Vec<_>, _>>()?;
+        let bytes = |index| fetched.storage(index).map_or_else(|| mapped.storage(index), Ok);
+        let storages = (0..job.entry.storages().len()).map(bytes).collect::<Result<Vec<_>, _>>()?;
         let captured = CapturedOutput::all(job.entry.output());
         let call = Call { params: &job.bound.params, args: &job.bound.args, storages: &storages, outputs: &captured };
         let placed = Placement::of(&self.kernel.outputs(&call)?, &captured)?;

@@ -36,6 +36,8 @@ mod python;
 mod ratchet;
 mod records;
 mod reference;
+#[cfg(feature = "remote")]
+mod remote;
 mod report;
 mod run;
 mod run_diagnose;

@@ -12,15 +12,23 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The packages of the project, and which of the others each may use.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("plimsoll-statistics", &[]),
     ("plimsoll-memory", &[]),
     ("plimsoll-attribute", &[]),
     ("plimsoll-capture", &["plimsoll-memory", "plimsoll-statistics"]),
     ("plimsoll-diagnose", &["plimsoll-memory", "plimsoll-statistics"]),
+    ("plimsoll-remote", &["plimsoll-capture", "plimsoll-memory"]),
     (
         "plimsoll",
-        &["plimsoll-attribute", "plimsoll-capture", "plimsoll-diagnose", "plimsoll-memory", "plimsoll-statistics"],
+        &[
+            "plimsoll-attribute",
+            "plimsoll-capture",
+            "plimsoll-diagnose",
+            "plimsoll-memory",
+            "plimsoll-remote",
+            "plimsoll-statistics",
+        ],
     ),
     ("plimsoll-harness", &["plimsoll"]),
     ("plimsoll-torch", &["plimsoll", "plimsoll-harness"]),

@@ -8,6 +8,7 @@ use plimsoll::capture::TorchFile;
 use plimsoll::inspect::{DigestFunction, EntryInspection, Extraction, Options, Written};
 use plimsoll::report::terminal;
 
+use super::args::RemoteFlags;
 use super::{Failed, USAGE, output};
 
 #[derive(Args)]
@@ -42,6 +43,9 @@ pub struct Inspect {
     /// Print what was found as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -54,14 +58,15 @@ pub enum DigestFunctionName {
 
 /// Shows what was found, or takes a tensor out; 2 if something could not be read.
 pub fn run(inspect: &Inspect) -> Result<u8, Failed> {
+    let local = inspect.remote.open(&inspect.path)?;
     if let (Some(tensor), Some(out)) = (&inspect.tensor, &inspect.out) {
-        return extract(&inspect.path, tensor, out, inspect.yes);
+        return extract(local.path(), tensor, out, inspect.yes);
     }
     let digest = inspect.digest.map(|function| match function {
         DigestFunctionName::Sha256 => DigestFunction::Sha256,
         DigestFunctionName::Blake3 => DigestFunction::Blake3,
     });
-    let (options, path) = (Options { digest, verify: inspect.verify }, &*inspect.path);
+    let (options, path) = (Options { digest, verify: inspect.verify }, local.path());
     let (mut messages, mut entries) = (Vec::new(), 0);
     let mut note = |entry: &EntryInspection| {
         entries += 1;

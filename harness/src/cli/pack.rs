@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use plimsoll::ByteSize;
 use plimsoll::capture::store::{PackOptions, PackReport, PackStatus, Store, StoreError, packable};
+use plimsoll::elsewhere::{Keep, Outgoing, Sent, is_address};
 use serde_json::json;
 
-use super::args::ShardFlags;
+use super::args::{RemoteFlags, ShardFlags};
 use super::{Failed, USAGE, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
@@ -53,10 +54,22 @@ pub struct Pack {
     /// Print what was done as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Packs; 2 if an entry was left out, the signal's code if it was interrupted.
 pub fn run(pack: &Pack) -> Result<u8, Failed> {
+    if is_address(&pack.dir) {
+        let why = "pack takes a folder of this machine: a store keeps the times of files, which objects do not have";
+        return Err(format!("{}: {why}; copy the capture here first", shown(&pack.dir)).into());
+    }
+    if pack.remove && is_address(&pack.out) {
+        let why =
+            "--move deletes originals, and an upload may still fail: pack without it, `plimsoll verify` the address";
+        return Err(format!("{}: {why}, then delete the folder", shown(&pack.out)).into());
+    }
     let cancel = Cancel::install()?;
     let started = Instant::now();
     let bar = progress::bytes("pack", size_of(&pack.dir));
@@ -71,7 +84,8 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
         cancel: cancel.flag(),
         progress: &progress,
     };
-    let packed = Store::create(&pack.out).and_then(|store| store.pack(&pack.dir, &options));
+    let out = Outgoing::open(&pack.out, &pack.remote.keep(Keep::HELD_BYTES))?;
+    let packed = Store::create(out.path()).and_then(|store| store.pack(&pack.dir, &options));
     bar.finish_and_clear();
     let report = match (packed, cancel.signal()) {
         (Err(error @ StoreError::Cancelled), Some(signal)) => {
@@ -80,10 +94,17 @@ pub fn run(pack: &Pack) -> Result<u8, Failed> {
         }
         (packed, _) => packed?,
     };
+    let sent = match (out.finish(cancel.flag()), cancel.signal()) {
+        (Err(error), Some(signal)) => {
+            output::note(&error);
+            return Ok(128 + signal);
+        }
+        (sent, _) => sent?,
+    };
     for other in &report.others {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
-    show(pack, &report, started.elapsed())?;
+    show(pack, &report, sent, started.elapsed())?;
     report.errors.iter().for_each(|error| super::report(error));
     Ok(if report.errors.is_empty() { 0 } else { USAGE })
 }
@@ -107,11 +128,11 @@ fn size_of(folder: &Path) -> ByteSize {
     items.filter_map(|item| item.metadata().ok()).map(|found| ByteSize::new(found.len())).sum()
 }
 
-fn show(pack: &Pack, report: &PackReport, took: Duration) -> Result<(), Failed> {
+fn show(pack: &Pack, report: &PackReport, sent: Option<Sent>, took: Duration) -> Result<(), Failed> {
     let capture = report.capture.to_string_lossy();
     if pack.json {
         let errors: Vec<_> = report.errors.iter().map(ToString::to_string).collect();
-        return output::json(&json!({
+        let mut document = json!({
             "store": pack.out.to_string_lossy(),
             "capture": capture,
             "bytes": report.bytes(),
@@ -119,7 +140,11 @@ fn show(pack: &Pack, report: &PackReport, took: Duration) -> Result<(), Failed> 
             "entries": report.entries,
             "others": report.others,
             "errors": errors,
-        }));
+        });
+        if let Some(sent) = sent {
+            document["sent_bytes"] = json!(sent.bytes);
+        }
+        return output::json(&document);
     }
     let count = |status| report.entries.iter().filter(|entry| entry.status == status).count();
     let mut text = format!(
@@ -133,6 +158,9 @@ fn show(pack: &Pack, report: &PackReport, took: Duration) -> Result<(), Failed> 
         if count(status) > 0 {
             text.push_str(&format!(", {} {what}", count(status)));
         }
+    }
+    if let Some(sent) = sent {
+        text.push_str(&format!(", {} sent in {} objects", sent.bytes, sent.objects));
     }
     let removed = report.entries.iter().filter(|entry| entry.removed).count();
     if removed > 0 {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use plimsoll::elsewhere::Local;
 use plimsoll::record::Record;
 
 use super::Failed;
@@ -11,7 +12,8 @@ use super::Failed;
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Record>, Failed> {
     let mut records = Vec::new();
     for path in paths {
-        for file in files(path)? {
+        let local = Local::documents(path)?;
+        for file in files(local.path())? {
             records.push(Record::read(&file)?);
         }
     }

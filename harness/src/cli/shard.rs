@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll::ByteSize;
-use plimsoll::capture::Capture;
+use plimsoll::capture::{Capture, origin};
+use plimsoll::elsewhere::{Keep, Local};
 use plimsoll::report::terminal::{clean, counted};
 use plimsoll::shard::{Found, ShardChoice, Shares};
 use serde_json::json;
@@ -33,7 +34,8 @@ const ROWS: u32 = 64;
 /// Shows the shares.
 pub fn run(shard: &Shard) -> Result<u8, Failed> {
     let chosen = chosen(shard.shard)?;
-    let capture = shard.capture.as_deref().map(Capture::open).transpose()?;
+    let local = shard.capture.as_deref().map(|path| Local::open(path, &Keep::default())).transpose()?;
+    let capture = local.as_ref().map(|local| Capture::open(local.path())).transpose()?;
     if shard.json {
         return output::json(&document(&chosen, capture.as_ref())).map(|()| 0);
     }
@@ -68,7 +70,7 @@ fn rows(text: &mut String, chosen: &Chosen, capture: &Capture) {
     let shares = Shares::of(capture.names(), capture.sizes(), chosen.count);
     let mean = total.bytes() as f64 / f64::from(chosen.count.get());
     let entries = |count| counted(count, "entry", "entries");
-    let path = clean(&capture.path().to_string_lossy());
+    let path = clean(&origin::shown(capture.path()));
     let _ = writeln!(text, "   capture  {path}: {}, {total}", entries(capture.len()));
     let _ = writeln!(text, "   manifest {}\n", capture.manifest());
     let own = (chosen.index > ROWS).then_some(chosen.index);

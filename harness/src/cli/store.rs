@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use plimsoll::capture::store::{Store, Survey};
+use plimsoll::elsewhere::is_address;
 use plimsoll::report::terminal::clean;
 
+use super::args::RemoteFlags;
 use super::{Failed, USAGE, output, shown};
 
 #[derive(Args)]
@@ -32,6 +34,9 @@ pub struct StorePlace {
     /// Print it as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Shows the store, or collects its garbage.
@@ -44,7 +49,8 @@ pub fn run(arguments: &StoreArguments) -> Result<u8, Failed> {
 }
 
 fn list(place: &StorePlace) -> Result<u8, Failed> {
-    let survey = Store::open(&place.store)?.survey()?;
+    let local = place.remote.open(&place.store)?;
+    let survey = Store::open(local.path())?.survey()?;
     if place.json {
         output::json(&survey.captures)?;
     } else {
@@ -67,7 +73,8 @@ fn names(survey: &Survey) -> String {
 }
 
 fn stat(place: &StorePlace) -> Result<u8, Failed> {
-    let survey = Store::open(&place.store)?.survey()?;
+    let local = place.remote.open(&place.store)?;
+    let survey = Store::open(local.path())?.survey()?;
     if place.json {
         output::json(&survey)?;
         return Ok(0);
@@ -101,6 +108,10 @@ fn stat(place: &StorePlace) -> Result<u8, Failed> {
 }
 
 fn collect(place: &StorePlace) -> Result<u8, Failed> {
+    if is_address(&place.store) {
+        let why = "other writers cannot be kept out of an object store while it is cleaned";
+        return Err(format!("{}: {why}; make a local copy, or delete the store whole", shown(&place.store)).into());
+    }
     let garbage = Store::open(&place.store)?.collect_garbage()?;
     if place.json {
         output::json(&garbage)?;

@@ -9,6 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::store::{Store, StoreError, UnpackOptions, UnpackReport};
 use serde_json::json;
 
+use super::args::RemoteFlags;
 use super::{Failed, USAGE, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
@@ -34,12 +35,16 @@ pub struct Unpack {
     /// Print what was done as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Unpacks; 2 if an entry was left out, the signal's code if it was interrupted.
 pub fn run(unpack: &Unpack) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
-    let store = Store::open(&unpack.store)?;
+    let local = unpack.remote.open(&unpack.store)?;
+    let store = Store::open(local.path())?;
     let bar = progress::bytes("unpack", store.file_bytes(&unpack.entries)?);
     let progress = |bytes: ByteSize| bar.inc(bytes.bytes());
     let options = UnpackOptions {

@@ -9,7 +9,7 @@ use plimsoll::ByteSize;
 use plimsoll::capture::store::{EntryName, Store, StoreError, VerifyOptions, VerifyReport};
 use plimsoll::report::terminal::clean;
 
-use super::args::ShardFlags;
+use super::args::{RemoteFlags, ShardFlags};
 use super::{Failed, output, shown};
 use crate::progress;
 use crate::signals::Cancel;
@@ -36,6 +36,9 @@ pub struct Verify {
     /// Print what was found as JSON
     #[arg(long, env = "PLIMSOLL_JSON")]
     pub json: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteFlags,
 }
 
 /// Something is damaged, missing or different.
@@ -44,7 +47,8 @@ const DAMAGED: u8 = 1;
 /// Verifies; 1 if something is wrong, the signal's code if it was interrupted.
 pub fn run(verify: &Verify) -> Result<u8, Failed> {
     let cancel = Cancel::install()?;
-    let store = Store::open(&verify.store)?;
+    let local = verify.remote.open(&verify.store)?;
+    let store = Store::open(local.path())?;
     let Some((entries, unused)) = share(verify, &store)? else {
         // There are more shares than entries.
         show(verify, &VerifyReport::default())?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use std::path::PathBuf;
 
-use plimsoll::capture::{Argument, Place};
+use plimsoll::capture::{Argument, Fetched, Place};
 use plimsoll::kernel::CapturedOutput;
 use plimsoll::record::{Failure, FailureKind};
 use plimsoll::run::Job;
@@ -18,14 +18,19 @@ use crate::protocol::{CallMessage, StorageRange};
 /// The message of a job, and the files that it needs while it is under way.
 pub struct CallBuilder {
     message: CallMessage,
+    /// What a capture elsewhere has sent of the arguments.
+    _fetched: Fetched,
     /// Storages that lie compressed in their file are given to workers unpacked.
     _unpacked: Vec<TempPath>,
 }
 
 impl CallBuilder {
+    /// The call of `job`. A kernel that only `looks_up` rows of a table reads no other rows of it.
+    ///
     /// # Errors
     /// A failure of kind `input` if a storage cannot be read, or not be unpacked.
-    pub fn new(job: Job<'_>, copies: Option<&mut Copies>) -> Result<Self, Failure> {
+    pub fn new(job: Job<'_>, copies: Option<&mut Copies>, looks_up: bool) -> Result<Self, Failure> {
+        let fetched = job.entry.fetch(job.bound, looks_up)?;
         if let Some(copies) = copies {
             return Self::copied(job, copies);
         }
@@ -56,7 +61,7 @@ impl CallBuilder {
         let args = job.bound.args.clone();
         let outputs = CapturedOutput::all(job.entry.output());
         let message = CallMessage { params: job.bound.params.clone(), args, storages, outputs };
-        Ok(Self { message, _unpacked: unpacked })
+        Ok(Self { message, _fetched: fetched, _unpacked: unpacked })
     }
 
     /// A call whose arguments are copied to where a worker without a path to them finds them.
@@ -82,7 +87,7 @@ impl CallBuilder {
         }
         let outputs = CapturedOutput::all(job.entry.output());
         let message = CallMessage { params: job.bound.params.clone(), args: job.bound.args.clone(), storages, outputs };
-        Ok(Self { message, _unpacked: Vec::new() })
+        Ok(Self { message, _fetched: Fetched::default(), _unpacked: Vec::new() })
     }
 
     /// The message.

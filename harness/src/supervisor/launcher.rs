@@ -70,6 +70,8 @@ pub struct WorkerLauncher<'a> {
     killed_at_start: bool,
     /// Copies of arguments, for workers that are given no paths.
     copies: Option<Copies>,
+    /// Whether the kernel is known to read no more of a table than the rows that it looks up.
+    looks_up: bool,
     /// Whether launches are audited.
     audit: bool,
     /// What the worker takes beside launches; measured if they are audited.
@@ -139,6 +141,8 @@ impl<'a> WorkerLauncher<'a> {
             proofs: Vec::new(),
             versions: BTreeMap::new(),
             killed_at_start: false,
+            // An audit looks up other rows than were captured.
+            looks_up: matches!(spec, KernelSpec::Builtin(_)) && !settings.audit,
             audit: settings.audit,
             overhead: Overhead::default(),
             unloadable: None,
@@ -162,7 +166,7 @@ impl<'a> WorkerLauncher<'a> {
     /// The message of a job that is alone.
     fn call(&mut self, job: Job<'_>) -> Result<CallBuilder, Failure> {
         self.copies.iter_mut().for_each(Copies::begin);
-        CallBuilder::new(job, self.copies.as_mut())
+        CallBuilder::new(job, self.copies.as_mut(), self.looks_up)
     }
 
     fn next_id(&mut self) -> u64 {
@@ -391,7 +395,7 @@ impl Launcher for WorkerLauncher<'_> {
         let mut calls = Vec::new();
         self.copies.iter_mut().for_each(Copies::begin);
         for (index, job) in batch.iter().enumerate() {
-            match CallBuilder::new(*job, self.copies.as_mut()) {
+            match CallBuilder::new(*job, self.copies.as_mut(), self.looks_up) {
                 Ok(call) => calls.push((index, call)),
                 Err(failure) => each(index, Err(failure)),
             }

@@ -14,6 +14,9 @@ use tempfile::TempDir;
 
 use crate::confine::{RIGHTS, Rights, without};
 
+/// What the names of variables begin with that hold credentials of object stores.
+const SECRET: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
+
 /// Where programs, libraries and what describes the machine lie.
 const SYSTEM: &[&str] = &[
     "/usr",
@@ -101,6 +104,12 @@ impl Untrusted {
         command.env(RIGHTS, rights).current_dir(self.folder.path());
         for name in ["TMPDIR", "HOME", "XDG_CACHE_HOME"] {
             command.env(name, self.folder.path());
+        }
+        // Whoever reads captures from an object store has the keys to it in the environment.
+        for (name, _) in std::env::vars_os() {
+            if SECRET.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes())) {
+                command.env_remove(name);
+            }
         }
         if let Some(base) = &self.user_base {
             command.env("PYTHONUSERBASE", base);

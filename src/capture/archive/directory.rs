@@ -4,33 +4,20 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::super::source::SourceFile;
+use super::elsewhere;
 use super::end::{End, u16_at, u32_at, u64_at};
+use super::entry::{DESCRIPTOR, Entry, LOCAL_BYTES};
 use super::{Method, Record};
 use crate::error::{ArchiveError, CaptureError};
 
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const CENTRAL_BYTES: usize = 46;
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
-const LOCAL_BYTES: usize = 30;
 const ZIP64_FIELD: u16 = 1;
-/// Flag bit 3: sizes and CRC follow the payload, not in the local header.
-const DESCRIPTOR: u16 = 1 << 3;
 /// Flag bits 0, 6 and 13: encrypted, strongly encrypted, headers masked.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 /// The largest central directory that is read, in bytes. A directory takes about 80 bytes per storage.
 const DIRECTORY_LIMIT: u64 = 64 << 20;
-
-/// A record as the central directory has it; its payload is not yet located.
-#[derive(Debug)]
-pub(super) struct Entry {
-    name: String,
-    flags: u16,
-    method: Method,
-    crc: u32,
-    compressed: u64,
-    bytes: u64,
-    header: u64,
-}
 
 /// Reads the central directory.
 pub(super) fn read(source: &SourceFile, end: &End) -> Result<Vec<Entry>, CaptureError> {
@@ -149,12 +136,21 @@ pub(super) fn locate(
     }
     drop(names);
 
+    let expected = if source.is_remote() {
+        elsewhere::payloads(source, entries, root.as_deref(), directory.start)?
+    } else {
+        Vec::new()
+    };
     let mut records = Vec::with_capacity(entries.len());
     let mut extents = Vec::with_capacity(entries.len());
     let mut buffer = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let fail = |error| source.error(error).in_record(&entry.name).at(entry.header);
-        let payload = local_header(source, entry, &mut buffer)?;
+        let expected = expected.get(index).copied().flatten();
+        let payload = match expected {
+            Some(payload) => payload,
+            None => local_header(source, entry, &mut buffer)?,
+        };
         let end = payload.checked_add(entry.compressed).filter(|&end| end <= directory.start);
         let end = end.ok_or_else(|| fail(ArchiveError::Malformed("the record reaches into the central directory")))?;
         extents.push((entry.header..end, index));
@@ -169,6 +165,7 @@ pub(super) fn locate(
             compressed: entry.compressed,
             bytes: entry.bytes,
             offset: payload,
+            unread: expected.map(|_| entry.header),
         });
     }
     extents.sort_unstable_by_key(|(extent, _)| extent.start);
@@ -221,4 +218,34 @@ fn local_header(source: &SourceFile, entry: &Entry, buffer: &mut Vec<u8>) -> Res
     }
     // Both lengths are at most 65,535 and the header lies within the file, so this cannot overflow.
     Ok(entry.header + LOCAL_BYTES as u64 + name as u64 + extra)
+}
+
+/// Checks the local header of a storage that [`Record::unread`] names, once its bytes are at hand: its payload must be at
+/// `payload`.
+pub(in super::super) fn check_local(
+    source: &SourceFile,
+    header: u64,
+    payload: u64,
+    key: &str,
+) -> Result<(), CaptureError> {
+    let name = format!("data/{key}");
+    let fail = |what| source.error(ArchiveError::Malformed(what)).in_record(&name).at(header);
+    let bytes = source.read_at(header, payload.saturating_sub(header)).map_err(|error| error.in_record(&name))?;
+    if bytes.len() < LOCAL_BYTES || !bytes.starts_with(&LOCAL) {
+        return Err(fail("there is no local header at its recorded offset"));
+    }
+    let (length, extra) = (usize::from(u16_at(&bytes, 26)), usize::from(u16_at(&bytes, 28)));
+    if LOCAL_BYTES + length + extra != bytes.len() {
+        return Err(fail("its bytes do not follow its local header"));
+    }
+    let local = &bytes[LOCAL_BYTES..LOCAL_BYTES + length];
+    let same = local.strip_suffix(name.as_bytes()).is_some_and(|root| root.is_empty() || root.ends_with(b"/"));
+    if !same {
+        let local = String::from_utf8_lossy(local).into_owned();
+        return Err(source.error(ArchiveError::NameMismatch { local }).in_record(&name).at(header));
+    }
+    if u16_at(&bytes, 6) & ENCRYPTED != 0 {
+        return Err(source.error(ArchiveError::Encrypted).in_record(&name).at(header));
+    }
+    Ok(())
 }

@@ -8,13 +8,17 @@
 //! All records lie below one root folder, `ROOT/data.pkl`, `ROOT/data/0` ...; names here leave it out.
 
 mod directory;
+mod elsewhere;
 mod end;
+mod entry;
 mod inflate;
 
 use std::collections::HashMap;
 
+pub(super) use directory::check_local;
+
 use super::source::SourceFile;
-use crate::error::{ArchiveError, CaptureError};
+use crate::error::{ArchiveError, CaptureError, CaptureErrorKind};
 
 /// How a record is stored in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,9 @@ pub(super) struct Record {
     pub(super) bytes: u64,
     /// The offset in the file at which the payload starts.
     pub(super) offset: u64,
+    /// The offset of the local header, if that was not read: the payload's offset is then what torch would have written,
+    /// to be held to the header by [`check_local`] before the payload is used.
+    pub(super) unread: Option<u64>,
 }
 
 impl Record {
@@ -56,6 +63,32 @@ pub(super) struct Archive {
 /// The most that all compressed records of a file may hold together, whatever its size. torch writes none; rewritten
 /// files have them.
 const INFLATED_LIMIT: u64 = 128 << 20;
+
+/// The bytes at the end of a file elsewhere that are fetched first: room for the end records and the directory of some
+/// 500 storages.
+const TAIL: u64 = 64 << 10;
+
+/// Whether the file starts as an archive does.
+pub(super) fn is_at_start(source: &SourceFile) -> Result<bool, CaptureError> {
+    let mut magic = [0; 4];
+    if source.size() < magic.len() as u64 {
+        return Ok(false);
+    }
+    source.read_exact_at(0, &mut magic)?;
+    Ok(magic == *b"PK\x03\x04")
+}
+
+/// Whether the file ends as an archive does. The end says where everything else is: with it at hand, one request fetches
+/// the rest.
+pub(super) fn is_at_end(source: &SourceFile) -> Result<bool, CaptureError> {
+    let tail = source.size().saturating_sub(TAIL)..source.size();
+    source.fetch(std::slice::from_ref(&tail))?;
+    match end::find(source) {
+        Ok(_) => Ok(true),
+        Err(CaptureError { kind: CaptureErrorKind::Archive(ArchiveError::NoEnd), .. }) => is_at_start(source),
+        Err(error) => Err(error),
+    }
+}
 
 impl Archive {
     /// Reads the end records, the central directory and the local headers. No payload is read.

@@ -104,7 +104,8 @@ impl CaptureErrorKind {
 impl CaptureError {
     /// An error of `file` as a whole.
     pub(crate) fn new(file: &Arc<Path>, kind: impl Into<CaptureErrorKind>) -> Self {
-        Self { file: Arc::clone(file), record: None, offset: None, kind: kind.into() }
+        let file = crate::origin::address(file).unwrap_or_else(|| Arc::clone(file));
+        Self { file, record: None, offset: None, kind: kind.into() }
     }
 
     /// This error, in `record`.
@@ -122,6 +123,10 @@ impl CaptureError {
 
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever fetches names the address, and says what to do.
+        if let CaptureErrorKind::Source(SourceError::Fetch(error)) = &self.kind {
+            return write!(f, "{error}");
+        }
         write!(f, "{}", self.file.display())?;
         if let Some(record) = &self.record {
             write!(f, ", record `{}`", record.escape_debug())?;

@@ -52,6 +52,9 @@ pub enum SourceError {
         /// The bytes that the disk holds.
         data: u64,
     },
+    /// Bytes that are elsewhere cannot be fetched.
+    #[error("{0}")]
+    Fetch(crate::origin::FetchError),
     /// Too many files are mapped at once: no more can be guarded.
     #[error("more than {0} files are mapped at once")]
     TooManyMaps(usize),
@@ -63,6 +66,7 @@ impl SourceError {
             Self::NotFound => "check the path",
             Self::NotAFile => "give a file that torch.save wrote",
             Self::Io { .. } => "check permissions, limits and the disk",
+            Self::Fetch(_) => "check the network and the object store",
             Self::Truncated { .. } => "copy or capture the file again",
             Self::Changed | Self::Lost => "run again when nothing writes to the file",
             Self::Scattered { .. } => "unpack the entry and use the file",

@@ -11,6 +11,7 @@ use super::error::InspectError;
 use super::listing::{Listing, list};
 use super::repeats::Seen;
 use crate::TorchFile;
+use crate::origin;
 use crate::store::Store;
 
 /// The work that is done beyond reading headers.
@@ -40,7 +41,7 @@ pub fn inspect(path: &Path, options: Options) -> Inspection {
         entries.push(entry);
         Ok::<(), Infallible>(())
     });
-    let (schema, path) = (SCHEMA.to_owned(), path.to_string_lossy().into_owned());
+    let (schema, path) = (SCHEMA.to_owned(), origin::shown(path));
     Inspection { schema, path, digest: options.digest, entries, repeats, totals, error }
 }
 
@@ -125,7 +126,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, InspectError> {
 
 fn inspect_file(path: &Path, options: Options) -> EntryInspection {
     let unreadable = |error: InspectError| EntryInspection {
-        file: path.to_string_lossy().into_owned(),
+        file: origin::shown(path),
         error: Some(error.report()),
         ..EntryInspection::default()
     };

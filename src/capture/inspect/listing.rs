@@ -202,7 +202,7 @@ impl<'a> Lister<'a> {
             })
             .collect();
         let entry = EntryInspection {
-            file: self.file.path().to_string_lossy().into_owned(),
+            file: crate::origin::shown(self.file.path()),
             bytes: Some(self.file.file_size()),
             storages,
             tensors: self.tensors,

@@ -34,7 +34,7 @@ impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut document = serializer.serialize_struct("Inspection", 7)?;
         document.serialize_field("schema", SCHEMA)?;
-        document.serialize_field("path", &self.path.to_string_lossy())?;
+        document.serialize_field("path", &crate::origin::shown(self.path))?;
         match self.options.digest {
             Some(digest) => document.serialize_field("digest", &digest)?,
             None => document.skip_field("digest")?,

@@ -72,6 +72,12 @@ pub trait Kernel {
     /// The name and digest for the record.
     fn identity(&self) -> KernelIdentity;
 
+    /// Whether the kernel reads no more of a table than the rows that a call looks up, so that no others are fetched
+    /// for it.
+    fn looks_up(&self) -> bool {
+        false
+    }
+
     /// The dtype and shape of each output for `call`, without computing them.
     ///
     /// # Errors
@@ -100,6 +106,10 @@ pub trait Kernel {
 impl<K: Kernel + ?Sized> Kernel for Box<K> {
     fn identity(&self) -> KernelIdentity {
         (**self).identity()
+    }
+
+    fn looks_up(&self) -> bool {
+        (**self).looks_up()
     }
 
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError> {

@@ -16,6 +16,7 @@ mod operator;
 mod output;
 mod spec;
 
+pub(crate) use builtin::table;
 pub use builtin::{Builtin, looked_up};
 pub use call::{Call, CapturedOutput};
 pub use device_call::{DeviceCall, DeviceRange};

@@ -4,8 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::Read;
 
+use super::super::source::SourceFile;
 use super::object::Object;
 use super::object_id::ObjectId;
 use super::places::Places;
@@ -43,11 +43,12 @@ impl Known {
     /// Whether an object of `bytes` bytes that begins with `piece` is probably there.
     pub fn probably(&mut self, places: &Places, bytes: u64, piece: &[u8]) -> bool {
         for id in self.unread.remove(&bytes).unwrap_or_default() {
-            let mut head = Vec::new();
-            let read = Object::find(places, id).ok().and_then(|object| {
-                object.reader().and_then(|reader| reader.take(HEAD as u64).read_to_end(&mut head)).ok()
+            // Of an object that is elsewhere nothing more is fetched. The name of a compressed one is no id.
+            let head = Object::find(places, id).ok().and_then(|object| {
+                let source = SourceFile::open_object(&object.path).ok()?;
+                source.read_at(0, HEAD as u64).ok().filter(|_| !object.compressed)
             });
-            if read == Some(HEAD) {
+            if let Some(head) = head {
                 self.heads.insert((bytes, digest(&head)));
             }
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::error::PackedError;
+use super::super::origin;
 use super::inside;
 use super::object_id::ObjectId;
 use super::places::Places;
@@ -99,8 +100,9 @@ impl Object {
         Err(PackedError::Damaged { object: self.id.to_string(), actual: actual.to_hex().to_string() })
     }
 
-    /// Opens the object's file.
+    /// Opens the object's file, all of it at hand.
     pub fn open(&self) -> io::Result<File> {
+        origin::fetch_whole(&self.path, self.stored)?;
         open_object(&self.path)
     }
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::super::origin;
 use super::error::StoreError;
 use super::inside::{self, Folder};
 use super::object_id::ObjectId;
@@ -84,7 +85,9 @@ impl Places {
     /// If it cannot be read, is not a regular file, or there is a link on the way.
     pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
-        inside::open_regular(&self.root, self.within(path))?.take(limit + 1).read_to_end(&mut content)?;
+        let file = inside::open_regular(&self.root, self.within(path))?;
+        origin::fetch_whole(path, file.metadata()?.len().min(limit + 1))?;
+        file.take(limit + 1).read_to_end(&mut content)?;
         Ok(content)
     }
 

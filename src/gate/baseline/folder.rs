@@ -4,20 +4,27 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::BaselineError;
-use crate::record::Record;
+use crate::elsewhere::Local;
+use crate::record::{Record, RecordError};
+use plimsoll_capture::origin;
 
 /// More files are not a baseline.
 pub(super) const MOST_FILES: usize = 10_000;
 
 /// The records at `path`, in the order of their names; none if nothing is there.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Record)>, BaselineError> {
+    let local = match Local::documents(path) {
+        Err(error) if error.is_nothing_there() => return Ok(Vec::new()),
+        local => local.map_err(RecordError::from)?,
+    };
+    let path = local.path();
     let folder = |source| BaselineError::Folder { what: "read", path: path.to_owned(), source };
     let metadata = match std::fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
         metadata => metadata.map_err(folder)?,
     };
     let files = if metadata.is_dir() { records(path)? } else { vec![path.to_owned()] };
-    files.into_iter().map(|file| Ok((file.display().to_string(), Record::read(&file)?))).collect()
+    files.into_iter().map(|file| Ok((origin::shown(&file), Record::read(&file)?))).collect()
 }
 
 /// The files of a folder that may be records: those called `.json`, by name.

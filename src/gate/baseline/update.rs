@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::BaselineError;
+use crate::elsewhere::is_address;
 use crate::gate::Subject;
 use crate::record::{Record, write_record};
 
@@ -38,6 +39,11 @@ pub fn write_baseline(path: &Path, records: &[Record]) -> Result<Vec<PathBuf>, B
         return Ok(vec![path.to_owned()]);
     }
     let folder = |what| move |source| BaselineError::Folder { what, path: path.to_owned(), source };
+    if is_address(path) {
+        // Records that are no longer made would live on there.
+        let why = "a folder in an object store is not updated: name a file that ends in .json";
+        return Err(folder("update")(std::io::Error::other(why)));
+    }
     std::fs::create_dir_all(path).map_err(folder("make"))?;
     let mut numbers: BTreeMap<Subject, usize> = BTreeMap::new();
     let mut written = Vec::new();

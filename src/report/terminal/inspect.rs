@@ -35,7 +35,7 @@ pub struct Inspected(Inspection);
 impl Inspected {
     /// Inspects `path`; `each` is shown each entry whole.
     pub fn read(path: &Path, options: Options, each: &mut dyn FnMut(&EntryInspection)) -> Self {
-        let name = path.to_string_lossy().into_owned();
+        let name = plimsoll_capture::origin::shown(path);
         let mut entries: Vec<EntryInspection> = Vec::new();
         let Ok(Summary { repeats, totals, error }) = inspect_each(path, options, &mut |mut entry| {
             each(&entry);

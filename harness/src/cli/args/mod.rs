@@ -3,6 +3,7 @@
 mod ceilings;
 mod config;
 mod history;
+mod remote;
 mod report;
 mod shard;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use ceilings::{CeilingFlags, flag};
 pub use config::ConfigFlags;
 pub use history::HistoryFlags;
+pub use remote::RemoteFlags;
 pub use report::ReportFlags;
 pub use shard::{Chosen, ShardFlags, chosen, launcher, named};
 

@@ -14,11 +14,13 @@ use plimsoll::gpu::Place;
 use plimsoll::kernel::{KernelSpec, ParseKernelSpecError};
 use plimsoll::timing::RelativeError;
 
-use super::super::args::{CeilingFlags, ConfigFlags, ReportFlags, ShardFlags, default, duration};
+use super::super::args::{CeilingFlags, ConfigFlags, RemoteFlags, ReportFlags, ShardFlags, default, duration};
 
 #[derive(Args)]
 pub struct Check {
     /// A folder of `entry_*.pt`, one such file, a store, or STORE/captures/NAME
+    ///
+    /// Any of them may be at an address: s3://BUCKET/PATH, gs://, az:// or https://.
     pub capture: PathBuf,
 
     /// The kernel: `builtin:`, `torch:`, `lib:`, `py:` or `kernelforge:` and its place
@@ -97,6 +99,8 @@ pub struct Check {
     pub versus: VersusFlags,
     #[command(flatten)]
     pub memory: MemoryFlags,
+    #[command(flatten)]
+    pub remote: RemoteFlags,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]

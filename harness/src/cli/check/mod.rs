@@ -10,6 +10,7 @@ use plimsoll::capture::store::VerifyObjects;
 use plimsoll::capture::{Capture, Digest};
 use plimsoll::compare::Comparison;
 use plimsoll::defaults;
+use plimsoll::elsewhere::Local;
 use plimsoll::gpu::Place;
 use plimsoll::kernel::KernelSpec;
 use plimsoll::record::{Record, RecordFile, RunState};
@@ -46,7 +47,8 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
     let cancel = Cancel::install_against_kernels()?;
     let device = share::device(&check)?;
     let workers = workers(&check, device, &cancel)?;
-    let whole = Capture::open(&check.capture)?;
+    let local = Local::open(&check.capture, &check.remote.keep(check.memory.batch_bytes))?;
+    let whole = Capture::open(local.path())?;
     for other in whole.others() {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
@@ -66,7 +68,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         );
     }
     let workers = if audit.is_some() { workers.audited() } else { workers };
-    let hidden = || [Some(check.capture.clone()), path.clone()].into_iter().flatten();
+    let hidden = || [Some(local.path().to_owned()), path.clone()].into_iter().flatten();
     let workers = if check.audit.untrusted { workers.untrusted(hidden())? } else { workers };
     let mut job = run::Check::of(capture)
         .options(options(parts, &check, &shared))

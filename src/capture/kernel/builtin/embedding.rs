@@ -30,6 +30,10 @@ impl Kernel for Embedding {
         KernelIdentity::new(NAME, None)
     }
 
+    fn looks_up(&self) -> bool {
+        true
+    }
+
     fn outputs(&self, call: &Call<'_>) -> Result<Vec<TensorSpec>, KernelError> {
         Ok(vec![Arguments::of(call)?.output()])
     }
@@ -56,6 +60,14 @@ pub fn looked_up(call: &Call<'_>, visit: &mut dyn FnMut(usize, Range<usize>)) {
     let Ok(arguments) = Arguments::of(call) else { return };
     if matches!(call.outputs, [output] if output.spec == arguments.output()) {
         arguments.touched_rows(&mut |range| visit(weight.storage, range));
+    }
+}
+
+/// The storage that `call` may look rows up in, without reading its tensors.
+pub fn table(call: &Call<'_>) -> Option<usize> {
+    match call.parameter(WEIGHT.0, WEIGHT.1) {
+        Some(Argument::Tensor(weight)) => Some(weight.storage),
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::launch::Kernel;
-pub use embedding::{Embedding, looked_up};
+pub use embedding::{Embedding, looked_up, table};
 
 /// The kernel of `builtin:embedding`, for a validation that runs in this process.
 pub const fn embedding() -> Embedding {

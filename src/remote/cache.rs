@@ -1,0 +1,178 @@
+//! [`Cache`]: pieces of objects that processes of one machine share.
+//!
+//! `DIR/pieces/XX/KEY` holds one piece and, in its last 32 bytes, the BLAKE3 of the bytes before them; the key is the
+//! BLAKE3 of what the piece is of: the digest that names an object of a store, or the address, size and version of any
+//! other file, and the number of the piece. Whoever fetches a piece holds a lock of its key meanwhile, so that it is
+//! fetched once; a piece gets its name when it is whole. Pieces that were not used for the longest time go first when
+//! the cache is full.
+
+use std::fs::{self, File, FileTimes};
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use plimsoll_memory::bytes::ByteSize;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::client::{Client, PIECE, Remote};
+use crate::error::RemoteError;
+use crate::sink::Sink;
+
+/// The bytes of the digest behind the bytes of a piece.
+const DIGEST: u64 = 32;
+
+/// The bytes that are read of a piece at once.
+const CHUNK: usize = 256 << 10;
+
+/// How often a lock is tried while another process holds it.
+const POLL: Duration = Duration::from_millis(5);
+
+/// The age at which a piece that was never finished is one that a killed process left.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// A folder of pieces.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    folder: PathBuf,
+    limit: u64,
+    /// The bytes added since the folder was last looked through.
+    added: AtomicU64,
+}
+
+impl Cache {
+    /// Opens the cache in `folder`, or makes it.
+    pub fn open(folder: &Path, limit: ByteSize) -> Result<Self, RemoteError> {
+        for part in ["pieces", "locks"] {
+            let part = folder.join(part);
+            fs::create_dir_all(&part).map_err(RemoteError::local(&part, "make it"))?;
+        }
+        let cache = Self { folder: folder.to_owned(), limit: limit.bytes(), added: AtomicU64::new(0) };
+        cache.evict()?;
+        Ok(cache)
+    }
+
+    /// Writes a piece to `sink`: from the cache, or fetched and then kept here.
+    pub async fn piece(
+        &self,
+        client: &Client,
+        remote: &Remote,
+        range: Range<u64>,
+        sink: &Sink,
+    ) -> Result<(), RemoteError> {
+        let mut name = blake3::Hasher::new();
+        name.update(remote.identity().as_bytes()).update(&(range.start / PIECE).to_le_bytes());
+        let key = name.finalize().to_hex().to_string();
+        let path = self.folder.join("pieces").join(&key[..2]).join(&key);
+        if self.given(&path, &range, sink)? {
+            return Ok(());
+        }
+        let _lock = self.lock(&key[..3]).await?;
+        // Somebody else may have fetched it meanwhile.
+        if self.given(&path, &range, sink)? {
+            return Ok(());
+        }
+        let folder = path.parent().unwrap_or(&self.folder);
+        let failed = || RemoteError::local(folder, "write to the cache");
+        fs::create_dir_all(folder).map_err(failed())?;
+        let mut kept = tempfile::Builder::new().prefix(".piece-").tempfile_in(folder).map_err(failed())?;
+        let (mut at, mut hasher) = (range.start, blake3::Hasher::new());
+        client
+            .stream(remote, range.clone(), &mut |bytes| {
+                sink.write(at, bytes)?;
+                at += bytes.len() as u64;
+                hasher.update(bytes);
+                kept.write_all(bytes).map_err(failed())
+            })
+            .await?;
+        kept.write_all(hasher.finalize().as_bytes()).map_err(failed())?;
+        kept.persist(&path).map_err(|error| failed()(error.error))?;
+        let added = self.added.fetch_add(range.end - range.start + DIGEST, Ordering::Relaxed);
+        if added > self.limit / 16 { self.evict() } else { Ok(()) }
+    }
+
+    /// Writes the piece at `path` to `sink` if it is there and whole. A damaged one is removed.
+    fn given(&self, path: &Path, range: &Range<u64>, sink: &Sink) -> Result<bool, RemoteError> {
+        let failed = || RemoteError::local(path, "read it");
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(failed()(error)),
+        };
+        let bytes = range.end - range.start;
+        let mut is_whole = file.metadata().map_err(failed())?.len() == bytes + DIGEST;
+        if is_whole {
+            let (mut at, mut hasher, mut buffer) = (range.start, blake3::Hasher::new(), vec![0; CHUNK]);
+            while at < range.end {
+                let count = CHUNK.min((range.end - at) as usize);
+                file.read_exact(&mut buffer[..count]).map_err(failed())?;
+                hasher.update(&buffer[..count]);
+                sink.write(at, &buffer[..count])?;
+                at += count as u64;
+            }
+            let mut digest = [0; DIGEST as usize];
+            file.read_exact(&mut digest).map_err(failed())?;
+            is_whole = hasher.finalize() == digest;
+        }
+        if !is_whole {
+            let _ = fs::remove_file(path);
+            return Ok(false);
+        }
+        // The time of its last use; a cache that cannot be written serves all the same.
+        let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
+        Ok(true)
+    }
+
+    /// Waits for the lock `name`, which is released when the file is closed.
+    async fn lock(&self, name: &str) -> Result<File, RemoteError> {
+        let path = self.folder.join("locks").join(name);
+        let file =
+            File::options().create(true).append(true).open(&path).map_err(RemoteError::local(&path, "open it"))?;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                // On a file system without locks, a piece may be fetched twice.
+                Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(file),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => tokio::time::sleep(POLL).await,
+                Err(error) => return Err(RemoteError::local(&path, "lock it")(error.into())),
+            }
+        }
+    }
+
+    /// Removes the pieces that were not used for the longest time until nine tenths of the limit are left, if there is
+    /// more than the limit.
+    fn evict(&self) -> Result<(), RemoteError> {
+        self.added.store(0, Ordering::Relaxed);
+        let pieces = self.folder.join("pieces");
+        let folders = fs::read_dir(&pieces).map_err(RemoteError::local(&pieces, "list it"))?;
+        let mut found = Vec::new();
+        for folder in folders.flatten() {
+            for item in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let Ok(metadata) = item.metadata() else { continue };
+                let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                let is_unfinished = item.file_name().as_encoded_bytes().starts_with(b".");
+                if !is_unfinished {
+                    found.push((used, metadata.len(), item.path()));
+                } else if used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                    let _ = fs::remove_file(item.path());
+                }
+            }
+        }
+        let mut total: u64 = found.iter().map(|(_, bytes, _)| bytes).sum();
+        if total <= self.limit {
+            return Ok(());
+        }
+        found.sort();
+        for (_, bytes, path) in found {
+            if total <= self.limit / 10 * 9 {
+                break;
+            }
+            // Another process may be removing it as well.
+            if fs::remove_file(&path).is_ok() {
+                total -= bytes;
+            }
+        }
+        Ok(())
+    }
+}

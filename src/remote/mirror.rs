@@ -1,0 +1,410 @@
+//! [`Mirror`]: a folder of local files that are filled from an object store as they are read.
+//!
+//! Files have the names and sizes of the objects; their bytes are holes until they are fetched. The folder is of this
+//! process alone, and gone when it ends. A file that is open somewhere in this process keeps what was fetched of it; of
+//! the others, those that were not used for the longest time are emptied when more is held than allowed.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_capture::TorchFile;
+use plimsoll_capture::leftover;
+use plimsoll_capture::origin::{FetchError, Mount, Origin, Origins};
+
+use crate::client::{Client, PIECE, Remote};
+use crate::error::RemoteError;
+use crate::range_set::RangeSet;
+use crate::sink::Sink;
+
+/// What the name of a mirror's folder begins with.
+const PREFIX: &str = "plimsoll-remote-";
+
+/// Bytes between two ranges that are fetched along with them: a request takes longer.
+const GAP: u64 = 16 << 10;
+
+/// The fewest bytes that one read fetches.
+const LEAST: u64 = 64 << 10;
+
+/// The size from which a file that was read whole has the next one fetched ahead.
+const AHEAD: u64 = 1 << 20;
+
+/// A folder of local files that are filled as they are read, until this is dropped.
+#[derive(Debug)]
+pub struct Mirror {
+    path: PathBuf,
+    shared: Arc<Shared>,
+    /// Dropped before the folder is removed.
+    mount: Option<Mount>,
+    /// Holds the folder, so that nobody takes it for a leftover.
+    _held: File,
+}
+
+/// What all files of a mirror have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    client: Arc<Client>,
+    folder: PathBuf,
+    /// The address of the folder.
+    url: String,
+    files: Vec<MirrorFile>,
+    by_path: HashMap<PathBuf, usize>,
+    /// Whether a file that was read whole has the next one fetched.
+    in_order: bool,
+    held: AtomicU64,
+    clock: AtomicU64,
+    is_ahead: AtomicBool,
+}
+
+#[derive(Debug)]
+struct MirrorFile {
+    path: PathBuf,
+    remote: Remote,
+    here: Mutex<RangeSet>,
+    /// The number of the local file that is filled. Another file in its place was written by whoever packs.
+    inode: AtomicU64,
+    /// How often it is open.
+    open: AtomicUsize,
+    used: AtomicU64,
+}
+
+impl MirrorFile {
+    fn here(&self) -> MutexGuard<'_, RangeSet> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether another file has taken its place, which is whole.
+    fn is_replaced(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() != self.inode.load(Ordering::SeqCst))
+    }
+}
+
+/// The parts of a mirror before it is mounted.
+pub(crate) struct Plan {
+    /// The address of the folder.
+    pub url: String,
+    /// The objects, by their paths in the folder.
+    pub files: Vec<(PathBuf, Remote)>,
+    /// The path in the folder that stands for the address that was opened.
+    pub opened: PathBuf,
+    /// Folders that are there even if they are empty.
+    pub folders: Vec<PathBuf>,
+    /// Whether files are read in their order.
+    pub in_order: bool,
+}
+
+impl Mirror {
+    /// Makes the folder and mounts it.
+    pub(crate) fn new(client: &Arc<Client>, plan: Plan) -> Result<Self, RemoteError> {
+        let temporary = match &client.options.cache {
+            // Where there is room for pieces, there is room for the files made of them.
+            Some(cache) => cache.clone(),
+            None => std::env::temp_dir(),
+        };
+        leftover::clean(&temporary, PREFIX);
+        let failed = |doing| RemoteError::local(&temporary, doing);
+        let made = leftover::held(
+            || tempfile::Builder::new().prefix(PREFIX).tempdir_in(&temporary),
+            |folder| File::open(folder.path()),
+            |folder| folder.path(),
+        );
+        let (folder, held) = made.map_err(failed("make a folder in it"))?;
+        let folder = folder.keep();
+        let folder = folder.canonicalize().map_err(RemoteError::local(&folder, "resolve its path"))?;
+        let url = plan.url;
+        let mut shared = Shared {
+            client: Arc::clone(client),
+            folder: folder.clone(),
+            url,
+            files: Vec::with_capacity(plan.files.len()),
+            by_path: HashMap::with_capacity(plan.files.len()),
+            in_order: plan.in_order,
+            held: AtomicU64::new(0),
+            clock: AtomicU64::new(1),
+            is_ahead: AtomicBool::new(false),
+        };
+        let made = shared.make(plan.files, &plan.folders);
+        let shared = Arc::new(shared);
+        let mut mirror = Self { path: folder.join(plan.opened), shared, mount: None, _held: held };
+        made?;
+        mirror.mount = Some(Mount::new(Arc::new(Mounted(Arc::clone(&mirror.shared)))));
+        Ok(mirror)
+    }
+
+    /// The path of this machine that stands for the address that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files, by their paths of this machine.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.shared.files.iter().map(|file| &*file.path)
+    }
+
+    /// Reads the headers of all entries, several at once, so that whoever opens them one by one does not wait for each. One
+    /// that cannot be read is read again by whoever opens it, who has the error.
+    pub(crate) fn read_headers(&self) {
+        let entries: Vec<&Path> = self.files().filter(|path| path.extension().is_some_and(|e| e == "pt")).collect();
+        let next = AtomicUsize::new(0);
+        let readers = self.shared.client.options.requests.min(entries.len());
+        std::thread::scope(|scope| {
+            for _ in 0..readers {
+                scope.spawn(|| {
+                    while let Some(path) = entries.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let _ = TorchFile::open(path);
+                    }
+                });
+            }
+        });
+    }
+
+    /// Fetches all files whole, for programs that open them by their paths.
+    ///
+    /// # Errors
+    /// If one cannot be fetched.
+    pub fn fetch_whole(&self) -> Result<(), RemoteError> {
+        for (index, file) in self.shared.files.iter().enumerate() {
+            self.shared.fetch(index, &[0..file.remote.size])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remote(&self, path: &Path) -> Option<&Remote> {
+        self.shared.by_path.get(path).map(|&index| &self.shared.files[index].remote)
+    }
+
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.shared.client
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        self.mount = None;
+        // A folder that stays is removed by the next run.
+        let _ = fs::remove_dir_all(&self.shared.folder);
+    }
+}
+
+/// Makes an empty file of `bytes` bytes, in one step if there is one already; gives its number.
+fn make_empty(path: &Path, bytes: u64) -> Result<u64, RemoteError> {
+    let failed = || RemoteError::local(path, "make a file of this size");
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let file = tempfile::Builder::new().prefix(".empty-").tempfile_in(folder).map_err(failed())?;
+    file.as_file().set_len(bytes).map_err(failed())?;
+    let inode = file.as_file().metadata().map_err(failed())?.ino();
+    file.persist(path).map_err(|error| failed()(error.error))?;
+    Ok(inode)
+}
+
+impl Shared {
+    fn make(&mut self, files: Vec<(PathBuf, Remote)>, folders: &[PathBuf]) -> Result<(), RemoteError> {
+        for folder in folders {
+            let folder = self.folder.join(folder);
+            fs::create_dir_all(&folder).map_err(RemoteError::local(&folder, "make it"))?;
+        }
+        for (within, remote) in files {
+            let path = self.folder.join(within);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(RemoteError::local(folder, "make it"))?;
+            }
+            let inode = AtomicU64::new(make_empty(&path, remote.size)?);
+            self.by_path.insert(path.clone(), self.files.len());
+            let (here, open, used) = (Mutex::default(), AtomicUsize::new(0), AtomicU64::new(0));
+            self.files.push(MirrorFile { path, remote, here, inode, open, used });
+        }
+        Ok(())
+    }
+
+    /// Returns once `ranges` of file `index` are here.
+    fn fetch(self: &Arc<Self>, index: usize, ranges: &[Range<u64>]) -> Result<(), RemoteError> {
+        let file = &self.files[index];
+        file.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        let Some(held) = self.fill(index, ranges)? else { return Ok(()) };
+        self.make_room(0);
+        if held >= file.remote.size / 2 && self.in_order && file.remote.size >= AHEAD {
+            self.fetch_ahead(index + 1);
+        }
+        Ok(())
+    }
+
+    /// What of `ranges` is not here, in ranges that are worth a request.
+    fn missing(&self, remote: &Remote, here: &RangeSet, ranges: &[Range<u64>]) -> Result<Vec<Range<u64>>, RemoteError> {
+        let size = remote.size;
+        if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
+            let what = format!("bytes to {} were asked for, and it has {size}", beyond.end);
+            return Err(RemoteError::WrongRange { url: remote.address.url.clone(), what });
+        }
+        let mut missing: Vec<Range<u64>> = ranges.iter().flat_map(|range| here.missing(range.clone())).collect();
+        missing.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u64>> = Vec::with_capacity(missing.len());
+        for range in missing {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end.saturating_add(GAP) => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        if let [only] = &mut joined[..] {
+            only.end = only.end.max(only.start.saturating_add(LEAST)).min(size);
+        }
+        if self.client.cache.is_some() {
+            // What is most of a piece is fetched as one, which the cache can keep.
+            for range in &mut joined {
+                if (range.end - range.start) * 2 >= PIECE.min(size) {
+                    *range = range.start / PIECE * PIECE..range.end.next_multiple_of(PIECE).min(size);
+                }
+            }
+        }
+        let mut set = RangeSet::default();
+        joined.into_iter().for_each(|range| set.add(range));
+        Ok(set.into_ranges())
+    }
+
+    /// Empties files that are not open, those first that were not used for the longest time, until `more` bytes fit.
+    fn make_room(&self, more: u64) {
+        let limit = self.client.options.held_bytes.bytes().saturating_sub(more);
+        if self.held.load(Ordering::Relaxed) <= limit {
+            return;
+        }
+        let mut order: Vec<_> = self.files.iter().filter(|file| file.open.load(Ordering::SeqCst) == 0).collect();
+        order.sort_by_key(|file| file.used.load(Ordering::Relaxed));
+        for file in order {
+            if self.held.load(Ordering::Relaxed) <= limit {
+                return;
+            }
+            let Ok(mut here) = file.here.try_lock() else { continue };
+            // Whoever opens it takes the same lock. Another process that still has it mapped keeps the file as it was.
+            if here.bytes() == 0 || file.open.load(Ordering::SeqCst) > 0 || file.is_replaced() {
+                continue;
+            }
+            if let Ok(inode) = make_empty(&file.path, file.remote.size) {
+                file.inode.store(inode, Ordering::SeqCst);
+                self.held.fetch_sub(here.bytes(), Ordering::Relaxed);
+                *here = RangeSet::default();
+            }
+        }
+    }
+
+    /// Fetches file `index` in the background, if it fits beside what is in use.
+    fn fetch_ahead(self: &Arc<Self>, index: usize) {
+        let Some(file) = self.files.get(index) else { return };
+        let in_use = |file: &&MirrorFile| file.open.load(Ordering::SeqCst) > 0;
+        let used: u64 = self.files.iter().filter(in_use).map(|file| file.remote.size).sum();
+        let fits = used.saturating_add(file.remote.size) <= self.client.options.held_bytes.bytes();
+        if !fits || self.is_ahead.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.make_room(file.remote.size);
+        let Some(opened) = OpenFile::new(self, index) else { return };
+        let fetch = move || {
+            let shared = &opened.shared;
+            // Whoever needs the file fetches it again, and has the error.
+            let whole = 0..shared.files[index].remote.size;
+            let _ = shared.fill(index, std::slice::from_ref(&whole));
+            shared.is_ahead.store(false, Ordering::SeqCst);
+        };
+        if std::thread::Builder::new().name("plimsoll-ahead".to_owned()).spawn(fetch).is_err() {
+            self.is_ahead.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Fetches what is missing of `ranges` of file `index`, and gives the bytes of it that are here then; `None` if
+    /// nothing was missing.
+    fn fill(&self, index: usize, ranges: &[Range<u64>]) -> Result<Option<u64>, RemoteError> {
+        let file = &self.files[index];
+        let mut here = file.here();
+        if file.is_replaced() {
+            return Ok(None);
+        }
+        let missing = self.missing(&file.remote, &here, ranges)?;
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let opened = File::options().write(true).open(&file.path);
+        let sink = Sink { file: opened.map_err(RemoteError::local(&file.path, "open it"))?, path: file.path.clone() };
+        self.client.fetch(&file.remote, pieces(&missing), sink)?;
+        let before = here.bytes();
+        missing.into_iter().for_each(|range| here.add(range));
+        self.held.fetch_add(here.bytes() - before, Ordering::Relaxed);
+        Ok(Some(here.bytes()))
+    }
+}
+
+/// `ranges` in parts of at most [`PIECE`] bytes, which end at multiples of it.
+fn pieces(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut pieces = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let mut at = range.start;
+        while at < range.end {
+            let end = ((at / PIECE + 1) * PIECE).min(range.end);
+            pieces.push(at..end);
+            at = end;
+        }
+    }
+    pieces
+}
+
+/// The mounted folder of a mirror.
+#[derive(Debug)]
+struct Mounted(Arc<Shared>);
+
+impl Origins for Mounted {
+    fn open(&self, path: &Path) -> Option<Arc<dyn Origin>> {
+        let index = *self.0.by_path.get(path)?;
+        OpenFile::new(&self.0, index).map(|open| Arc::new(open) as Arc<dyn Origin>)
+    }
+
+    fn address(&self, path: &Path) -> Option<Arc<Path>> {
+        let within = path.strip_prefix(&self.0.folder).ok()?;
+        let url = match within.as_os_str().is_empty() {
+            true => self.0.url.clone(),
+            false => format!("{}/{}", self.0.url, within.display()),
+        };
+        Some(Path::new(&url).into())
+    }
+}
+
+/// A file of a mirror, open.
+#[derive(Debug)]
+struct OpenFile {
+    shared: Arc<Shared>,
+    index: usize,
+}
+
+impl OpenFile {
+    fn new(shared: &Arc<Shared>, index: usize) -> Option<Self> {
+        let file = shared.files.get(index)?;
+        let _here = file.here();
+        file.open.fetch_add(1, Ordering::SeqCst);
+        Some(Self { shared: Arc::clone(shared), index })
+    }
+
+    fn file(&self) -> &MirrorFile {
+        &self.shared.files[self.index]
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.file().open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Origin for OpenFile {
+    fn version(&self) -> u64 {
+        let identity = self.file().remote.identity();
+        u64::from_le_bytes(identity.as_bytes()[..8].try_into().expect("a digest is longer"))
+    }
+
+    fn has(&self, range: &Range<u64>) -> bool {
+        self.file().here().holds(range)
+    }
+
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), FetchError> {
+        self.shared.fetch(self.index, ranges).map_err(FetchError::from)
+    }
+}
