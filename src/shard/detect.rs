@@ -160,7 +160,9 @@ impl Environment<'_> {
                     (None, None | Some(1)) => return Ok(None),
                     (None, Some(_)) => return Err(missing(count, name)),
                     (_, Some(0)) => return Err(self.senseless(launcher, count, "a count above 0")),
-                    (Some(index), ranks) => (index, self.counted_from(launcher, index, first)?, ranks, vec![name, count]),
+                    (Some(index), ranks) => {
+                        (index, self.counted_from(launcher, index, first)?, ranks, vec![name, count])
+                    }
                 }
             }
             Numbers::Uncounted { index: name, first } => match self.number(launcher, name)? {
