@@ -97,7 +97,7 @@ pub fn shown(path: &Path) -> String {
 /// Returns once all of the file at `path` is there, if it is one of a mounted folder.
 pub(super) fn fetch_whole(path: &Path, bytes: u64) -> std::io::Result<()> {
     match open(path) {
-        Some(origin) => origin.fetch(&[0..bytes]).map_err(std::io::Error::other),
+        Some(origin) => origin.fetch(std::slice::from_ref(&(0..bytes))).map_err(std::io::Error::other),
         None => Ok(()),
     }
 }

@@ -168,7 +168,7 @@ impl Mirror {
     /// If one cannot be fetched.
     pub fn fetch_whole(&self) -> Result<(), RemoteError> {
         for (index, file) in self.shared.files.iter().enumerate() {
-            self.shared.fetch(index, &[0..file.remote.size])?;
+            self.shared.fetch(index, std::slice::from_ref(&(0..file.remote.size)))?;
         }
         Ok(())
     }

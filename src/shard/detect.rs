@@ -89,7 +89,7 @@ pub fn detect(variable: impl Fn(&str) -> Option<String>, given: Option<NonZeroU3
     }
     let unused = rows.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, row)| row);
     let unused = unused.map(|row| Unused { launcher: row.launcher.name, rank: row.rank, ranks: row.ranks }).collect();
-    let (local_rank, node_ranks, node) = environment.on_node(&rows)?;
+    let [local_rank, node_ranks, node] = environment.on_node(&rows)?;
     let variables = row.variables.clone();
     Ok(Found { launcher: row.launcher.name, rank: row.rank, ranks, local_rank, node_ranks, node, variables, unused })
 }
@@ -214,7 +214,7 @@ impl Environment<'_> {
 
     /// The number of the process on its node, how many the node has, and the number of the node: of the innermost launcher
     /// that has each.
-    fn on_node(&self, rows: &[Row<'_>]) -> Result<(Option<u32>, Option<u32>, Option<u32>), LauncherError> {
+    fn on_node(&self, rows: &[Row<'_>]) -> Result<[Option<u32>; 3], LauncherError> {
         let (mut local, mut on_node, mut node) = (None, None, None);
         for Row { launcher, .. } in rows {
             let number = |name: Option<&'static str>| match name {
@@ -238,7 +238,7 @@ impl Environment<'_> {
             }
             node = node.or(of_node);
         }
-        Ok((local, on_node, node))
+        Ok([local, on_node, node])
     }
 
     /// Whether this is the script that `sbatch` runs, or the shell of `salloc`, and no task of a step.

@@ -77,8 +77,11 @@ pub(super) fn figures(found: &Found) -> Vec<FigureSight> {
     figures
 }
 
-/// What a control group tells.
-fn of_group(found: &Found, figure: &dyn Fn(&str, Sight, &str, Option<String>) -> FigureSight) -> Vec<FigureSight> {
+/// Makes a figure of its name, how it is seen, by what, and what would help.
+type MakeFigure<'a> = dyn Fn(&str, Sight, &str, Option<String>) -> FigureSight + 'a;
+
+/// What a control group says.
+fn of_group(found: &Found, figure: &MakeFigure<'_>) -> Vec<FigureSight> {
     const PEAK: &str = "peak of a control group";
     const PHASES: &str = "the same in every phase";
     const SWAP: &str = "swap of the command";
