@@ -64,7 +64,8 @@ impl MappedEntry {
             return self.check_header(index);
         };
         let whole = 0..storage.bytes.bytes();
-        let within = ranges.unwrap_or(std::slice::from_ref(&whole)).iter().map(|range| offset + range.start..offset + range.end);
+        let within =
+            ranges.unwrap_or(std::slice::from_ref(&whole)).iter().map(|range| offset + range.start..offset + range.end);
         let header = storage.unread.filter(|_| self.checked[index].get().is_none()).map(|header| header..offset);
         let ranges: Vec<_> = header.into_iter().chain(within).collect();
         self.maps[self.which[index]].fetch(&ranges)?;
