@@ -185,5 +185,5 @@ fn a_kernel_that_rewrites_its_own_file_is_not_timed() {
     let (code, record) = scene.run(&mut command);
     let failure = record.results.entries[0].profile.clone().unwrap().error.unwrap();
     assert_eq!((code, failure.kind), (1, FailureKind::Input));
-    assert!(failure.message.contains("is not what it was when the run began"), "{}", failure.message);
+    assert!(failure.message.contains("changed during the run"), "{}", failure.message);
 }

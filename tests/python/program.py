@@ -1,8 +1,11 @@
 """The `plimsoll` program of this build, for tests of what is around it."""
 
+import atexit
 import functools
 import os
+import shutil
 import subprocess
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TARGET = os.path.abspath(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"))
@@ -10,7 +13,9 @@ TARGET = os.path.abspath(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT
 
 @functools.lru_cache(maxsize=None)
 def program():
-    """Its path; it is built where it is not."""
+    """The path of a copy of it, built with all features: tests of archives and wheels build it anew with others."""
     subprocess.run(
         ["cargo", "build", "--quiet", "--workspace", "--all-features", "--locked"], cwd=ROOT, check=True)
-    return os.path.join(TARGET, "debug", "plimsoll")
+    folder = tempfile.mkdtemp(prefix="plimsoll-program-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copy2(os.path.join(TARGET, "debug", "plimsoll"), folder)
