@@ -33,6 +33,7 @@ mod births;
 mod caches;
 mod cgroup;
 mod children;
+#[cfg(feature = "schema")]
 mod doctor;
 mod error;
 mod finish;
@@ -71,6 +72,7 @@ pub(crate) use activity::CpuTime;
 pub use activity::{Activity, ActivityScope, CpuSource};
 pub use caches::last_level_cache;
 pub use cgroup::{Cgroup, CgroupEvents, CgroupLimits, CgroupStat, CgroupVersion};
+#[cfg(feature = "schema")]
 pub use doctor::{Doctor, FigureSight, Sight};
 pub use error::MeterError;
 pub use glance::{Glance, ProcessGlance, Viewer};
