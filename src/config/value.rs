@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toml::de::{DeArray, DeValue};
+use toml::de::DeValue;
 
 use super::setting::Kind;
 use crate::gate::{Allowance, BaselineSource, Condition, Conditions, Limit};
@@ -61,14 +61,12 @@ impl Value {
                 .parse::<Allowance>()
                 .map(|allowance| Self::of(allowance.to_string()))
                 .map_err(|error| wrong(&error)),
-            (Kind::Conditions, DeValue::String(word)) => conditions([&**word]).map(Self).map_err(|error| wrong(&error)),
-            (Kind::Conditions, DeValue::Array(list)) => {
-                let words = texts(list).ok_or_else(|| shown(found))?;
+            (Kind::Conditions, _) => {
+                let words = texts(found).ok_or_else(|| shown(found))?;
                 conditions(words).map(Self).map_err(|error| wrong(&error))
             }
-            (Kind::Verdicts, DeValue::String(word)) => verdicts([&**word]).map(Self).map_err(|error| wrong(&error)),
-            (Kind::Verdicts, DeValue::Array(list)) => {
-                let words = texts(list).ok_or_else(|| shown(found))?;
+            (Kind::Verdicts, _) => {
+                let words = texts(found).ok_or_else(|| shown(found))?;
                 verdicts(words).map(Self).map_err(|error| wrong(&error))
             }
             _ => Err(shown(found)),
@@ -85,9 +83,13 @@ fn conditions<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String
     Ok(found)
 }
 
-/// The texts of a list; `None` if something else is among them.
-fn texts<'a>(list: &'a DeArray<'_>) -> Option<Vec<&'a str>> {
-    list.iter().map(|word| word.get_ref().as_str()).collect()
+/// A text, or those of a list; `None` of anything else.
+fn texts<'a>(found: &'a DeValue<'_>) -> Option<Vec<&'a str>> {
+    match found {
+        DeValue::String(text) => Some(vec![&**text]),
+        DeValue::Array(list) => list.iter().map(|word| word.get_ref().as_str()).collect(),
+        _ => None,
+    }
 }
 
 fn verdicts<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, String> {

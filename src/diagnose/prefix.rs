@@ -114,7 +114,7 @@ fn is_code(name: &str) -> bool {
 }
 
 /// The largest character boundary in `text` that is not behind `at`.
-fn boundary(text: &str, at: usize) -> usize {
+pub(super) fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 

@@ -150,9 +150,14 @@ fn leads(finding: &Finding, event: &Event) -> bool {
         }
 }
 
+/// Whether the allocator itself has counted errors.
+fn counted(trends: &Trends) -> bool {
+    trends.ooms.is_some_and(|ooms| ooms > 0)
+}
+
 /// The finding that decides: the gravest, and of those what is allocated most.
 fn decisive(trends: &Trends) -> Option<&Finding> {
-    let counted = trends.ooms.is_some_and(|ooms| ooms > 0);
+    let counted = counted(trends);
     let rank = |finding: &&Finding| {
         // Of a failure, what the allocator says of it decides.
         let failed = counted && matches!(finding.verdict, Trend::NearCapacity | Trend::Fragmentation);
@@ -171,7 +176,7 @@ fn event(trends: &Trends, evidence: Vec<Evidence>) -> Event {
     let mut also: Vec<Verdict> =
         [trends.verdict].iter().chain(&trends.also).map(|verdict| Verdict::from(*verdict)).collect();
     // Errors that the allocator itself has counted happened, whether or not their message is in the log.
-    let counted = trends.ooms.is_some_and(|ooms| ooms > 0);
+    let counted = counted(trends);
     let (kind, verdict) = match counted {
         true if also.contains(&Verdict::Fragmentation) => (Kind::VramOom, Verdict::Fragmentation),
         true => (Kind::VramOom, Verdict::Capacity),
@@ -218,7 +223,7 @@ fn numbers(finding: &Finding, trends: &Trends) -> Numbers {
 }
 
 fn explanation(decisive: Option<&Finding>, trends: &Trends) -> String {
-    let counted = trends.ooms.is_some_and(|ooms| ooms > 0);
+    let counted = counted(trends);
     let mut text = match trends.verdict {
         _ if counted => "Device memory ran out:".to_owned(),
         Trend::ReportOnly => "Telemetry without a failure, and nothing wrong in it".to_owned(),

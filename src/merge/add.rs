@@ -147,11 +147,8 @@ impl Merge {
         number: u32,
         wanted: &dyn Fn(&CaptureSemantics, &EntryResult) -> bool,
     ) -> Result<(), MergeError> {
-        let mut order: Vec<usize> = Vec::new();
-        let shards = record.shard.iter().chain(record.parts.iter().filter_map(|part| part.shard.as_ref()));
-        order.extend(shards.flat_map(|shard| shard.places.iter().copied()));
         // Entries stand in the order of the capture.
-        order.sort_unstable();
+        let order = record.places();
         let Semantics::Capture(semantics) = &mut record.semantics else { unreachable!("it was looked at") };
         let versus = record.results.versus.take();
         let entries = std::mem::take(&mut semantics.entries);

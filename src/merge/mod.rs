@@ -23,5 +23,5 @@ mod tests;
 
 pub use add::Merge;
 pub use error::MergeError;
-pub use gap::{Missing, rerun};
+pub use gap::Missing;
 pub use merged::Merged;

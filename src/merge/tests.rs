@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::gap::rerun;
 use super::*;
 use crate::record::{
     EntryResult, Part, Record, RecordFile, RunState, Semantics, TimedBeside, Validation, Verdict, VerdictStatus,

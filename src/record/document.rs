@@ -120,19 +120,24 @@ impl Record {
         self.shard.iter().chain(self.parts.iter().filter_map(|part| part.shard.as_ref()))
     }
 
+    /// The places of the entries in the capture, in order; empty of a record of a whole capture.
+    pub fn places(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = self.shards().flat_map(|shard| shard.places.iter().copied()).collect();
+        places.sort_unstable();
+        places
+    }
+
     /// Checks that every entry has a place in the capture, if the record has places.
     fn check_places(&self, entries: usize) -> Result<(), RecordError> {
         let inconsistent = |detail| Err(RecordError::Inconsistent { detail });
-        let mut all = Vec::new();
         for shard in self.shards() {
             let rises = shard.places.windows(2).all(|pair| pair[0] < pair[1]);
             if !rises || shard.places.last().is_some_and(|&last| last >= shard.capture.entries) {
                 let detail = format!("the places of shard {} are not places of its capture in order", shard.index);
                 return inconsistent(detail);
             }
-            all.extend_from_slice(&shard.places);
         }
-        all.sort_unstable();
+        let all = self.places();
         if self.shards().next().is_some() && (all.len() != entries || all.windows(2).any(|pair| pair[0] == pair[1])) {
             return inconsistent(format!("{entries} entries but the places of {}", all.len()));
         }

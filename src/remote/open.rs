@@ -7,6 +7,7 @@ use crate::client::{Client, Remote};
 use crate::error::RemoteError;
 use crate::mirror::{Mirror, Plan};
 use crate::options::Options;
+use plimsoll_capture::store::ObjectId;
 
 /// The marker file of a store.
 const MARKER: &str = "plimsoll-store.json";
@@ -158,8 +159,7 @@ fn store(
         // Anything else is none of the store's.
         if let [objects, folder, name] = &parts[..]
             && let id = name.strip_suffix(".zst").unwrap_or(name)
-            && id.len() == 64
-            && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            && id.parse::<ObjectId>().is_ok()
             && id.starts_with(folder.as_str())
         {
             let path = Path::new(objects).join(folder).join(name);

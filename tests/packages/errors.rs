@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
 
@@ -133,7 +134,7 @@ fn code(message: &str) -> String {
 }
 
 /// The error types of each part.
-fn parts() -> Vec<(&'static str, Vec<Errors>)> {
+static PARSED: LazyLock<Vec<(&'static str, Vec<Errors>)>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut taken = BTreeSet::new();
     let mut part = |folders: &[&str]| {
@@ -148,7 +149,7 @@ fn parts() -> Vec<(&'static str, Vec<Errors>)> {
         found
     };
     PARTS.iter().map(|(title, folders)| (*title, part(folders))).collect()
-}
+});
 
 fn page() -> String {
     let mut text = "# Errors\n\n\
@@ -160,7 +161,7 @@ fn page() -> String {
         ([verdicts](verdicts.md)). A flag, command or value that does not exist is answered by the command line itself, with the\n\
         name that was probably meant.\n"
         .to_owned();
-    for (title, types) in parts() {
+    for (title, types) in PARSED.iter() {
         writeln!(text, "\n## {title}").unwrap();
         for Errors { about, messages, .. } in types {
             let (first, rest) = about.split_first().expect("an error type is documented");
@@ -172,7 +173,7 @@ fn page() -> String {
             }
             text.push('\n');
             for (message, cause) in messages {
-                wrapped(&mut text, "- ", &code(&message));
+                wrapped(&mut text, "- ", &code(message));
                 if let Some(cause) = cause.first() {
                     text.truncate(text.trim_end().len());
                     text.push_str("\\\n");
@@ -198,7 +199,7 @@ fn the_page_of_errors_is_up_to_date() {
 #[test]
 fn every_message_or_its_type_says_what_to_do() {
     let (mut seen, mut silent) = (0, Vec::new());
-    for Errors { file, about, messages } in parts().into_iter().flat_map(|(_, types)| types) {
+    for Errors { file, about, messages } in PARSED.iter().flat_map(|(_, types)| types) {
         seen += messages.len();
         let advised = about.iter().any(|paragraph| paragraph.starts_with("What to do:"));
         let bare = messages

@@ -135,11 +135,11 @@ impl Reader {
 
     /// The process of `origin`. Of more than are told apart, the rest is taken as one.
     fn process(&mut self, origin: &Origin) -> &mut Process {
-        if !self.processes.contains_key(origin) {
-            let known = if self.processes.len() < PROCESSES { origin.clone() } else { Origin::default() };
-            return self.processes.entry(known).or_default();
+        if self.processes.contains_key(origin) {
+            return self.processes.get_mut(origin).expect("it was just found");
         }
-        self.processes.entry(origin.clone()).or_default()
+        let known = if self.processes.len() < PROCESSES { origin.clone() } else { Origin::default() };
+        self.processes.entry(known).or_default()
     }
 
     /// Gives the samples behind `from` the step of the log if they have none of their own.

@@ -5,6 +5,7 @@ use super::pattern::pattern;
 use super::series::{Point, shape, worker};
 use crate::telemetry::{Metric, Sample};
 use plimsoll_memory::bytes::GIB;
+use plimsoll_memory::text::counted;
 
 /// What the counters of `sample` say: its failures and retries beside what it holds and does not use.
 pub(super) fn strained(sample: &Sample) -> Option<Finding> {
@@ -16,7 +17,6 @@ pub(super) fn strained(sample: &Sample) -> Option<Finding> {
         .zip(reserved)
         .filter(|(unused, reserved)| unused.bytes() > GIB && unused.bytes() > reserved.bytes() / 10);
     let (ooms, retries) = (sample.ooms.unwrap_or(0), sample.retries.unwrap_or(0));
-    let counted = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let mut told = Vec::new();
     if ooms > 0 {
         told.push(counted(ooms, "out-of-memory error", "out-of-memory errors"));

@@ -6,21 +6,19 @@ use super::{regex, size};
 
 /// Adds to `numbers` what `text`, the rest of a message, says was asked for and allowed, if nothing is known of either.
 pub(super) fn fill(numbers: &mut Numbers, cause: &Cause, text: &str) {
-    let requested = regex!(
-        r"(?i)\b(?:requested|request(?: for| of)?|requesting|tried to (?:allocate|reserve)|(?:blocks?|buffers?|chunk|region|allocation|segment) of(?: size)?|allocat(?:e|ing|ion of)|VirtualAlloc of|size)[ :=(]{1,3}\[?(?P<amount>[\d.]+ ?[KMGT]i?B\b|\d{4,} ?(?:bytes|B)\b)"
-    );
-    let allowed = regex!(
-        r"(?i)\b(?:(?:memory |heap )?(?:limit|quota|maximum)(?: exceeded)?(?: of| is)?|at most)[ :=(\[]{1,3}(?P<amount>[\d.]+ ?[KMGT]i?B?\b|\d{6,}(?: ?bytes| ?B\b)?)|/(?P<of>[\d.]+ ?[KMGT]i?B) used\b"
-    );
     let amount = |regex: &regex::Regex| {
         let found = regex.captures(text)?;
         size::bytes(found.name("amount").or_else(|| found.name("of"))?.as_str())
     };
     if matches!(cause, Cause::Device | Cause::Library | Cause::HostAlloc) && numbers.tried.is_none() {
-        numbers.tried = amount(requested);
+        numbers.tried = amount(regex!(
+            r"(?i)\b(?:requested|request(?: for| of)?|requesting|tried to (?:allocate|reserve)|(?:blocks?|buffers?|chunk|region|allocation|segment) of(?: size)?|allocat(?:e|ing|ion of)|VirtualAlloc of|size)[ :=(]{1,3}\[?(?P<amount>[\d.]+ ?[KMGT]i?B\b|\d{4,} ?(?:bytes|B)\b)"
+        ));
     }
     if matches!(cause, Cause::Limit | Cause::HostAlloc) && numbers.allowed.is_none() {
-        numbers.allowed = amount(allowed);
+        numbers.allowed = amount(regex!(
+            r"(?i)\b(?:(?:memory |heap )?(?:limit|quota|maximum)(?: exceeded)?(?: of| is)?|at most)[ :=(\[]{1,3}(?P<amount>[\d.]+ ?[KMGT]i?B?\b|\d{6,}(?: ?bytes| ?B\b)?)|/(?P<of>[\d.]+ ?[KMGT]i?B) used\b"
+        ));
     }
 }
 

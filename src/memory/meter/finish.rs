@@ -153,7 +153,10 @@ impl Phase {
             Metric::PeakPss => read(peak()?, source(self.pss_late.max(self.beginning.sample_interval))),
             Metric::GpuPeak | Metric::UnifiedPeak => {
                 let reading = read(peak()?, self.taken(self.gpu_passes));
-                self.gpu_counter.map_or(reading.clone(), |counter| Reading { counter: counter.to_owned(), ..reading })
+                match self.gpu_counter {
+                    Some(counter) => Reading { counter: counter.to_owned(), ..reading },
+                    None => reading,
+                }
             }
             _ => read(peak()?, sampled),
         })

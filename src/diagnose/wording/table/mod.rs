@@ -24,6 +24,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::super::findings::Numbers;
+use super::super::prefix::boundary;
 use super::super::sighting::{Cause, Sighting};
 use super::super::window::Lines;
 use super::joined::joined;
@@ -248,7 +249,7 @@ fn of(rows: &Rows, lines: &Lines, at: usize, text: &str, border: Option<usize>) 
         let mut sighting = Sighting::new(cause, line);
         fill(&mut sighting, &matched);
         // Within the sentence: the amount may stand before what the row knows.
-        let from = (0..=start.saturating_sub(160)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let from = boundary(text, start.saturating_sub(160));
         amounts::fill(&mut sighting.numbers, &sighting.cause, &text[from..]);
         sighting.backend = side::backend(row.software, &sighting.cause, text);
         sighting.software = Some(row.software).filter(|name| !name.is_empty());

@@ -35,10 +35,6 @@ fn benchmark(value: &Value) -> Option<Benchmark> {
     // The version of the format, and whatever else is not a benchmark.
     let kind = value.get("type")?.as_str()?;
     let unit = value.get("unit").and_then(Value::as_str).unwrap_or_default();
-    let texts = |values: &Value| {
-        let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
-        values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect()
-    };
     let parameters = value.get("params").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let figure = match kind {
         "peakmemory" => "peak_memory",
@@ -48,7 +44,7 @@ fn benchmark(value: &Value) -> Option<Benchmark> {
     Some(Benchmark {
         figure: figure.to_owned(),
         unit: unit.to_owned(),
-        parameters: parameters.iter().map(texts).collect(),
+        parameters: parameters.iter().map(|values| texts(values).unwrap_or_default()).collect(),
     })
 }
 
@@ -122,17 +118,14 @@ fn values(result: &Value, column: Option<(usize, Option<usize>)>) -> Option<(Vec
         Value::Null => return None,
         one => vec![one.clone()],
     };
-    let texts = |values: &Value| -> Option<Vec<String>> {
-        Some(
-            values
-                .as_array()?
-                .iter()
-                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-                .collect(),
-        )
-    };
     let parameters = parameters.and_then(Value::as_array).map(|lists| lists.iter().filter_map(texts).collect());
     Some((values, parameters))
+}
+
+/// The values of a list as texts.
+fn texts(values: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Some(values.as_array()?.iter().map(text).collect())
 }
 
 fn named(map: &Map<String, Value>) -> Option<(&Value, Option<&Value>)> {

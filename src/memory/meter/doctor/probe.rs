@@ -83,8 +83,9 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn here() -> Self {
-        let version = Cgroup::of(std::process::id()).ok().map(|group| group.version());
-        let own_group = Cgroup::of(std::process::id()).is_ok_and(|group| group.current().is_ok());
+        let own = Cgroup::of(std::process::id()).ok();
+        let version = own.as_ref().map(Cgroup::version);
+        let own_group = own.is_some_and(|group| group.current().is_ok());
         let made = Cgroup::create("doctor").or_else(|first| match Cgroup::make_room(&[]) {
             Ok(()) => Cgroup::create("doctor"),
             // What version 1 refused says more than that it has no other way.
