@@ -121,6 +121,11 @@ impl MappedFile {
         if source.size() == 0 { Self::of(source, 0, 0) } else { Self::pages(source, 0, source.size(), false) }
     }
 
+    /// Whether bytes of the file are elsewhere until they are fetched.
+    pub(super) fn is_remote(&self) -> bool {
+        self.source.is_remote()
+    }
+
     /// Returns once the bytes of `ranges` of the file are there.
     pub(super) fn fetch(&self, ranges: &[Range<u64>]) -> Result<(), CaptureError> {
         self.source.fetch(ranges)

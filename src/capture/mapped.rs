@@ -63,6 +63,9 @@ impl MappedEntry {
             // What has to be decoded is read by calls that fetch.
             return self.check_header(index);
         };
+        if !self.maps[self.which[index]].is_remote() {
+            return Ok(());
+        }
         let whole = 0..storage.bytes.bytes();
         let within =
             ranges.unwrap_or(std::slice::from_ref(&whole)).iter().map(|range| offset + range.start..offset + range.end);

@@ -105,7 +105,7 @@ impl RecordFile {
     pub(crate) fn commit_with(
         self,
         length: ByteSize,
-        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
     ) -> Result<(), RecordError> {
         let Self { path, target, mut temporary, outgoing } = self;
         let file = temporary.as_file_mut();

@@ -13,7 +13,6 @@ use plimsoll_memory::ceiling::judge_watches;
 use plimsoll_memory::meter::{PhaseReadings, SystemInfo};
 use plimsoll_memory::nanoseconds;
 
-use super::error::RunError;
 use super::launcher::Launcher;
 use super::node::Node;
 use super::session::{Run, Timing};
@@ -21,22 +20,20 @@ use super::verdicts::Ended;
 
 impl Run<'_> {
     /// The record of the run, which is over.
-    ///
-    /// # Errors
-    /// The system cannot be read.
     pub(super) fn document(
         mut self,
         semantics: CaptureSemantics,
+        system: SystemInfo,
         batches: Vec<Batch>,
         phases: Vec<PhaseReadings>,
         results: Results,
         mut verdicts: Vec<Verdict>,
-    ) -> Result<Record, RunError> {
+    ) -> Record {
         let proofs = self.proofs();
         verdicts.extend(Ended::of(&proofs).verdict());
         verdicts.extend(judge_watches(&phases, self.meter.watches()).into_iter().map(Verdict::from));
-        let blank = self.blank(semantics)?;
-        Ok(Record {
+        let blank = self.blank(semantics, system);
+        Record {
             state: if self.observer.cancelled() { RunState::Interrupted } else { RunState::Complete },
             semantics_digest: blank.semantics.digest(),
             policy: Policy::Capture(self.policy(batches)),
@@ -46,18 +43,18 @@ impl Run<'_> {
             exit_code: exit_code(&verdicts),
             verdicts,
             ..blank
-        })
+        }
     }
 
     /// The record of the run as far as it is known before anything was launched, or is known of what ran: nothing was judged,
     /// and it does not say that the run came to its end.
-    pub(super) fn blank(&self, semantics: CaptureSemantics) -> Result<Record, RunError> {
+    pub(super) fn blank(&self, semantics: CaptureSemantics, system: SystemInfo) -> Record {
         let share = self.options.share.as_ref();
         let hostname = share.and_then(|_| hostname());
-        let system = Environment::of(SystemInfo::read()?, self.versions());
+        let system = Environment::of(system, self.versions());
         let shard =
             share.map(|share| Shard { timing: self.node.as_ref().and_then(Node::timing), ..share.shard.clone() });
-        Ok(Record {
+        Record {
             diagnosis: None,
             schema: SCHEMA.to_owned(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
@@ -79,7 +76,7 @@ impl Run<'_> {
             results: Results::default(),
             verdicts: Vec::new(),
             exit_code: 3,
-        })
+        }
     }
 
     /// Every launcher: that of the kernel, of the other that it is held against, of the reference.

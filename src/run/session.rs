@@ -10,7 +10,7 @@ use plimsoll_capture::Capture;
 use plimsoll_capture::compare::Comparison;
 use plimsoll_capture::gpu::PlaceKind;
 use plimsoll_capture::store::ObjectVerifier;
-use plimsoll_memory::meter::Meter;
+use plimsoll_memory::meter::{Meter, SystemInfo};
 
 use super::audited::witness_of;
 use super::entries::Entries;
@@ -184,8 +184,9 @@ impl<'a> Run<'a> {
         let mut semantics = self.semantics(&planned);
         let share = self.options.share.as_ref();
         self.node = share.map(|share| Node::join(share, &|| self.observer.cancelled())).transpose()?;
+        let system = SystemInfo::read()?;
         if self.observer.keeps().is_some() {
-            self.so_far = SoFar::of(self.blank(semantics.clone())?);
+            self.so_far = SoFar::of(self.blank(semantics.without_entries(), system.clone()));
         }
         for side in &mut self.sides {
             side.results = no_results(&planned);
@@ -200,7 +201,7 @@ impl<'a> Run<'a> {
         self.verifier.remember();
         let results = self.results(semantics.aggregation, pairs);
         let verdicts = self.verdicts(&results);
-        self.document(semantics, plan.into_batches(), phases, results, verdicts)
+        Ok(self.document(semantics, system, plan.into_batches(), phases, results, verdicts))
     }
 
     /// How entries are timed.
@@ -276,8 +277,8 @@ impl<'a> Run<'a> {
             let mut entries = Entries { capture: self.capture, planned, verifier: &mut self.verifier, by_name };
             let reference = self.reference.as_mut().map(|reference| &mut **reference as &mut dyn Launcher);
             let mut launchers = Launchers { kernel: &mut *side.launcher, reference };
-            let mut watch =
-                Watch { observer: &mut *self.observer, meter: self.meter, so_far: &mut self.so_far, node: None };
+            let observer = &mut *self.observer;
+            let mut watch = Watch { observer, meter: self.meter, planned, so_far: &mut self.so_far, node: None };
             validate(&mut entries, planned, rule, &mut launchers, self.options, &mut watch, &mut side.results);
             // What is kept is of the first side alone.
             if timing == Timing::InTurns {
@@ -322,8 +323,8 @@ impl<'a> Run<'a> {
                 Turns::new(rule, options, plan).all(&mut entries, [own, other], &mut self.reference, observer)
             }
             sides => {
-                let mut watch =
-                    Watch { observer, meter: self.meter, so_far: &mut self.so_far, node: self.node.as_mut() };
+                let (so_far, node) = (&mut self.so_far, self.node.as_mut());
+                let mut watch = Watch { observer, meter: self.meter, planned, so_far, node };
                 for Side { launcher, witness, results } in sides {
                     let mut witness = witness_of(&mut self.reference, witness);
                     let launchers: (&mut dyn Launcher, _) = (&mut **launcher, witness.as_mut());

@@ -7,10 +7,11 @@ use plimsoll_capture::kernel::KernelIdentity;
 use plimsoll_memory::meter::Meter;
 use plimsoll_memory::nanoseconds;
 
+use super::manifest::Planned;
 use super::node::Node;
 use super::observer::{Observer, Phase};
 
-/// What is known of a run so far: its record without results.
+/// What is known of a run so far: its record without entries and results.
 #[derive(Default)]
 pub(super) struct SoFar {
     record: Option<Box<Record>>,
@@ -30,6 +31,7 @@ impl SoFar {
 pub(super) struct Watch<'a> {
     pub observer: &'a mut dyn Observer,
     pub meter: &'a Meter,
+    pub planned: &'a [Planned],
     pub so_far: &'a mut SoFar,
     /// The other shards of the node, while entries are timed.
     pub node: Option<&'a mut Node>,
@@ -52,15 +54,24 @@ impl Watch<'_> {
         if self.observer.keeps().is_none_or(|due| Instant::now() < due) {
             return;
         }
+        // Entries and results are many, and stand in the record only while it is written.
+        let mut is_new = record.semantics_digest.is_empty();
         if let Semantics::Capture(semantics) = &mut record.semantics {
-            semantics.kernel = kernel();
+            let before = std::mem::replace(&mut semantics.kernel, kernel());
+            is_new |= semantics.kernel != before;
+            semantics.entries = self.planned.iter().map(|planned| planned.semantics.clone()).collect();
         }
-        record.semantics_digest = record.semantics.digest();
+        // Of all that the digest is of, the kernel's files alone become known while it runs.
+        if is_new {
+            record.semantics_digest = record.semantics.digest();
+        }
         record.wall_ns = nanoseconds(began.elapsed());
         record.phases = self.meter.so_far();
-        // They are many, and stand in the record only while it is written.
         std::mem::swap(results, &mut record.results.entries);
         self.observer.keep(record);
         std::mem::swap(results, &mut record.results.entries);
+        if let Semantics::Capture(semantics) = &mut record.semantics {
+            semantics.entries = Vec::new();
+        }
     }
 }

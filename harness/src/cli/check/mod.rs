@@ -53,7 +53,7 @@ pub fn run(parts: Parts, check: Check) -> Result<u8, Failed> {
         output::note(&format_args!("note: {other} is left alone: its name is not entry_*.pt"));
     }
     // The record's place is tried before hours of work, not after.
-    let shared = share::share(parts, &check, &whole, device)?;
+    let shared = share::share(parts, &check, whole, device)?;
     let capture = &shared.capture;
     let path = record_path(&check, shared.chosen.as_ref())?;
     let file = path.as_deref().map(RecordFile::prepare).transpose()?;

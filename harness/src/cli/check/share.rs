@@ -39,7 +39,7 @@ pub fn device(check: &Check) -> Result<Place, Failed> {
 }
 
 /// The share that the flags name; all entries if they name none.
-pub fn share(parts: Parts, check: &Check, whole: &Capture, device: Place) -> Result<Shared, Failed> {
+pub fn share(parts: Parts, check: &Check, whole: Capture, device: Place) -> Result<Shared, Failed> {
     let flags = &check.share;
     let chosen = flags.shard.chosen()?;
     let mine = match &chosen {
@@ -53,7 +53,7 @@ pub fn share(parts: Parts, check: &Check, whole: &Capture, device: Place) -> Res
             return Err("--resume is for one kernel: two are timed in turns from the beginning".into());
         }
         Some(path) => {
-            let (record, good) = resumed(parts, path, whole)?;
+            let (record, good) = resumed(parts, path, &whole)?;
             places.retain(|place| good.binary_search(place).is_err());
             Some((path.clone(), record))
         }
@@ -62,7 +62,7 @@ pub fn share(parts: Parts, check: &Check, whole: &Capture, device: Place) -> Res
         shard: Shard {
             index: chosen.as_ref().map_or(1, |chosen| chosen.index),
             count: chosen.as_ref().map_or(1, |chosen| chosen.count.get()),
-            capture: shared(whole),
+            capture: shared(&whole),
             entries: mine.len(),
             bytes: places.iter().map(|&place| whole.sizes()[place]).sum(),
             places: places.clone(),
@@ -72,7 +72,7 @@ pub fn share(parts: Parts, check: &Check, whole: &Capture, device: Place) -> Res
         lock: lock(device),
         in_turns: in_turns(check, chosen.as_ref()),
     });
-    let capture = if share.is_some() { whole.select(&places) } else { whole.clone() };
+    let capture = if share.is_some() { whole.select(&places) } else { whole };
     Ok(Shared { capture, chosen, share, resumed })
 }
 
@@ -126,8 +126,7 @@ fn resumed(parts: Parts, path: &Path, whole: &Capture) -> Result<(Record, Vec<us
         return Err(other("two kernels were timed in turns").into());
     }
     let mut whole_shard = None;
-    let mut places: Vec<usize> = record.shards().flat_map(|shard| shard.places.iter().copied()).collect();
-    places.sort_unstable();
+    let mut places = record.places();
     if record.shards().next().is_none() {
         // A record of the whole capture says nothing of its manifest; its entries say what they are.
         let known = semantics.entries.iter().map(|entry| (&entry.name, entry.bytes));
@@ -181,9 +180,8 @@ fn in_turns(check: &Check, chosen: Option<&Chosen>) -> bool {
         Exclusive::Never => false,
         Exclusive::Auto => {
             let Some(found) = chosen.and_then(|chosen| chosen.found.as_ref()) else { return false };
-            let several = found.node_ranks.map_or(found.local_rank.is_some() && found.ranks > 1, |ranks| ranks > 1);
             // With a lock for each device, one that a process has for itself is never waited for.
-            several
+            found.node_ranks.map_or(found.local_rank.is_some() && found.ranks > 1, |ranks| ranks > 1)
         }
     }
 }
