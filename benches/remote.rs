@@ -24,7 +24,7 @@ use plimsoll::{ByteSize, elsewhere};
 
 use server::Server;
 
-/// What `plimsoll` takes unless it is told otherwise.
+/// The default of `plimsoll`.
 const CONNECTIONS: usize = 16;
 const PIECE: u64 = 8 << 20;
 

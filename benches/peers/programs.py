@@ -7,7 +7,7 @@ usage: benches/peers/programs.py [--plimsoll PROGRAM] [--comparisons 200] [--gro
 Each program does the same work in every run, and its memory moves all the same: a parallel sort by how its threads
 overlap, Python by sizes drawn anew, SQLite by its rows, Node.js and a JVM by when their collectors run. All are from
 Debian. Blocks of runs are metered by `plimsoll run --repeat`; neighbouring blocks are compared by `plimsoll gate`, at its
-default limit, at limits of the figures by which each growth is told, and on processor time. A false failure is a
+default limit, at limits of the figures that show each growth, and on processor time. A false failure is a
 comparison of equals that exits 1. Growth is of what the program holds above what it holds without data. Blocks of equals
 and of each growth are taken in turns, so that a busy machine is the same for all. A program that is not installed is left
 out. Use a release build.

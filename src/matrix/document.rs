@@ -104,11 +104,11 @@ pub enum Verdict {
     Cured,
     /// Both are near the baseline, at no more time.
     Solved,
-    /// The log tells no telemetry; the meter read more memory than of the baseline.
+    /// The log has no telemetry; the meter read more memory than of the baseline.
     MoreMemory,
-    /// The log tells no telemetry; the meter read memory near the baseline, at more time.
+    /// The log has no telemetry; the meter read memory near the baseline, at more time.
     MoreTime,
-    /// The log tells no telemetry; the meter read memory and time near the baseline.
+    /// The log has no telemetry; the meter read memory and time near the baseline.
     Near,
     /// No run of it succeeded.
     Failed,

@@ -80,7 +80,7 @@ pub enum Tried {
     Good,
     /// The commit is nearer to BAD.
     Bad,
-    /// The commit could not be built or run, or cannot be told from either.
+    /// The commit could not be built or run, or it was not decided which of the two it is like.
     Skipped,
 }
 
@@ -100,12 +100,12 @@ pub enum SearchEnd {
         /// How much of the whole change it made: 1 for all of it.
         share: f64,
     },
-    /// One of these commits did; the others cannot be told because they were skipped.
+    /// One of these commits did; the others were skipped.
     Suspects {
         /// The commits, the latest first.
         commits: Vec<Named>,
     },
-    /// The ends do not differ, or that cannot be told.
+    /// The ends do not differ, or that cannot be decided.
     NoDifference {
         /// Why.
         why: String,

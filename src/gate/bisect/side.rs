@@ -105,7 +105,7 @@ impl Effort {
 
 /// By how much figures of `now` are above those of the first end, `before`, and whether they have changed: they have if
 /// the interval of the shift lies beyond half of `change`, and have not if it lies below. With `pairs` both were taken in
-/// turns. The second is `None` if that cannot be told yet.
+/// turns. The second is `None` if that cannot be decided yet.
 pub fn side(before: &[f64], now: &[f64], change: f64, confidence: f64, pairs: bool) -> Option<(f64, Option<bool>)> {
     let pairs = pairs && before.len() == now.len();
     let (by, interval, _) =

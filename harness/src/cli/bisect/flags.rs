@@ -11,7 +11,7 @@ use super::super::run::Run;
     after_help = "plimsoll bisect v1.0 HEAD --build 'cargo build --release' -- target/release/load: the figure that tells \
     the two commits apart is followed to the commit that changed it, in worktrees of its own. A commit that does not build \
     or run is skipped. A search that was stopped goes on when the same words are given again. Exit codes: 0 a commit was \
-    found; 2 bad usage; 3 the two do not differ, or it cannot be told."
+    found; 2 bad usage; 3 the two do not differ, or that cannot be decided."
 )]
 #[command(mut_arg("repeat", |repeat| {
     repeat.default_value("40").help("The most runs of a commit").long_help(

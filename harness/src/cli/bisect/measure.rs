@@ -13,7 +13,7 @@ use super::super::run::{Made, Place, Run, once_in, record};
 use super::repository::OF_GIT;
 use crate::guardian;
 
-/// The exit code by which a build or a command says that this commit cannot be told, as `git bisect run` has it.
+/// The exit code by which a build or a command says that this commit is to be skipped, as `git bisect run` has it.
 const SKIP: i32 = 125;
 
 /// Why a commit was not measured.

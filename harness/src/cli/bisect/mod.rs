@@ -23,7 +23,7 @@ use super::{Failed, output};
 /// The exit code if a signal ended the search.
 const STOPPED: u8 = 3;
 
-/// Searches for the commit; 0 if it was found, 3 if the two do not differ or it cannot be told.
+/// Searches for the commit; 0 if it was found, 3 if the two do not differ or that cannot be decided.
 pub fn run(arguments: &Bisect, settings: Option<&Settings>) -> Result<u8, Failed> {
     let repository = Repository::find()?;
     if arguments.reset {

@@ -281,9 +281,11 @@ fn of_end(name: &str, stop: Stop) -> Stop {
 
 fn no_difference(report: &GateReport) -> String {
     match report.outcome {
-        Outcome::Inconclusive => "whether GOOD and BAD differ cannot be told: give more runs with --repeat, a larger \
+        Outcome::Inconclusive => {
+            "whether GOOD and BAD differ cannot be decided: give more runs with --repeat, a larger \
                                   --limit, or a quieter machine"
-            .to_owned(),
+                .to_owned()
+        }
         Outcome::Fail => "a run of BAD failed".to_owned(),
         _ => "GOOD and BAD do not differ by more than the limit: there is nothing to search for".to_owned(),
     }
