@@ -18,6 +18,7 @@ pub mod meter;
 mod nanoseconds;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod socket;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;

@@ -68,8 +68,8 @@ impl fmt::Display for HeapCounter {
 }
 
 /// The most of a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HeapLimit {
     /// What is limited.
     pub counter: HeapCounter,

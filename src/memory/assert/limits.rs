@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use super::counted::{HeapCounter, HeapLimit};
 use crate::alloc::HeapScope;
 use crate::bytes::{ByteSize, ParseByteSizeError};
@@ -18,8 +16,8 @@ use crate::ceiling::{Ceiling, CeilingError, Ceilings};
 /// assert_eq!(limits.to_string(), "peak_rss <= 64.00 MiB, allocations <= 100");
 /// # Ok::<(), plimsoll_memory::assert::LimitError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Limits {
     /// Ceilings on memory, those on the heap among them.
     pub ceilings: Ceilings,
@@ -192,6 +190,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "schema")]
     #[test]
     fn limits_are_read_as_they_are_written() {
         let text = "peak_anon = \"1 MiB\", allocations=10\nallocated = 4 KiB, available_floor = 1 GiB";

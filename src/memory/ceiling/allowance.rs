@@ -4,8 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::unit::Unit;
 use crate::bytes::ByteSize;
 
@@ -21,8 +19,9 @@ use crate::bytes::ByteSize;
 /// assert_eq!("5%|1MiB|10us".parse::<Allowance>()?.to_string(), "5% | 1 MiB | 10us");
 /// # Ok::<(), plimsoll_memory::ceiling::AllowanceError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", serde(try_from = "String", into = "String"))]
 pub struct Allowance {
     percent: Option<f64>,
     bytes: Option<ByteSize>,
@@ -181,6 +180,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "schema")]
     #[test]
     fn parts_are_read_in_any_order() {
         for (text, printed) in [

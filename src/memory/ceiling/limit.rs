@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::bytes::{ByteSize, ParseByteSizeError};
 use crate::meter::{Metric, ParseMetricError, Watch};
 
@@ -16,8 +14,8 @@ use crate::meter::{Metric, ParseMetricError, Watch};
 /// assert_eq!(ceiling.to_string(), "peak_rss <= 256.00 MiB");
 /// # Ok::<(), plimsoll_memory::ceiling::CeilingError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Ceiling {
     /// What is limited.
     pub metric: Metric,
@@ -80,9 +78,9 @@ impl FromStr for Ceiling {
 }
 
 /// Ceilings, at most one a metric, in the order in which they were given.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Vec<Ceiling>", into = "Vec<Ceiling>")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(try_from = "Vec<Ceiling>", into = "Vec<Ceiling>"))]
 pub struct Ceilings(Vec<Ceiling>);
 
 impl Ceilings {
@@ -160,6 +158,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[cfg(feature = "schema")]
     #[test]
     fn ceilings_are_read_as_they_are_written() {
         let ceilings: Ceilings =
@@ -175,6 +174,7 @@ mod tests {
         assert_eq!(each.join(",").parse::<Ceilings>().unwrap().iter().count(), Metric::ALL.len());
     }
 
+    #[cfg(feature = "schema")]
     #[test]
     fn what_is_wrong_is_said() {
         for (text, says) in [

@@ -1,7 +1,5 @@
 //! [`propose`]: ceilings from what several runs took.
 
-use serde::{Deserialize, Serialize};
-
 use super::allowance::Allowance;
 use super::unit::Unit;
 use super::{Ceiling, Ceilings};
@@ -12,8 +10,8 @@ use crate::meter::{Metric, PhaseReadings, Reading};
 pub const DEFAULT_HEADROOM: &str = "10% | 4 MiB";
 
 /// Ceilings that several runs stay below by a headroom.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Proposal {
     /// How many runs there were. Nothing else being different, one run more exceeds the largest of n with a probability
     /// of 1 / (n + 1): that is what the headroom is for.
@@ -23,13 +21,13 @@ pub struct Proposal {
     /// One ceiling a metric that every run has a reading of, in the order of a report.
     pub ceilings: Vec<ProposedCeiling>,
     /// The metrics that some run lacks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub unavailable: Vec<Unavailable>,
 }
 
 /// A ceiling on one metric.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProposedCeiling {
     /// What is limited.
     pub metric: Metric,
@@ -50,8 +48,8 @@ pub struct ProposedCeiling {
 }
 
 /// A metric without a proposal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Unavailable {
     /// The metric.
     pub metric: Metric,

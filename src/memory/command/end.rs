@@ -5,8 +5,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::enforcement::{Enforcement, Guard};
 use super::signal::Signal;
 use super::slurm::SlurmStep;
@@ -16,23 +14,23 @@ use crate::meter::{Breach, Metric};
 use crate::nanoseconds;
 
 /// How a process ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessEnd {
     /// The code that it exited with; absent if a signal ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub exit_code: Option<i32>,
     /// The signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub signal: Option<Signal>,
     /// Who or what ended it.
     pub cause: EndCause,
 }
 
 /// Who or what ended a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(tag = "kind", rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum EndCause {
     /// The command exited by itself.

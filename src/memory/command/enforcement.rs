@@ -4,17 +4,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::bytes::{ByteSize, MIB};
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::meter::{Cgroup, CgroupVersion, MeterError, Metric};
 use crate::nanoseconds;
 
 /// What stops a process tree at its ceiling.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(tag = "kind", rename_all = "snake_case"))]
 pub enum Enforcement {
     /// The memory limit of a control group that was made for the run, beside the watchdog: the kernel stops what is too
     /// fast for samples.
@@ -26,7 +24,7 @@ pub enum Enforcement {
         limit: ByteSize,
         /// The group's path in its hierarchy, which says where room for it was found: below the group of this process, beside
         /// it, or in a scope of the user's systemd (`plimsoll-PID-START.scope`). Absent in records of earlier versions.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
+        #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "String::is_empty"))]
         group: String,
         /// Nanoseconds between two samples of the watchdog.
         interval_ns: u64,
@@ -37,7 +35,7 @@ pub enum Enforcement {
         /// Nanoseconds between two samples.
         interval_ns: u64,
         /// Why there is no control group.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
         no_cgroup: Option<String>,
     },
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 /// The names of Linux's signals from 1 on (signal(7), x86 and Arm).
 const NAMES: [&str; 31] = [
     "SIGHUP",
@@ -40,8 +38,8 @@ const NAMES: [&str; 31] = [
 ];
 
 /// A signal that ended a process.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Signal {
     /// Its number.
     pub number: i32,

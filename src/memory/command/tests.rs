@@ -275,6 +275,7 @@ fn phases_are_told_apart() {
     assert_eq!(ended.phases[1].processes[0].name, "reader");
 }
 
+#[cfg(feature = "schema")]
 #[test]
 fn an_end_is_the_same_in_json() {
     for script in ["exit 3", "kill -KILL $$"] {

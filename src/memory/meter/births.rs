@@ -8,11 +8,9 @@
 use std::collections::HashSet;
 
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
-use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt,
-};
+use rustix::io::{Errno, read, write};
+
+use crate::socket::connector;
 
 /// `CN_IDX_PROC` and `CN_VAL_PROC` of linux/connector.h.
 const PROC: u32 = 1;
@@ -26,7 +24,7 @@ const EXIT: u32 = 0x8000_0000;
 const EVENT: usize = 16 + 20;
 const DATA: usize = EVENT + 16;
 /// Room for what comes between two samples: some five thousand events.
-const ROOM: usize = 4 << 20;
+const ROOM: libc::c_int = 4 << 20;
 
 /// Counts the processes of a tree.
 #[derive(Debug)]
@@ -34,8 +32,8 @@ pub(crate) struct Births {
     socket: OwnedFd,
     living: HashSet<u32>,
     born: u64,
-    /// Whether the kernel has said that it tells.
-    told: bool,
+    /// Whether the kernel has confirmed that it reports events.
+    confirmed: bool,
     /// Whether events were lost.
     lost: bool,
 }
@@ -43,20 +41,18 @@ pub(crate) struct Births {
 impl Births {
     /// From now on, for the tree below `root`, which has no children yet; `None` if the kernel does not report.
     pub(crate) fn watch(root: u32) -> Option<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).ok()?;
-        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, ROOM);
-        bind(&socket, &SocketAddrNetlink::new(0, PROC)).ok()?;
-        send(&socket, &listen(), SendFlags::empty()).ok()?;
-        Some(Self { socket, living: HashSet::from([root]), born: 1, told: false, lost: false })
+        let socket = connector(PROC, ROOM)?;
+        write(&socket, &listen()).ok()?;
+        Some(Self { socket, living: HashSet::from([root]), born: 1, confirmed: false, lost: false })
     }
 
-    /// Takes what the kernel has told since.
+    /// Takes the events that have come since.
     pub(crate) fn take(&mut self) {
         let mut bytes = [0; 512];
         loop {
-            match recv(&self.socket, &mut bytes, RecvFlags::empty()) {
-                Ok((_, length)) => self.event(&bytes[..length.min(bytes.len())]),
+            match read(&self.socket, &mut bytes) {
+                Ok(0) => return,
+                Ok(length) => self.event(&bytes[..length]),
                 Err(Errno::INTR) => {}
                 Err(Errno::NOBUFS) => self.lost = true,
                 Err(_) => return,
@@ -67,7 +63,7 @@ impl Births {
     fn event(&mut self, message: &[u8]) {
         let number = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
         match number(EVENT) {
-            Some(ACKNOWLEDGED) => self.told |= number(DATA) == Some(0),
+            Some(ACKNOWLEDGED) => self.confirmed |= number(DATA) == Some(0),
             Some(FORK) => {
                 let (Some(parent), Some(thread), Some(process)) =
                     (number(DATA + 4), number(DATA + 8), number(DATA + 12))
@@ -88,11 +84,11 @@ impl Births {
 
     /// How many processes there ever were, and how many of them have ended; `None` if some may have been missed.
     pub(crate) fn counts(&self) -> Option<(u64, u64)> {
-        (self.told && !self.lost).then(|| (self.born, self.born.saturating_sub(self.living.len() as u64)))
+        (self.confirmed && !self.lost).then(|| (self.born, self.born.saturating_sub(self.living.len() as u64)))
     }
 }
 
-/// The request to be told, in the headers of netlink and of the connector.
+/// The request for events, in the headers of netlink and of the connector.
 fn listen() -> Vec<u8> {
     /// `NLMSG_DONE`, and no flags in the other half.
     const DONE: u32 = if cfg!(target_endian = "little") { 3 } else { 3 << 16 };
@@ -112,8 +108,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn births() -> Births {
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, None).unwrap();
-        Births { socket, living: HashSet::from([10]), born: 1, told: false, lost: false }
+        let socket = std::fs::File::open("/dev/null").unwrap().into();
+        Births { socket, living: HashSet::from([10]), born: 1, confirmed: false, lost: false }
     }
 
     fn message(what: u32, data: &[u32]) -> Vec<u8> {
@@ -125,7 +121,7 @@ mod tests {
     #[test]
     fn forks_of_the_tree_count_and_threads_and_strangers_do_not() {
         let mut births = births();
-        assert_eq!(births.counts(), None, "the kernel has not said that it tells");
+        assert_eq!(births.counts(), None, "the kernel has not confirmed");
         for (what, data) in [
             (ACKNOWLEDGED, &[0][..]),
             (FORK, &[10, 10, 11, 11]),

@@ -1,17 +1,15 @@
 //! How long tasks waited for memory (pressure stall information).
 
-use serde::{Deserialize, Serialize};
-
 use super::text::number;
 
 /// The time that tasks have stalled for want of memory since the system's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MemoryPressure {
     /// Microseconds in which at least one task waited.
     pub some_us: u64,
     /// Microseconds in which every task waited; absent if the kernel does not report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub full_us: Option<u64>,
 }
 

@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
 use super::error::MeterError;
 use super::text::{key_values, kilobytes, number, read_path};
 use super::usage::Usage;
@@ -14,8 +12,8 @@ use crate::bytes::ByteSize;
 const FORKED_WITHOUT_EXEC: u64 = 0x40;
 
 /// A process, told from a later one that was given the same id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessId {
     /// The process id.
     pub pid: u32,

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use super::meminfo::SystemMemory;
 use super::process::{ProcessId, ProcessMemory};
 use crate::bytes::ByteSize;
@@ -14,33 +12,33 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a process gave its memory back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ReleaseProof {
     /// Whether the process is gone, reaped included.
     pub gone: bool,
     /// Whether the available memory came back: to what it was before the process, or by what the process held, within
     /// the tolerance; absent if the system does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub recovered: Option<bool>,
     /// How far below what it was before the available memory may stay.
     pub tolerance: ByteSize,
     /// Nanoseconds waited for both.
     pub waited_ns: u64,
     /// The available memory before the process began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available_before: Option<ByteSize>,
     /// The available memory at the end of its work, while it still ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available_at_end: Option<ByteSize>,
     /// The available memory after it was gone, or when the wait was over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available_after: Option<ByteSize>,
     /// The largest resident set of the process (`VmHWM`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub worker_peak_rss: Option<ByteSize>,
     /// Its resident set at the end of its work: what it had to give back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub worker_rss_at_end: Option<ByteSize>,
 }
 

@@ -1,11 +1,9 @@
 //! [`SwapScope`]: whose swap is counted.
 
-use serde::{Deserialize, Serialize};
-
 /// Whose swap [`Metric::SwapGrowth`](super::Metric::SwapGrowth) counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum SwapScope {
     /// The whole system's: it counts shared memory too, and whatever other programs swap.
     #[default]

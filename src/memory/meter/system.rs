@@ -2,8 +2,6 @@
 
 use std::io::Read as _;
 
-use serde::{Deserialize, Serialize};
-
 use super::cgroup::CgroupLimits;
 use super::error::MeterError;
 use super::meminfo::SystemMemory;
@@ -11,46 +9,46 @@ use super::text::number;
 use crate::bytes::ByteSize;
 
 /// Where something was run. What cannot be read is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SystemInfo {
     /// The operating system and its version, such as `Linux 6.18.44`.
     pub kernel: String,
     /// The processor's architecture, such as `x86_64`.
     pub architecture: String,
     /// The processor's model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cpu: Option<String>,
     /// The processors that this process may run on, hardware threads and cgroup quotas counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cpus: Option<u32>,
     /// The size of a page.
     pub page: ByteSize,
     /// The memory that the kernel manages (`MemTotal`).
     pub memory: ByteSize,
     /// The swap space (`SwapTotal`); zero if none is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
     /// The swap areas.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub swap_areas: Vec<SwapArea>,
     /// When anonymous memory gets huge pages: `always`, `madvise` or `never`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub transparent_huge_pages: Option<String>,
     /// How readily the kernel swaps, 0 to 200 (`vm.swappiness`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swappiness: Option<u32>,
     /// Whether more memory is promised than there is: 0 within reason, 1 always, 2 never (`vm.overcommit_memory`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub overcommit: Option<u32>,
     /// What the control group allows; absent if this process is in none for memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cgroup: Option<CgroupLimits>,
 }
 
 /// A place that memory is swapped to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SwapArea {
     /// `partition` or `file`.
     pub kind: String,
@@ -137,6 +135,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[cfg(feature = "schema")]
     #[test]
     fn this_machine_is_described() {
         let info = SystemInfo::read().unwrap();

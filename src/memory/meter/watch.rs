@@ -5,7 +5,6 @@ use std::fmt;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use serde::{Deserialize, Serialize};
 
 use super::error::MeterError;
 use super::metric::{Metric, Part};
@@ -28,8 +27,8 @@ pub struct Watch {
 }
 
 /// The process that held most when a limit was passed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Holder {
     /// The process id.
     pub pid: u32,
@@ -40,8 +39,8 @@ pub struct Holder {
 }
 
 /// A limit that was passed while the meter sampled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Breach {
     /// What is limited.
     pub metric: Metric,

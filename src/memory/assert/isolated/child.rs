@@ -18,6 +18,7 @@ use super::super::phase::{Sink, install};
 use super::message::{CHILD, LONGEST_PANIC, Message, Outcome};
 use crate::alloc::{HeapReadings, Scope, uncounted};
 use crate::meter::await_main_thread;
+use crate::socket::peer;
 
 /// The code of a process that has lost its parent.
 const LOST: i32 = 70;
@@ -38,8 +39,8 @@ impl Child {
         if std::env::var_os(CHILD).is_none_or(|told| told != name) {
             return None;
         }
-        let peer = rustix::net::sockopt::socket_peercred(rustix::stdio::stdin()).ok()?;
-        if Some(peer.pid) != rustix::process::getppid() {
+        let parent = rustix::process::getppid()?.as_raw_nonzero().get().unsigned_abs();
+        if peer(rustix::stdio::stdin()) != Some(parent) {
             return None;
         }
         let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).ok()?;

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use super::hierarchy::{CgroupVersion, Group};
 use crate::bytes::ByteSize;
 use crate::meter::text::{key_values, number};
@@ -12,19 +10,19 @@ use crate::meter::text::{key_values, number};
 const UNLIMITED: u64 = 1 << 62;
 
 /// What the control group of this process, and those above it, allow. A limit that does not exist is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct CgroupLimits {
     /// The interface that the limits were read from.
     pub version: CgroupVersion,
     /// The most memory, page cache included: beyond it the kernel kills (`memory.max`, `memory.limit_in_bytes`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub memory: Option<ByteSize>,
     /// The memory beyond which the kernel slows the group down (`memory.high`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub memory_high: Option<ByteSize>,
     /// The most swap; in version 1 the most memory and swap together, less the most memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
 }
 

@@ -3,8 +3,6 @@
 mod advice;
 mod probe;
 
-use serde::{Deserialize, Serialize};
-
 use super::cgroup::CgroupVersion;
 use super::system::SystemInfo;
 
@@ -12,8 +10,8 @@ use super::system::SystemInfo;
 const SCHEMA: &str = "plimsoll.doctor/1";
 
 /// What this machine lets a meter see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Doctor {
     /// The schema of the document: `plimsoll.doctor/1`.
     #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
@@ -25,19 +23,19 @@ pub struct Doctor {
     /// Whether this user is root.
     pub root: bool,
     /// The interface of control groups for memory; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cgroup: Option<CgroupVersion>,
     /// What holds this process: `docker`, `podman`, `kubernetes`, `container`, `slurm`, `github-actions`; absent if nothing
     /// of that was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub inside: Option<String>,
     /// Every kind of figure.
     pub figures: Vec<FigureSight>,
 }
 
 /// How well one kind of figure can be read here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct FigureSight {
     /// What is read, such as `peak of the control group`.
     pub figure: String,
@@ -46,14 +44,14 @@ pub struct FigureSight {
     /// What it is read from, or why it cannot be.
     pub how: String,
     /// A command that would make it better; absent if nothing would, or nothing has to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub better: Option<String>,
 }
 
 /// How well a figure can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum Sight {
     /// By the kernel's own counter, which misses nothing.
     Exact,
@@ -116,6 +114,7 @@ impl crate::schema::Document for Doctor {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "schema")]
     #[test]
     fn this_machine_is_examined() {
         let doctor = Doctor::examine().unwrap();
