@@ -5,8 +5,6 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// An amount of bytes.
 ///
 /// Printed in binary units (`6.50 GiB`), parsed from binary (`256 MiB`, `1GiB`) and decimal (`1.5 GB`) amounts. A text
@@ -20,10 +18,10 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(cap.to_string(), "1.50 GiB");
 /// # Ok::<(), plimsoll_memory::bytes::ParseByteSizeError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(description = "An amount of bytes, exactly."))]
-#[serde(transparent)]
+#[cfg_attr(feature = "schema", serde(transparent))]
 pub struct ByteSize(u64);
 
 /// One kibibyte, mebibyte, gibibyte and tebibyte, in bytes.

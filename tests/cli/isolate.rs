@@ -11,10 +11,10 @@ use crate::support::{comes, plimsoll, run};
 
 /// Functions by which a shell tells of its body.
 const SPEAK: &str = r#"
-tell() { printf '%s\n' "$1" >&0; read -r answer <&0 && [ -z "$answer" ]; }
-ready() { tell '{"kind":"ready"}'; }
-finish() { tell "{\"kind\":\"done\",\"outcome\":$1,\"heap\":{\"Err\":\"none\"}}"; }
-outcome() { tell "{\"kind\":\"outcome\",\"outcome\":$1}"; }
+tell() { printf '%b\n' "$1" >&0; read -r answer <&0 && [ -z "$answer" ]; }
+ready() { tell Ready; }
+finish() { tell "Done\t$1\tErr\tnone"; }
+outcome() { tell "Outcome\t$1"; }
 "#;
 
 fn isolate(dir: &Path, arguments: &[&str], script: &str) -> Command {
@@ -42,10 +42,8 @@ fn verdict(record: &Record) -> (VerdictStatus, &str) {
 
 #[test]
 fn a_body_is_judged_by_what_it_tells() {
-    let (code, told, record) = answer(
-        &["peak_rss=1 GiB", "swap_growth=0 B"],
-        r#"ready; tell '{"kind":"phase","name":"load"}'; finish '{"kind":"returned"}'"#,
-    );
+    let (code, told, record) =
+        answer(&["peak_rss=1 GiB", "swap_growth=0 B"], r"ready; tell 'Phase\tload'; finish 'Returned'");
     let record = record.unwrap();
     assert_eq!((code, told), (0, json!({"judgement": "passed"})));
     let Semantics::Test(test) = &record.semantics else { panic!("{:?}", record.semantics) };
@@ -54,8 +52,7 @@ fn a_body_is_judged_by_what_it_tells() {
     assert_eq!(record.phases.iter().map(|phase| phase.phase.as_str()).collect::<Vec<_>>(), ["test", "load"]);
     assert_eq!((record.exit_code, verdict(&record)), (0, (VerdictStatus::Pass, "its body returned")));
 
-    let (code, told, record) =
-        answer(&["peak_rss=1 KiB"], r#"ready; finish '{"kind":"raised","message":"ValueError: no"}'"#);
+    let (code, told, record) = answer(&["peak_rss=1 KiB"], r"ready; finish 'Raised\tValueError: no'");
     let message = told["message"].as_str().unwrap();
     assert_eq!((code, &told["judgement"]), (1, &json!("failed")));
     assert!(message.starts_with("test_sum[1]: peak_rss is ") && message.contains(" above its ceiling of 1.00 KiB"));
@@ -65,23 +62,22 @@ fn a_body_is_judged_by_what_it_tells() {
 
 #[test]
 fn a_runner_has_the_last_word_on_how_a_body_ended() {
-    let raises = r#"ready; finish '{"kind":"raised","message":"ValueError: no"}'; "#;
+    let raises = r"ready; finish 'Raised\tValueError: no'; ";
     let (code, told, record) = answer(&[], raises);
     assert_eq!((code, told, record.is_some()), (1, json!({"judgement": "raised"}), true));
 
-    let script = format!("{raises} outcome '{}'", r#"{"kind":"expected_failure","message":"bug 7"}"#);
+    let script = format!("{raises} outcome '{}'", r"ExpectedFailure\tbug 7");
     let (code, told, record) = answer(&[], &script);
     assert_eq!((code, told), (0, json!({"judgement": "passed"})));
     assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Pass, "it failed, as expected: bug 7"));
 
     // What was skipped has nothing to be judged by, whether its body had begun or not.
-    for script in [format!("{raises} outcome '{}'", r#"{"kind":"skipped"}"#), r#"outcome '{"kind":"skipped"}'"#.into()]
-    {
+    for script in [format!("{raises} outcome '{}'", "Skipped"), "outcome 'Skipped'".into()] {
         let (code, told, record) = answer(&["peak_rss=1 KiB"], &script);
         assert_eq!((code, told, record.is_none()), (0, json!({"judgement": "passed"}), true));
     }
 
-    let (_, told, record) = answer(&[], r#"outcome '{"kind":"raised","message":"a fixture"}'"#);
+    let (_, told, record) = answer(&[], r"outcome 'Raised\ta fixture'");
     assert_eq!(told["message"], "test_sum[1]: it raised before its body began: a fixture");
     assert_eq!(verdict(&record.unwrap()), (VerdictStatus::Fail, "it raised before its body began: a fixture"));
 }

@@ -1,13 +1,11 @@
 //! [`HeapReadings`]: what a scope ends in.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bytes::ByteSize;
 
 /// What a scope counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum HeapScope {
     /// What the thread that opened it does.
     Thread,
@@ -16,8 +14,8 @@ pub enum HeapScope {
 }
 
 /// What was allocated while a scope was open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HeapReadings {
     /// Whose allocations they are.
     pub scope: HeapScope,
@@ -36,16 +34,16 @@ pub struct HeapReadings {
     /// The bytes of all deallocations, and those by which reallocations shrank a block.
     pub freed: ByteSize,
     /// Of a scope over the process: its threads, those that allocated most bytes first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub threads: Vec<ThreadAllocations>,
 }
 
 /// What one thread allocated while a scope over the process was open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ThreadAllocations {
     /// The id that the kernel gave it; absent for what further threads than fit did together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub id: Option<u32>,
     /// Its name when it was first seen, of which the kernel keeps 15 bytes.
     pub name: String,

@@ -21,6 +21,7 @@ use rustix::fs::MemfdFlags;
 use super::isolated::{Output, To};
 use super::measured::Measured;
 use super::runner::{Runner, runner};
+use super::wire::{line, value};
 use crate::command::{CommandError, Metered, Step};
 use crate::meter::processor_ticks_of;
 
@@ -124,11 +125,10 @@ pub(super) fn tell(measured: &mut Measured) {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     let Some(mut file) = FILE.get_or_init(inherited).as_ref() else { return };
     measured.notes.push("measured in a process of its own, which ran this test alone".to_owned());
-    let mut line = serde_json::to_vec(&*measured).expect("what was measured is plain data");
-    line.push(b'\n');
+    let line = line(measured);
     if file.metadata().is_ok_and(|file| file.len() + line.len() as u64 <= MOST_BYTES) {
         // What is missing is not measurable there.
-        let _ = file.write_all(&line);
+        let _ = file.write_all(line.as_bytes());
     }
 }
 
@@ -190,7 +190,8 @@ fn run_alone(test: &str) -> Result<Elsewhere, CommandError> {
     let mut text = String::new();
     file.rewind().and_then(|()| file.read_to_string(&mut text)).map_err(system("memory file"))?;
     // A line that was cut when the process was killed says nothing.
-    let measured = text.lines().map_while(|line| serde_json::from_str(line).ok()).collect();
+    let whole = text.split_inclusive('\n').map_while(|line| line.strip_suffix('\n'));
+    let measured = whole.map_while(value).collect();
     let ended = if printed.contains("running 0 tests") {
         format!("`{test}` names no test, so that the block is on another thread than its test")
     } else {

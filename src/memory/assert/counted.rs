@@ -3,16 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::alloc::{HeapReadings, HeapScope};
 use crate::bytes::ByteSize;
 use crate::ceiling::CeilingStatus;
 
 /// What the counting allocator counts besides live bytes, and a ceiling may limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum HeapCounter {
     /// Calls of `alloc` and `alloc_zeroed`.
     Allocations,
@@ -84,8 +82,8 @@ impl fmt::Display for HeapLimit {
 }
 
 /// The judgement of a [`HeapLimit`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HeapVerdict {
     /// What is limited.
     pub counter: HeapCounter,
@@ -94,7 +92,7 @@ pub struct HeapVerdict {
     /// What became of it.
     pub status: CeilingStatus,
     /// The count; absent if it could not be had.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub count: Option<u64>,
     /// The verdict in one line.
     pub message: String,

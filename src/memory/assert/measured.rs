@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::block::{FIRST_PHASE, Read, unread};
 use super::counted::{HeapVerdict, judge_heap};
 use super::failure::{Failure, failure};
@@ -13,7 +11,7 @@ use crate::ceiling::{CeilingStatus, CeilingVerdict, judge};
 use crate::meter::PhaseReadings;
 
 /// What a guard has measured, and the verdicts on it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// Where the block stands, as failures name it.
     pub name: String,

@@ -23,6 +23,7 @@ mod phase;
 mod runner;
 mod test_run;
 mod turn;
+mod wire;
 
 pub use counted::{HeapCounter, HeapLimit, HeapVerdict, ParseHeapCounterError, judge_heap};
 pub use failure::{Failure, failure};

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::limit::{Ceiling, Ceilings};
 use crate::bytes::ByteSize;
 use crate::meter::{Metric, Part, PhaseReadings, ProcessPeak, Reading, Source, Watch, worst_reading};
 
 /// What became of a ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum CeilingStatus {
     /// No reading is past it.
     Holds,
@@ -22,8 +20,8 @@ pub enum CeilingStatus {
 }
 
 /// The judgement of one ceiling over every phase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct CeilingVerdict {
     /// What is limited.
     pub metric: Metric,
@@ -32,16 +30,16 @@ pub struct CeilingVerdict {
     /// What became of it.
     pub status: CeilingStatus,
     /// The phase with the worst reading; if the ceiling is not measurable, the phase that lacks one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub phase: Option<String>,
     /// The worst reading.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub reading: Option<Reading>,
     /// The process that took most in that phase.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub process: Option<ProcessPeak>,
     /// How far the worst reading is past the limit; absent if none is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub by: Option<ByteSize>,
     /// The verdict in one line.
     pub message: String,

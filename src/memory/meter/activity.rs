@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::ops::Add;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::oom::OomKills;
 use super::pressure::MemoryPressure;
 use super::process::{ProcessId, Stat};
@@ -14,9 +12,9 @@ use super::tree::Tree;
 use super::usage::Usage;
 
 /// What a count is of that cannot be told process by process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum ActivityScope {
     /// The whole system, every other program included.
     #[default]
@@ -26,9 +24,9 @@ pub enum ActivityScope {
 }
 
 /// Where processor time is from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum CpuSource {
     /// `/proc/PID/stat` of every process, in ticks of 10 ms.
     #[default]
@@ -38,6 +36,7 @@ pub enum CpuSource {
     Reaped,
 }
 
+#[cfg(feature = "schema")]
 impl CpuSource {
     fn is_tick(&self) -> bool {
         *self == Self::Tick
@@ -62,35 +61,35 @@ impl Add for CpuTime {
 ///
 /// Faults and processor time are of the tree: of its processes, and of those that they have reaped. Absent if the
 /// root ended unobserved; too small by what a process did that was reaped outside the tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(default))]
 pub struct Activity {
     /// Page faults that needed no disk.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub minor_faults: Option<u64>,
     /// Page faults that waited for a disk: a file's pages or swap.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub major_faults: Option<u64>,
     /// Nanoseconds of processor time in the program's own code.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub cpu_user_ns: Option<u64>,
     /// Nanoseconds of processor time in the kernel for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub cpu_system_ns: Option<u64>,
     /// Where both are from; to the tick if it is not said.
-    #[serde(skip_serializing_if = "CpuSource::is_tick")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "CpuSource::is_tick"))]
     pub cpu_source: CpuSource,
     /// Microseconds in which at least one task waited for memory (pressure stall information).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub some_stall_us: Option<u64>,
     /// Microseconds in which every task waited for memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub full_stall_us: Option<u64>,
     /// Whose stalls they are.
     pub stalls_of: ActivityScope,
     /// Processes that the kernel's out-of-memory killer took.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(skip_serializing_if = "Option::is_none"))]
     pub oom_kills: Option<u64>,
     /// Among whose processes.
     pub oom_kills_of: ActivityScope,

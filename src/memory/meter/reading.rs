@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::activity::Activity;
 use super::metric::Metric;
 use super::process::ProcessMemory;
@@ -12,9 +10,9 @@ use super::smaps::MappingGrowth;
 use crate::bytes::ByteSize;
 
 /// How far a figure can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case", tag = "kind")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case", tag = "kind"))]
 pub enum Source {
     /// The kernel's own counter, which misses nothing.
     Exact,
@@ -47,8 +45,8 @@ impl EndMark {
 }
 
 /// One figure of memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Reading {
     /// The figure.
     pub bytes: ByteSize,
@@ -59,8 +57,8 @@ pub struct Reading {
 }
 
 /// The peaks of one process during a phase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessPeak {
     /// The process id.
     pub pid: u32,
@@ -69,13 +67,13 @@ pub struct ProcessPeak {
     /// Its largest resident set.
     pub peak_rss: Reading,
     /// Its largest anonymous resident memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub peak_anon: Option<Reading>,
 }
 
 /// Resident memory of processes that share pages: as it counts in each, and divided among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SharedPages {
     /// The sum of their resident sets, shared pages in each.
     pub rss: ByteSize,
@@ -84,8 +82,8 @@ pub struct SharedPages {
 }
 
 /// How many processes there were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessCount {
     /// How many processes there were.
     pub count: u64,
@@ -95,34 +93,34 @@ pub struct ProcessCount {
 }
 
 /// A point of a timeline.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct TimelinePoint {
     /// Nanoseconds since the phase began.
     pub at_ns: u64,
     /// Resident memory of the tree.
     pub rss: ByteSize,
     /// Anonymous resident memory of the tree; absent if the kernel does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub anon: Option<ByteSize>,
     /// Resident shared memory of the tree; absent if the kernel does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub shmem: Option<ByteSize>,
     /// What lies in swap of the tree; absent if the kernel does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
     /// Memory available on the system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub available: Option<ByteSize>,
     /// The largest processes of the tree then, the largest first, at most four; none if no point has
     /// several, for one process holds all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub largest: Vec<ProcessRss>,
 }
 
 /// What a process held at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessRss {
     /// The process id.
     pub pid: u32,
@@ -132,25 +130,25 @@ pub struct ProcessRss {
 
 /// Resident memory by kind and swap of the whole tree, at one instant. A part is absent if the kernel does not report
 /// it of some process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MemorySplit {
     /// The resident set (`VmRSS`).
     pub rss: ByteSize,
     /// The anonymous part of it: heap, stacks, private copies (`RssAnon`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub anon: Option<ByteSize>,
     /// The part that mapped files hold (`RssFile`): page cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub file: Option<ByteSize>,
     /// The shared part: memfd, tmpfs, System V (`RssShmem`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub shmem: Option<ByteSize>,
     /// What lies in swap of anonymous memory (`VmSwap`); not a part of the resident set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub swap: Option<ByteSize>,
     /// Huge pages of hugetlbfs (`HugetlbPages`); not a part of the resident set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub hugetlb: Option<ByteSize>,
 }
 
@@ -174,8 +172,8 @@ fn sum(mut parts: impl Iterator<Item = Option<ByteSize>>) -> Option<ByteSize> {
 }
 
 /// What was read during one phase.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct PhaseReadings {
     /// `validate`, `release`, `profile`.
     pub phase: String,
@@ -184,37 +182,37 @@ pub struct PhaseReadings {
     /// The figures that could be read.
     pub readings: BTreeMap<Metric, Reading>,
     /// The figures that could not, each with the reason.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "BTreeMap::is_empty"))]
     pub unavailable: BTreeMap<Metric, String>,
     /// The tree's memory when the phase began; absent if no process of the tree ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub at_start: Option<MemorySplit>,
     /// The tree's memory in the sample with the largest resident set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub at_peak: Option<MemorySplit>,
     /// The tree's memory when the phase ended; absent if no process of the tree ran any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub at_end: Option<MemorySplit>,
     /// What memory cost meanwhile: page faults, stalls, kills, processor time.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", serde(default))]
     pub activity: Activity,
     /// The mappings that grew most, what grew most first: at most 16, and only if they were asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub mappings: Vec<MappingGrowth>,
     /// What `peak_rss` was at most, if it is less than exact and this is known: of one process alone that was over
     /// before it was read again, and that is smaller than what it was forked from; of several, by the mark of their
     /// control group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub peak_rss_at_most: Option<ByteSize>,
     /// What `peak_pss` may have been, if that is more than was read: it is read seldom, and resident memory between two
     /// readings was more than at either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub peak_pss_at_most: Option<ByteSize>,
     /// What the processes held together while `peak_rss` was above its ceiling, if that was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub shared: Option<SharedPages>,
     /// How many processes of the tree lived in the phase; absent if that was not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
     pub process_count: Option<ProcessCount>,
     /// The largest processes of the phase, largest first.
     pub processes: Vec<ProcessPeak>,

@@ -1,9 +1,11 @@
 //! What the tests of Plimsoll's own packages share: sample readings, approved snapshots, committed schemas.
 
 mod readings;
+#[cfg(feature = "schema")]
 mod schema;
 
 pub use readings::{phase, phases, phases_of};
+#[cfg(feature = "schema")]
 pub use schema::{assert_committed, faults};
 
 /// Compares `text` with the approved `/snapshots/NAME.snap`.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 
 use super::super::phase::{Sink, install};
+use super::super::wire::line;
 use super::message::{CHILD, LONGEST_PANIC, Message, Outcome};
 use crate::alloc::{HeapReadings, Scope, uncounted};
 use crate::meter::await_main_thread;
@@ -141,10 +142,9 @@ impl Channel {
         if std::process::id() != self.pid {
             exit(LOST);
         }
-        let mut line = serde_json::to_vec(message).expect("a message is plain data");
-        line.push(b'\n');
+        let line = line(message);
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let answered = socket.write_all(&line).and_then(|()| socket.read_exact(&mut [0]));
+        let answered = socket.write_all(line.as_bytes()).and_then(|()| socket.read_exact(&mut [0]));
         if let Err(error) = answered {
             eprintln!("the channel to the parent of this test is closed: {error}; does the body close descriptors?");
             exit(LOST);

@@ -1,19 +1,16 @@
-//! What the process of a test tells its parent.
-
-use serde::{Deserialize, Serialize};
+//! What the process of a test reports to its parent.
 
 use crate::alloc::HeapReadings;
 
 /// The environment variable that names the test to the process that is to run it.
 pub(super) const CHILD: &str = "PLIMSOLL_TEST";
 
-/// The longest panic message that is told.
+/// The longest panic message that is reported.
 pub(super) const LONGEST_PANIC: usize = 1 << 20;
 
 /// A line of the channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Message {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum Message {
     /// The body is to begin.
     Ready,
     /// A phase is to begin.
@@ -28,7 +25,7 @@ pub(super) enum Message {
         /// What it allocated, or why that is not known.
         heap: Result<HeapReadings, String>,
     },
-    /// How the body ended turned out to be other than was told, or it does not begin: its runner knows more.
+    /// The body ended otherwise than reported before, or it does not begin: its runner knows more.
     Outcome {
         /// How it ended.
         outcome: Outcome,
@@ -36,9 +33,8 @@ pub(super) enum Message {
 }
 
 /// How a body ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Outcome {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum Outcome {
     /// The body returned a value that stands for success.
     Returned,
     /// The body returned an error, which it has printed.

@@ -5,14 +5,14 @@
 //! process it is the *child*: it runs the body.
 //!
 //! The child finds the parent at its standard input, which is a socket; the body is given an empty one. Each message is
-//! a line of JSON, and the child goes on only once the parent has answered it by one byte:
+//! a line of words between tabs (`wire`), and the child goes on only once the parent has answered it by one byte:
 //!
 //! ```text
-//! child                                     parent
-//! {"kind":"ready"}                          drops what the test harness has printed, begins to measure
-//! {"kind":"phase","name":"load"}            ends a phase, begins the next
-//! {"kind":"done","outcome":..,"heap":..}    takes the last reading, while the process still has its memory
-//!                                           lets it exit
+//! child                             parent
+//! Ready                             drops what the test harness has printed, begins to measure
+//! Phase   load                      ends a phase, begins the next
+//! Done    Returned   Err   none     takes the last reading, while the process still has its memory
+//!                                   lets it exit
 //! ```
 //!
 //! So the readings are those of the body alone, and of one process they are exact to its end.
@@ -24,7 +24,7 @@
 mod argument;
 mod calibrate;
 mod child;
-mod message;
+pub(super) mod message;
 mod output;
 mod parent;
 mod verdict;

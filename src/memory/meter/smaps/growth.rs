@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::bytes::ByteSize;
 
 /// So many mappings are listed of a phase.
@@ -12,9 +10,9 @@ const MAPPINGS: usize = 16;
 const NAMES: usize = 4096;
 
 /// What a mapping is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
 pub enum MappingKind {
     /// Memory of `malloc`: `brk`, and arenas of glibc. Large blocks, and those of other allocators, are anonymous.
     Heap,
@@ -45,8 +43,8 @@ impl MappingKind {
 }
 
 /// What mappings of one kind and name hold, over the whole tree, before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MappingGrowth {
     /// The file's path, or what the memory is.
     pub name: String,
