@@ -293,7 +293,7 @@ mod tests {
                 ..TimelinePoint::default()
             }],
         };
-        let ceilings = "peak_rss<=1MiB,peak_swap<=1MiB".parse().unwrap();
+        let ceilings = "peak_rss=1MiB,peak_swap=1MiB".parse().unwrap();
         let verdicts = judge(std::slice::from_ref(&phase), &ceilings);
         let heap = HeapReadings {
             scope: HeapScope::Process,
