@@ -64,7 +64,9 @@ fn take_over(group: &Group, ours: &[u32]) -> Result<(), String> {
     let leaf = path.join(file_name("self").map_err(|error| error.to_string())?);
     fs::create_dir(&leaf).map_err(|error| failed("cannot create a group in", error))?;
     let give_up = |what: &str, error: std::io::Error| {
-        // One that was moved is no worse off in the leaf; an empty leaf is removed.
+        for pid in numbers(&fs::read(leaf.join("cgroup.procs")).unwrap_or_default()) {
+            let _ = fs::write(path.join("cgroup.procs"), pid.to_string());
+        }
         let _ = fs::remove_dir(&leaf);
         failed(what, error)
     };
@@ -150,6 +152,17 @@ mod tests {
         let leaf = fs::read_dir(&group.path).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
         // A kernel moves each that is written; a file keeps the last.
         assert_eq!(read(&leaf.path().join("cgroup.procs")), "9");
+    }
+
+    #[test]
+    fn processes_go_back_if_the_group_cannot_become_a_parent() {
+        let (_dir, group) = group(&[("cgroup.controllers", "memory\n"), ("cgroup.procs", "7\n9\n")]);
+        // What cannot be written to, whoever tries.
+        fs::create_dir(group.path.join("cgroup.subtree_control")).unwrap();
+        let error = take_over(&group, &[9, 7]).unwrap_err();
+        assert!(error.contains("cannot give groups the memory controller"), "{error}");
+        // The leaf of this test has the last process alone, which a kernel would have moved back as it does each.
+        assert_eq!(fs::read_to_string(group.path.join("cgroup.procs")).unwrap(), "9");
     }
 
     #[test]

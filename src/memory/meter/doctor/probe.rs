@@ -86,12 +86,13 @@ impl Found {
         let own = Cgroup::of(std::process::id()).ok();
         let version = own.as_ref().map(Cgroup::version);
         let own_group = own.is_some_and(|group| group.current().is_ok());
-        let made = Cgroup::create("doctor").or_else(|first| match Cgroup::make_room(&[]) {
-            Ok(()) => Cgroup::create("doctor"),
-            // What version 1 refused says more than that it has no other way.
-            Err(_) if version != Some(CgroupVersion::V2) => Err(first),
-            Err(error) => Err(error),
-        });
+        let made =
+            Cgroup::create("doctor").or_else(|first| match Cgroup::make_room(&[std::os::unix::process::parent_id()]) {
+                Ok(()) => Cgroup::create("doctor"),
+                // What version 1 refused says more than that it has no other way.
+                Err(_) if version != Some(CgroupVersion::V2) => Err(first),
+                Err(error) => Err(error),
+            });
         let exists = |path: &str| Path::new(path).exists();
         let reads = |path: &str| std::fs::read(path).is_ok();
         Self {
