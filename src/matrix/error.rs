@@ -54,7 +54,7 @@ pub enum MatrixError {
         hint: String,
     },
     /// The state file is none.
-    #[error("{}: not the state of a matrix ({message}): remove it to begin afresh", path.display())]
+    #[error("{}: not the state of a matrix ({message}): remove it to start over", path.display())]
     State {
         /// The file.
         path: PathBuf,

@@ -76,7 +76,7 @@ impl<'a> Side<'a> {
         let readings = self.readings();
         if let Some(unseen) = readings.unseen_ranks {
             notes.push(format!(
-                "nothing is known of {unseen} ranks: Ray shows one line for several; set RAY_DEDUP_LOGS=0 to see them all"
+                "{unseen} ranks were not seen: Ray shows one line for several; set RAY_DEDUP_LOGS=0 to see them all"
             ));
         }
         if plan.label.is_none() && !readings.label.is_empty() {
@@ -233,7 +233,7 @@ fn outcome(plan: &Plan, baseline: &Side<'_>, rows: &[Row]) -> (Outcome, String) 
         return (Outcome::Fail, format!("not near the baseline: {names}"));
     }
     if let Some(names) = names(&|row| wanted(row, Expect::Fail, true)) {
-        return (Outcome::Fail, format!("near the baseline, which was not expected: {names}; remove `expect`"));
+        return (Outcome::Fail, format!("unexpectedly near the baseline: {names}; remove `expect`"));
     }
     if let Some(names) = names(&|row| row.expect != Expect::Any && row.passes.is_none()) {
         let unseen = rows.iter().flat_map(|row| &row.notes).any(|note| note.contains("RAY_DEDUP_LOGS"));

@@ -125,7 +125,7 @@ fn a_baseline_that_is_not_there_is_told_with_those_that_are() {
     let (code, gate) = bench.gate(&["--baseline", "mian"]);
     assert_eq!(code, 3);
     assert!(gate.message.contains("baseline `mian`; there is `main`."), "{}", gate.message);
-    assert_eq!(gate.benchmarks[0].note.as_deref(), Some("it is not in the baseline `mian`"));
+    assert_eq!(gate.benchmarks[0].note.as_deref(), Some("no such benchmark in the baseline `mian`"));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_folder_of_baselines_is_made_committed_and_read_from_a_commit() {
     let (code, out, err) = gate(&below, &["../../after.json", "--baseline", "git:main:perf"]);
     assert!(code == 0 && out.contains("against git:main:perf"), "{out}{err}");
     let (code, out, _) = gate(dir.path(), &["after.json", "--baseline", "git:main"]);
-    assert!(code == 3 && out.contains("it has no baseline in git:main:plimsoll-baselines"), "{out}");
+    assert!(code == 3 && out.contains("there is no baseline in git:main:plimsoll-baselines"), "{out}");
     let (code, _, err) = gate(dir.path(), &["after.json", "--baseline", "git:nowhere"]);
     assert!(
         code == 2 && err.contains("nowhere is not a commit of this repository") && err.contains("fetch-depth"),

@@ -108,7 +108,7 @@ fn end(search: &Bisection, screen: &Screen) -> String {
         }
         Some(SearchEnd::BaseIsBad { base }) => {
             let words = format!(
-                "GOOD and BAD both come from {}, which is already as bad as BAD: the figure changed on the way to GOOD. `plimsoll bisect \
+                "GOOD and BAD both descend from {}, which is as bad as BAD: the figure changed on the way to GOOD. `plimsoll bisect \
                  {} {}` finds where (exit {code})",
                 base.short(),
                 base.commit.get(..10).unwrap_or(&base.commit),
