@@ -104,7 +104,8 @@ fn case(out: &mut String, record: Option<&Record>, name: &str, finding: &Finding
 /// What the diagnosis of the run found, and what to do.
 fn diagnosis(record: Option<&Record>) -> String {
     let found = record.and_then(|record| record.diagnosis.as_ref());
-    let text: String = found.map_or_else(String::new, |found| DiagnosisText::all(found).iter().map(DiagnosisText::text).collect());
+    let text: String =
+        found.map_or_else(String::new, |found| DiagnosisText::all(found).iter().map(DiagnosisText::text).collect());
     text.lines().map(|line| escaped(line) + "\n").collect()
 }
 

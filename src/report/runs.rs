@@ -74,13 +74,15 @@ pub(crate) fn shifts(before: &Record, after: &Record) -> Vec<Shift> {
     let Ok(none) = Allowance::new(0.0, ByteSize::ZERO) else { return Vec::new() };
     let mut earlier = figures(before);
     let shown = figures(after).into_iter().filter(|figure| SHOWN.contains(&&*figure.name));
-    shown.filter_map(|after| {
-        let at = earlier.iter().position(|before| before.name == after.name)?;
-        let before = earlier.swap_remove(at);
-        let comparison = judge(&before.values, &after.values, after.unit, after.direction, none, DEFAULT_CONFIDENCE);
-        Some(Shift { before, after, comparison })
-    })
-    .collect()
+    shown
+        .filter_map(|after| {
+            let at = earlier.iter().position(|before| before.name == after.name)?;
+            let before = earlier.swap_remove(at);
+            let comparison =
+                judge(&before.values, &after.values, after.unit, after.direction, none, DEFAULT_CONFIDENCE);
+            Some(Shift { before, after, comparison })
+        })
+        .collect()
 }
 
 #[cfg(test)]

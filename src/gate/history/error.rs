@@ -123,7 +123,10 @@ mod tests {
             ffi::SQLITE_TOOBIG,
         ] {
             let words = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
-            assert!(!words.contains("SQLite") && !words.contains("Error code") && words.contains("; "), "{code}: {words}");
+            assert!(
+                !words.contains("SQLite") && !words.contains("Error code") && words.contains("; "),
+                "{code}: {words}"
+            );
         }
         let other = said(&rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_MISMATCH), None));
         assert!(other.contains("restore a backup"), "{other}");

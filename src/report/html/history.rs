@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::dots::{self, Dot, Details};
+use super::dots::{self, Details, Dot};
 use super::meaning::{Topic, meaning};
 use super::path::{HEIGHT, WIDTH};
 use super::scale::Scale;

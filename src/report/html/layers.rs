@@ -39,8 +39,12 @@ impl Layer {
 /// The memory of the process tree by kind, the uppermost layer first.
 pub(super) fn kinds(course: &Course<'_>) -> Vec<Layer> {
     let of = |value: fn(&super::course::Moment) -> Option<u64>| course.moments.iter().map(value).collect::<Vec<_>>();
-    let mut rss =
-        Layer::new("RSS", "all resident memory; the part above the other layers is of files", "rss", of(|m| Some(m.rss)));
+    let mut rss = Layer::new(
+        "RSS",
+        "all resident memory; the part above the other layers is of files",
+        "rss",
+        of(|m| Some(m.rss)),
+    );
     rss.limited_by = &[Metric::PeakRss, Metric::PeakRssGrowth];
     let mut shared = Layer::new("shared", "memfd, tmpfs, System V", "shmem", of(|moment| moment.shmem));
     shared.tops = of(|moment| Some(moment.shmem?.saturating_add(moment.anon?).min(moment.rss)));

@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
-use super::dots::{self, Dot, Details};
+use super::dots::{self, Details, Dot};
 use super::scale::Scale;
 use super::{Body, axis, escaped, lines, ticks};
 use crate::gate::Comparison;
 use crate::record::{Direction, Figure, Record, figures};
 use crate::report::figures::{amount, change, methods, range};
-use crate::report::runs::{Shift, SHOWN, end_words, shifts};
+use crate::report::runs::{SHOWN, Shift, end_words, shifts};
 use crate::report::summary::{Summary, source_mark};
 use crate::report::terminal::{counted, duration};
 use plimsoll_memory::ceiling::CeilingVerdict;

@@ -42,10 +42,7 @@ pub(super) fn header(semantics: &CaptureSemantics, policy: Option<&CapturePolicy
         line("comparison", &comparison.to_string());
     }
     if let Some(reference) = &semantics.reference {
-        line(
-            "reference",
-            &format!("{}: its outputs are expected, not the captured ones", kernel(reference)),
-        );
+        line("reference", &format!("{}: its outputs are expected, not the captured ones", kernel(reference)));
     }
     if let Some(protocol) = semantics.timing {
         line("timing", &protocol_words(protocol));

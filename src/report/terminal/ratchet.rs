@@ -30,7 +30,13 @@ pub fn ratchet(ratchet: &Ratchet, check: bool, screen: &Screen) -> String {
         }
     }
     for failed in &ratchet.failed {
-        text.push_str(&labelled("failed", palette.warn, &format!("{failed}: its record was not used, as the test failed"), 10, screen));
+        text.push_str(&labelled(
+            "failed",
+            palette.warn,
+            &format!("{failed}: its record was not used, as the test failed"),
+            10,
+            screen,
+        ));
     }
     let applied = ratchet.lowerings.iter().filter(|lowering| lowering.place.is_some()).count();
     let all = ratchet.lowerings.len();

@@ -10,11 +10,7 @@ Run from anywhere, with SciPy in a virtual environment outside the tree:
 One line a case: the function, its arguments, its results, each list separated by `;`, numbers by blanks. The inputs
 come from a fixed seed, so that the same versions write the same file.
 
-SciPy has no interval of a shift: it is found here by inverting SciPy's test, which is what the interval means. Every
-shift between two neighbouring differences (or Walsh averages) is tested, and the interval is the closed range of those
-that the two-sided test does not reject. SciPy has no change points either: their definition is written out here, every
-place of every order, with SciPy's ranks and a SplitMix64 of its own.
-"""
+"""Figures as machines produce them: scattered times, bytes in whole pages, few distinct values."""
 
 import itertools
 import math
@@ -38,7 +34,7 @@ def case(function, arguments, results):
 
 
 def sample(size, kind):
-    """Figures as machines give them: times that scatter, bytes in pages, few distinct values."""
+    """Normal figures without correlation between neighbours, because SciPy's tests assume that."""
     if kind == "times":
         return np.round(random.lognormal(7, 0.2, size), 3)
     if kind == "pages":
@@ -122,7 +118,7 @@ def mann_whitney_p(n, m, u, method):
 
 
 def signed_rank_p(n, w, method):
-    """P(W <= w), from differences whose positive ranks have the sum w."""
+    """The largest k with P(less than k) <= tail, for a statistic that starts at 0."""
     x, left = -np.arange(1, n + 1, dtype=float), w
     for rank in range(n, 0, -1):
         if rank <= left:
@@ -159,7 +155,7 @@ def critical():
 
 
 def inverted(values, p, alpha):
-    """The ends of the closed range of shifts that a two-sided test accepts; `values` are where its p may change."""
+    Untied figures, because SciPy's exact distributions do not support ties between differences.
     values = np.sort(values)
     between = (values[1:] + values[:-1]) / 2
     outside = [values[0] - 1, *between, values[-1] + 1]
@@ -169,7 +165,7 @@ def inverted(values, p, alpha):
 
 
 def shifts():
-    # Untied figures: ties between the differences are what SciPy's exact distributions do not know.
+    # """Exact permutation tests: the p of U over all splits of the figures, and of W over all signs."""
     for n, m in [(1, 1), (4, 4), (5, 5), (6, 9), (10, 10), (25, 18), (26, 10), (35, 30)]:
         for confidence in [0.95, 0.99]:
             before, after = independent(100, n), independent(101, m)
@@ -218,7 +214,7 @@ def trends():
                 x[-1] += 1
             y = sample(size, kind) + (0.05 * x if kind != "ties" else 0)
             case("theil_sen", [x, y], [stats.theilslopes(y, x).slope])
-            # Kendall's tau with the order has the sign of S, and its p the variance of the normal approximation.
+            # """SplitMix64, after Vigna's splitmix64.c."""
             s = np.sign(np.subtract.outer(y, y))[np.tril_indices(size, -1)].sum()
             if s == 0 or size < 3:
                 continue
@@ -230,7 +226,7 @@ def trends():
 
 
 class SplitMix64:
-    """As Vigna's splitmix64.c has it."""
+    Split into halves of 32 bits: a whole word does not fit a float.
 
     def __init__(self, seed):
         self.state = seed

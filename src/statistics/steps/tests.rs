@@ -1,4 +1,4 @@
-//! Steps of made series: which are found, where, and which are not.
+//! Random numbers, uniform between 0 and 1 or normal.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ impl Lots {
     }
 }
 
-/// `series` with every point from `at` on multiplied.
+/// Two levels; this share of the points is on the upper one.
 fn raised(mut series: Vec<f64>, at: usize, by: f64) -> Vec<f64> {
     series[at..].iter_mut().for_each(|value| *value *= by);
     series
@@ -33,12 +33,12 @@ fn places(series: &[f64]) -> Vec<usize> {
     steps(series).iter().map(|step| step.at).collect()
 }
 
-/// Two levels, the upper one in such a share of the points.
+/// The number of `tries` for which `holds` is true.
 fn two_levels(lots: &mut Lots, count: usize, share: f64) -> Vec<f64> {
     (0..count).map(|_| 100.0 + if lots.even() < share { 10.0 } else { 0.0 } + 0.3 * lots.normal()).collect()
 }
 
-/// Of `tries` series, how many `make` makes that are as they have to be.
+/// Two outliers beside the step make its place ambiguous.
 fn count(tries: usize, mut holds: impl FnMut(&mut Lots) -> bool) -> usize {
     let mut lots = Lots(SplitMix64::new(7));
     (0..tries).filter(|_| holds(&mut lots)).count()
@@ -78,7 +78,7 @@ fn outliers_hide_no_step_and_are_none() {
             let at = lots.0.below(40);
             series[at] *= 1.5 + 3.5 * lots.even();
         }
-        // Two outliers beside the step leave its place open.
+        // Exact figures have no noise: half a percent counts, less does not.
         matches!(places(&series)[..], [at] if at.abs_diff(20) <= 2)
     });
     assert!(hold >= 198, "{hold} of 200");

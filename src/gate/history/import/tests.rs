@@ -78,7 +78,10 @@ fn the_page_of_github_action_benchmark_has_commits_and_a_list_has_none() {
     assert_eq!((at.committed, &*at.title), (Some(1_706_691_600), "Fix it"));
     let (_dir, path) =
         file("out.json", r#"[{"name": "a", "unit": "MiB", "value": 2}, {"name": "b", "unit": "ops/sec", "value": 3}]"#);
-    assert_eq!(lines_of(&read(&path, &[]).unwrap()), ["- a value Bytes Lower [2097152.0]", "- b value Count Higher [3.0]"]);
+    assert_eq!(
+        lines_of(&read(&path, &[]).unwrap()),
+        ["- a value Bytes Lower [2097152.0]", "- b value Count Higher [3.0]"]
+    );
     // Plimsoll's own output for the tool can be read back.
     let text = crate::report::github_benchmark(&[crate::record::sample::command()]);
     let (_dir, path) = file("own.json", &text);
