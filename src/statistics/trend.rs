@@ -114,8 +114,7 @@ mod tests {
         assert_eq!((extent(&figures), extent(&[4.0]), extent(&[])), (29.0, 0.0, f64::NEG_INFINITY));
     }
 
-    /// """Writes `scipy.txt`: inputs and the results of SciPy and NumPy for them, which `tests/statistics/main.rs`
-    /// checks the crate against.
+    /// S by definition for every order of `figures`.
     fn all_s(figures: &mut Vec<f64>, fixed: usize, all: &mut Vec<f64>) {
         if fixed == figures.len() {
             let pairs = (0..fixed).flat_map(|a| (a + 1..fixed).map(move |b| (a, b)));

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes `scipy.txt`: inputs and what SciPy and NumPy make of them, to which `tests/statistics/main.rs` holds the crate.
+"""Writes `scipy.txt`: inputs and the results of SciPy and NumPy for them, which `tests/statistics/main.rs` checks the
+crate against.
 
 Run from anywhere, with SciPy in a virtual environment outside the tree:
 
@@ -10,7 +11,11 @@ Run from anywhere, with SciPy in a virtual environment outside the tree:
 One line a case: the function, its arguments, its results, each list separated by `;`, numbers by blanks. The inputs
 come from a fixed seed, so that the same versions write the same file.
 
-"""Figures as machines produce them: scattered times, bytes in whole pages, few distinct values."""
+SciPy has no interval of a shift: it is found here by inverting SciPy's test, which is what the interval means. Every
+shift between two neighbouring differences (or Walsh averages) is tested, and the interval is the closed range of those
+that the two-sided test does not reject. SciPy has no change points either: their definition is written out here, every
+place of every order, with SciPy's ranks and a SplitMix64 of its own.
+"""
 
 import itertools
 import math
@@ -34,7 +39,7 @@ def case(function, arguments, results):
 
 
 def sample(size, kind):
-    """Normal figures without correlation between neighbours, because SciPy's tests assume that."""
+    """Figures as machines produce them: scattered times, bytes in whole pages, few distinct values."""
     if kind == "times":
         return np.round(random.lognormal(7, 0.2, size), 3)
     if kind == "pages":
@@ -93,7 +98,7 @@ def effective():
 
 
 def independent(mean, size):
-    """Normal figures whose neighbours happen not to depend on each other, for SciPy's tests know no other."""
+    """Normal figures without correlation between neighbours, because SciPy's tests assume that."""
     while effective_size(x := random.normal(mean, 3, size)) != size:
         pass
     return x
@@ -118,7 +123,7 @@ def mann_whitney_p(n, m, u, method):
 
 
 def signed_rank_p(n, w, method):
-    """The largest k with P(less than k) <= tail, for a statistic that starts at 0."""
+    """P(W <= w), from differences whose positive ranks have the sum w."""
     x, left = -np.arange(1, n + 1, dtype=float), w
     for rank in range(n, 0, -1):
         if rank <= left:
@@ -127,7 +132,7 @@ def signed_rank_p(n, w, method):
 
 
 def largest_k(p, tail):
-    """The largest k with P(less than k) <= tail, of a statistic from 0."""
+    """The largest k with P(less than k) <= tail, for a statistic that starts at 0."""
     return next(u for u in itertools.count() if p(u) > tail)
 
 
@@ -155,7 +160,7 @@ def critical():
 
 
 def inverted(values, p, alpha):
-    Untied figures, because SciPy's exact distributions do not support ties between differences.
+    """The ends of the closed range of shifts that a two-sided test accepts; `values` are where its p may change."""
     values = np.sort(values)
     between = (values[1:] + values[:-1]) / 2
     outside = [values[0] - 1, *between, values[-1] + 1]
@@ -165,7 +170,7 @@ def inverted(values, p, alpha):
 
 
 def shifts():
-    # """Exact permutation tests: the p of U over all splits of the figures, and of W over all signs."""
+    # Untied figures, because SciPy's exact distributions do not support ties between differences.
     for n, m in [(1, 1), (4, 4), (5, 5), (6, 9), (10, 10), (25, 18), (26, 10), (35, 30)]:
         for confidence in [0.95, 0.99]:
             before, after = independent(100, n), independent(101, m)
@@ -214,7 +219,7 @@ def trends():
                 x[-1] += 1
             y = sample(size, kind) + (0.05 * x if kind != "ties" else 0)
             case("theil_sen", [x, y], [stats.theilslopes(y, x).slope])
-            # """SplitMix64, after Vigna's splitmix64.c."""
+            # Kendall's tau with the order has the sign of S, and its p the variance of the normal approximation.
             s = np.sign(np.subtract.outer(y, y))[np.tril_indices(size, -1)].sum()
             if s == 0 or size < 3:
                 continue
@@ -226,7 +231,7 @@ def trends():
 
 
 class SplitMix64:
-    Split into halves of 32 bits: a whole word does not fit a float.
+    """SplitMix64, after Vigna's splitmix64.c."""
 
     def __init__(self, seed):
         self.state = seed
@@ -243,7 +248,7 @@ class SplitMix64:
 def words():
     for seed in [0, 1, 1234567, 2**63 + 5]:
         generator = SplitMix64(seed)
-        # As halves of 32 bits: a word does not fit a float.
+        # Split into halves of 32 bits: a whole word does not fit a float.
         halves = [half for word in (generator.word() for _ in range(4)) for half in (word >> 32, word & 0xFFFFFFFF)]
         case("words", [[seed >> 32, seed & 0xFFFFFFFF]], [halves])
 

@@ -117,8 +117,7 @@ impl<'a> Evidence<'a> {
     /// several estimates.
     fn deviation(&self, sides: &Sides, size: f64, from: usize) -> f64 {
         let squares = |off: &[f64]| off.iter().map(|off| off.clamp(-size, size).powi(2)).sum::<f64>();
-        // The logarithm of the probability that chance produces a step of this many deviations anywhere in the series:
-        // a t-test that counts correlated neighbours as fewer, times the number of places.
+        // If a series alternates between levels, the despiked points of a stretch may show only one of them.
         let raw = sides.off(&self.raw[from..from + sides.points.len()], sides.levels);
         let by_squares = squares(&sides.off(&sides.points, sides.means())).max(squares(&raw));
         let by_median = median_absolute_deviation(&sides.off(&sides.points, sides.levels)).unwrap_or_default();
@@ -127,20 +126,21 @@ impl<'a> Evidence<'a> {
         by_squares.max(MAD_TO_DEVIATION * by_median).max(rounding).max(f64::MIN_POSITIVE)
     }
 
-    /// Wallace (1959): the normal variable that is as unlikely as a t with this many degrees of freedom.
+    /// The logarithm of the probability that chance produces a step of this many deviations anywhere in the series: a
+    /// t-test that counts correlated neighbours as fewer, times the number of places.
     fn chance(&self, sides: &Sides, deviations: f64) -> f64 {
         let (count, left) = (sides.points.len() as f64, sides.left as f64);
         let right = count - left;
         let correlated = sides.correlation().clamp(0.0, MOST_CORRELATED);
         let as_many = (1.0 + correlated) / (1.0 - correlated);
         let t = deviations / ((1.0 / left + 1.0 / right) * as_many).sqrt();
-        // The place around `at` that best divides the levels on both sides; the first of several equal ones.
+        // Wallace (1959): the normal variable that is as unlikely as a t with this many degrees of freedom.
         let free = count - 2.0;
         let z = (8.0 * free + 1.0) / (8.0 * free + 3.0) * (free * (t * t / free).ln_1p()).sqrt();
         ln_upper_tail(z) + (2.0 * self.raw.len() as f64).ln()
     }
 
-    /// A point far from both levels supports neither.
+    /// The place around `at` that best divides the levels on both sides; the first of several equal ones.
     pub fn place(&self, from: usize, at: usize, to: usize, of: Points) -> usize {
         let points = match of {
             Points::Raw => self.raw,
@@ -150,10 +150,10 @@ impl<'a> Evidence<'a> {
         let level = |part: &[f64]| median(part.to_vec()).unwrap_or_default();
         let levels = [level(&points[first..at]), level(&points[at..last])];
         let size = (levels[1] - levels[0]).abs();
-        // A part that is long enough must remain so.
+        // A point far from both levels supports neither.
         let off = |value: f64, level: f64| (value - level).abs().min(size);
         let (mut cost, mut best) = (0.0, (f64::INFINITY, at));
-        // The points among which a place is searched.
+        // A part that is long enough must remain so.
         let [left, right] = [at - from, to - at].map(|length| length.min(SHORTEST_PART));
         for (place, value) in points.iter().enumerate().take((last + 1).min(to - right + 1)).skip(first) {
             if place >= from + left && cost < best.0 - 1e-12 * size {
@@ -165,7 +165,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The distance between the sides, by their medians or means, whichever is smaller; zero if they disagree in direction.
+/// The points among which a place is searched.
 #[derive(Clone, Copy)]
 pub(super) enum Points {
     Raw,
@@ -178,19 +178,20 @@ impl Sides {
         [left, right].map(|side| side.iter().sum::<f64>() / side.len() as f64)
     }
 
-    /// The distances of `points` from the levels of their sides.
+    /// The distance between the sides, by their medians or means, whichever is smaller; zero if they disagree in
+    /// direction.
     fn size(&self) -> f64 {
         let [before, after] = self.means();
         let (means, medians) = (after - before, self.levels[1] - self.levels[0]);
         if means * medians > 0.0 { means.abs().min(medians.abs()) } else { 0.0 }
     }
 
-    /// The correlation between the deviations of neighbours.
+    /// The distances of `points` from the levels of their sides.
     fn off(&self, points: &[f64], levels: [f64; 2]) -> Vec<f64> {
         points.iter().enumerate().map(|(at, value)| value - levels[usize::from(at >= self.left)]).collect()
     }
 
-    /// Above 1 if a step explains the points better than a line does, using as many points before as after it.
+    /// The correlation between the deviations of neighbours.
     fn correlation(&self) -> f64 {
         let off = self.off(&self.points, self.means());
         let squares: f64 = off.iter().map(|off| off * off).sum();
@@ -199,7 +200,7 @@ impl Sides {
         if squares > 0.0 { (pairs(left) + pairs(right)) / squares + 1.0 / off.len() as f64 } else { 0.0 }
     }
 
-    /// [`steps`]: finds the places where a series changed its level.
+    /// Above 1 if a step explains the points better than a line does, using as many points before as after it.
     fn against_a_line(&self) -> f64 {
         let reach = self.left.min(self.points.len() - self.left);
         if reach <= SHORTEST_PART {

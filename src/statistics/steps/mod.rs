@@ -1,4 +1,4 @@
-//! The minimum length of a part: a step is recognized from its third point on, and fewer points count as spikes.
+//! [`steps`]: finds the places where a series changed its level.
 
 mod candidates;
 mod despike;
@@ -13,27 +13,28 @@ use self::evidence::{Evidence, Points, REACH};
 use super::median::median;
 use crate::MAD_TO_DEVIATION;
 
-/// A change that reverts within this many points is an excursion: neither its start nor its end is a step.
+/// The minimum length of a part: a step is recognized from its third point on, and fewer points count as spikes.
 const SHORTEST_PART: usize = 3;
 
-/// A place where a series changed its level.
+/// A change that reverts within this many points is an excursion: neither its start nor its end is a step.
 const LONGEST_EXCURSION: usize = 10;
 
-/// A place at which a series changed its level.
+/// A place where a series changed its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The median before it, back to the previous step, in the unit of the series.
+    /// The index of the first point of the new level.
     pub at: usize,
-    /// The median after it, up to the next step, in the unit of the series.
+    /// The median before it, back to the previous step, in the unit of the series.
     pub before: f64,
-    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 10,000.
+    /// The median after it, up to the next step, in the unit of the series.
     pub after: f64,
-    /// The places where `series` changed its level, in order. Figures that are not finite are skipped.
+    /// The probability that chance alone produces such a step anywhere in the series; at most 1 in 10,000.
     pub p: f64,
 }
 
-/// Spikes are removed: points far from the median of the seven around them (Hampel 1974).
+/// The places where `series` changed its level, in order. Figures that are not finite are skipped.
 ///
+/// - Spikes are removed: points far from the median of the seven around them (Hampel 1974).
 /// - Candidates come from the best division into parts of constant level (FPOP, Maidstone and others 2017).
 /// - The weakest candidate is dropped and its neighbours are reconsidered, until each remaining one is a step. A step's
 ///   48 points before and after must differ by more than chance produces in 1 of 10,000 such series (a t-test that
@@ -42,11 +43,10 @@ pub struct Step {
 ///   does.
 /// - Of two opposite steps within ten points, the weaker is dropped: an excursion is not a new level.
 /// - Each step is placed by the raw values: where the points change from one level to the other.
-/// - Thus noise of any shape, temporary levels, drift and single outliers are not steps, and the size of a jump
-///   matters. A clear step is recognized from its third point on. Nothing is random: equal series have equal steps. The
-///   time is nearly linear in the length.
 ///
-/// Avoids infinite squares of very large figures.
+/// Thus noise of any shape, temporary levels, drift and single outliers are not steps, and the size of a jump matters.
+/// A clear step is recognized from its third point on. Nothing is random: equal series have equal steps. The time is
+/// nearly linear in the length.
 pub fn steps(series: &[f64]) -> Vec<Step> {
     let (indices, finite): (Vec<usize>, Vec<f64>) =
         series.iter().copied().enumerate().filter(|(_, value)| value.is_finite()).unzip();
@@ -54,8 +54,7 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
     if finite.len() < 2 * SHORTEST_PART || largest == 0.0 {
         return Vec::new();
     }
-    // The cost that a change must save to be a candidate: twice the variance of the noise, times the logarithm of the
-    // length.
+    // Avoids infinite squares of very large figures.
     let raw: Vec<f64> = finite.iter().map(|value| value / largest).collect();
     let despiked = despiked(&raw);
     let evidence = Evidence::new(&raw, &despiked);
@@ -75,11 +74,12 @@ pub fn steps(series: &[f64]) -> Vec<Step> {
     places.iter().enumerate().filter_map(step).collect()
 }
 
-/// If most figures are equal, the median is zero. Half of the value for normal noise is a small enough estimate.
+/// The cost that a change must save to be a candidate: twice the variance of the noise, times the logarithm of the
+/// length.
 fn penalty(series: &[f64]) -> f64 {
     let apart: Vec<f64> = series.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let mean = apart.iter().sum::<f64>() / apart.len() as f64;
-    // The parts of a series, from which the weakest place is removed repeatedly.
+    // If most figures are equal, the median is zero. Half of the value for normal noise is a small enough estimate.
     let noise = match median(apart).filter(|apart| *apart > 0.0) {
         Some(apart) => MAD_TO_DEVIATION * apart / std::f64::consts::SQRT_2,
         None => 0.5 * mean * std::f64::consts::PI.sqrt() / 2.0,
@@ -87,17 +87,17 @@ fn penalty(series: &[f64]) -> f64 {
     2.0 * noise.max(1e-12).powi(2) * (series.len() as f64).ln()
 }
 
-/// The parts of a series, from which the weakest place is taken again and again.
+/// The parts of a series, from which the weakest place is removed repeatedly.
 struct Parts<'a> {
     evidence: &'a Evidence<'a>,
-    /// The remaining place before and after each one.
+    /// Where parts begin; the last is the end of the series.
     at: Vec<usize>,
-    /// The evidence for each place; infinite for a removed one.
+    /// The remaining place before and after each one.
     before: Vec<usize>,
     after: Vec<usize>,
-    /// The places by strength; an entry with an outdated strength is skipped.
+    /// The strength of each place; NaN for a removed one, which compares with nothing.
     strength: Vec<f64>,
-    /// The remaining places in order.
+    /// The places by strength; an entry with an outdated strength is skipped.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Parts<'a> {
         parts
     }
 
-    /// Floats that are not negative have the order of their bits.
+    /// The remaining places in order.
     fn places(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(self.after[0]), |number| Some(self.after[*number]))
             .take_while(|number| *number < self.at.len() - 1)
@@ -126,11 +126,11 @@ impl<'a> Parts<'a> {
         let (from, to) = (self.at[self.before[number]], self.at[self.after[number]]);
         let strength = self.evidence.weigh(from, self.at[number], to).strength;
         self.strength[number] = strength;
-        // Removes places until every remaining one is a step.
+        // Floats that are not negative have the order of their bits.
         self.queue.push(Reverse((strength.to_bits(), number)));
     }
 
-    /// Removes a place. Its neighbours, which now have longer parts beside them, are placed and weighed again.
+    /// Removes places until every remaining one is a step.
     fn prune(&mut self) {
         while let Some(Reverse((strength, number))) = self.queue.peek().copied() {
             if self.strength[number].to_bits() != strength {
@@ -143,7 +143,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The weaker place of an excursion, if there is one.
+    /// Removes a place. Its neighbours, which now have longer parts beside them, are placed and weighed again.
     fn remove(&mut self, number: usize) {
         let (before, after) = (self.before[number], self.after[number]);
         (self.after[before], self.before[after]) = (after, before);
@@ -157,7 +157,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The places according to the raw points.
+    /// The weaker place of an excursion, if there is one.
     fn excursion(&self) -> Option<usize> {
         self.places().zip(self.places().skip(1)).find_map(|(start, end)| {
             let (from, to) = (self.at[start], self.at[end]);
@@ -172,7 +172,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Tests of steps in artificial series: which are found, where, and which are not.
+    /// The places according to the raw points.
     fn placed(mut self) -> Vec<usize> {
         let numbers: Vec<usize> = self.places().collect();
         for number in &numbers {
