@@ -122,6 +122,6 @@ fn a_test_is_given_up_with_all_its_processes() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(!Path::new(&format!("/proc/{}", sleeps.trim())).exists());
     let answer: Value = serde_json::from_slice(&std::fs::read(dir.path().join("answer.json")).unwrap()).unwrap();
-    let says = "test_sum[1]: its process was killed because the run was given up before its body had ended";
+    let says = "test_sum[1]: its process was killed because the run was cancelled before its body had ended";
     assert_eq!(answer["message"], says);
 }

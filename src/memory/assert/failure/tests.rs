@@ -116,7 +116,7 @@ fn heap() -> HeapReadings {
 }
 
 fn notes() -> [String; 1] {
-    ["other threads allocated meanwhile: tests::parse 12.00 MiB (1,024 allocations); \
+    ["other threads allocated at the same time: tests::parse 12.00 MiB (1,024 allocations); \
       what they hold is in the figures of the process"
         .to_owned()]
 }
