@@ -82,7 +82,7 @@ pub(super) fn digest(file: &TorchFile, listing: &mut Listing, function: DigestFu
 /// The work to do: for each storage, the views of parts of it.
 struct Plan<'a> {
     views: Vec<Vec<&'a Layout>>,
-    /// The first tensor that exceeds the limit, and all that do.
+    /// The first tensor that exceeds the limit, and all tensors that do.
     over: Option<usize>,
     limit: u64,
 }
