@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_changed_in_place_is_told() {
+    fn a_file_changed_in_place_is_detected() {
         let (_dir, path) = file(&numbered(100));
         let map = MappedFile::open(&path, 0, 100).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_changed_in_place_is_told_though_its_modification_time_is_put_back() {
+    fn a_file_changed_in_place_is_detected_though_its_modification_time_is_restored() {
         let (_dir, path) = file(&numbered(100));
         let map = MappedFile::open(&path, 0, 100).unwrap();
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();

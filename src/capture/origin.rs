@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_from_paths() {
+    fn addresses_are_distinguished_from_paths() {
         for address in ["s3://b/p", "gs://b", "az://c/p", "https://h/p", "http://h/p", "abfss://c@a/p"] {
             assert!(is_address(Path::new(address)), "{address}");
         }

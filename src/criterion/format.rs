@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_in_binary_units() {
+    fn bytes_have_binary_units() {
         for (bytes, text) in [
             (0.0, "0.0000 B"),
             (1000.0, "1000.0 B"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_told_as_time() {
+    fn processor_time_is_formatted_as_time() {
         let value = |ns| CpuTimeFormatter.format_value(ns).trim().to_owned();
         assert_eq!([value(0.5), value(1500.0), value(2.5e9)], ["500.00 ps", "1.5000 µs", "2.5000 s"]);
         let of = |throughput| CpuTimeFormatter.format_throughput(&throughput, 1e6).trim().to_owned();

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_is_told() {
+    fn a_gain_is_reported() {
         let comparison = one(&around(110.0, 1.0, 20), &around(100.0, 1.0, 20), "5% | 1 MiB");
         assert_eq!(comparison.outcome, Outcome::Improved);
         assert!(comparison.message.starts_with("fell by 9.1 %"), "{}", comparison.message);

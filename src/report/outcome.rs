@@ -171,7 +171,7 @@ impl<'a> Judged<'a> {
     /// The judged items of each subject of `gate`: its ceilings, one limit per figure, and reasons why nothing could be
     /// judged.
     pub(crate) fn gate(gate: &'a GateReport) -> Vec<Self> {
-        let names = told_apart(gate.subjects.iter().map(|subject| subject.subject.to_string()));
+        let names = distinguished(gate.subjects.iter().map(|subject| subject.subject.to_string()));
         let judged = |(subject, name)| Self { name, record: None, findings: of_subject(subject) };
         gate.subjects.iter().zip(names).map(judged).collect()
     }
@@ -204,10 +204,10 @@ fn of_figure(judged: &FigureVerdict) -> String {
 
 /// The subjects of the records; a number distinguishes repeated ones.
 pub(crate) fn names(records: &[Record]) -> Vec<String> {
-    told_apart(records.iter().map(|record| record.semantics.subject()))
+    distinguished(records.iter().map(|record| record.semantics.subject()))
 }
 
-fn told_apart(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> Vec<String> {
+fn distinguished(subjects: impl Iterator<Item = impl AsRef<str> + Clone + Ord>) -> Vec<String> {
     let mut seen: BTreeMap<_, usize> = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
     for subject in subjects {

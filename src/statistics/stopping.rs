@@ -61,11 +61,11 @@ impl Rule {
         }
         // The cast saturates: with a mean of 0 there is time for any number.
         let in_time = (left / summary.mean) as u32;
-        let foretold = match summary.deviation {
+        let predicted = match summary.deviation {
             Some(deviation) if enough => (deviation / summary.mean / self.relative_error).powi(2).ceil() as u32,
             _ => self.fewest,
         };
-        let more = foretold.saturating_sub(taken).clamp(taken / 8, taken);
+        let more = predicted.saturating_sub(taken).clamp(taken / 8, taken);
         Next::Samples(more.min(in_time).min(self.most - taken).max(1))
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_without_a_driver_is_told_so() {
+    fn a_machine_without_a_driver_is_reported() {
         match Devices::find(None) {
             Ok(found) => assert!(found.devices.iter().all(|device| !device.name.is_empty())),
             Err(error) => {

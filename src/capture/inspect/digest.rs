@@ -197,9 +197,9 @@ fn write(entry: &mut EntryInspection, elements: &[(usize, TensorRef)], found: Ve
         views.extend(digests.views.iter().map(|(layout, digest)| ((*index, *layout), digest)));
     }
     for (tensor, TensorRef { layout, storage }) in elements {
-        let storage_told = &entry.storages[*storage];
-        let digest = match is_whole(layout, storage_told.bytes) {
-            true => storage_told.digest.clone(),
+        let storage_digests = &entry.storages[*storage];
+        let digest = match is_whole(layout, storage_digests.bytes) {
+            true => storage_digests.digest.clone(),
             false => views.get(&(*storage, layout)).map(|&digest| digest.clone()),
         };
         entry.tensors[*tensor].digest = digest;

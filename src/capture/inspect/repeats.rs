@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_prove_repeats_and_tell_equal_crcs_apart() {
+    fn digests_prove_repeats_and_distinguish_equal_crcs() {
         let entries = [
             entry(&[("0", 10, Some("a"), Some("x")), ("1", 10, None, Some("y"))]),
             entry(&[("0", 10, Some("a"), Some("z")), ("1", 10, None, Some("y"))]),

@@ -76,7 +76,7 @@ fn both_functions_digest_the_same_bytes() {
 }
 
 #[test]
-fn values_are_told_with_their_types() {
+fn values_are_listed_with_their_types() {
     let entry = entry("values_protocol_2.pt");
     let values: BTreeMap<&str, &ValueInspection> = entry.values.iter().map(|v| (&*v.path, v)).collect();
     let facts = |path: &str| {
@@ -123,7 +123,7 @@ fn composite_tensors_have_parts_and_the_dtype_of_their_values() {
 }
 
 #[test]
-fn shared_storages_and_views_that_drag_them_along_are_told() {
+fn shared_storages_and_views_that_keep_them_are_listed() {
     let entry = entry("layouts.pt");
     let storage = &entry.storages[0];
     assert_eq!(storage.shared_by.len(), 7);

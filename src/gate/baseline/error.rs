@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revision_that_is_missing_is_told_how_to_fetch_it() {
+    fn a_missing_revision_says_how_to_fetch_it() {
         for (revision, how) in [
             ("main", "`git fetch origin main:main`"),
             ("origin/release/1.2", "`git fetch origin release/1.2:refs/remotes/origin/release/1.2`"),

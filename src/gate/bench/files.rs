@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_were_told_apart_are_equal_again() {
+    fn figures_that_were_made_distinct_are_equal_again() {
         for bytes in [1.0, 1234.0, 1e9, 1e12] {
             for step in [0.0, 1.0, 2.0, 3.0] {
                 assert_eq!(whole_bytes(bytes * (1.0 + step * f64::EPSILON * 512.0)), bytes);

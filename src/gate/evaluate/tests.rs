@@ -141,7 +141,7 @@ fn one_run_a_side_is_too_few_and_says_so() {
 }
 
 #[test]
-fn only_a_run_that_failed_is_told_as_one() {
+fn only_a_run_that_failed_is_reported_as_one() {
     let rules = |_: &Subject| Rules { ceilings: "peak_rss = 1 MiB".parse().unwrap(), ..rules(&[]) };
     let report = evaluate(&runs(&[200]), Some(&Baseline::default()), &rules);
     assert!(report.subjects[0].note.as_deref().unwrap().starts_with("it has no baseline"));
@@ -223,7 +223,7 @@ fn repeated(mib: &[u64]) -> Record {
 }
 
 #[test]
-fn pairs_tell_what_a_drift_hides_from_runs_one_after_the_other() {
+fn pairs_show_what_a_drift_hides_from_consecutive_runs() {
     let drifting = [200, 212, 224, 236, 248, 260, 272, 284, 296, 308];
     let more = drifting.map(|mib| mib + 30);
     let limits = &["peak_rss=5% | 4 MiB"];

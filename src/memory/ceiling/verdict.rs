@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn no_process_is_blamed_for_what_its_resident_set_does_not_tell() {
+    fn no_process_is_blamed_for_what_its_resident_set_does_not_show() {
         let phases = [phase("a", &[(Metric::GpuPeak, 9, SAMPLED), (Metric::PeakAnonGrowth, 9, SAMPLED)])];
         let gpu = one(&phases, "gpu_peak = 4 MiB");
         assert!(gpu.process.is_none() && !gpu.message.contains("most is"), "{}", gpu.message);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_told_as_they_are() {
+    fn intervals_are_shown_as_they_are() {
         let say = |us| milliseconds(Duration::from_micros(us));
         assert_eq!([say(10_000), say(500), say(12_349), say(123_456)], ["10 ms", "0.5 ms", "12.3 ms", "123 ms"]);
     }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_is_told_as_it_is() {
+    fn one_run_is_reported_as_it_is() {
         let mut repeats = Repeats::default();
         let ended = run(1, 0);
         repeats.push(Duration::ZERO, ended.clone());

@@ -27,7 +27,7 @@ fn dd(mib: u64) -> Command {
 }
 
 #[test]
-fn an_exit_is_told_by_its_code() {
+fn an_exit_is_reported_by_its_code() {
     let ended = run(shell("exit 7"));
     assert_eq!((ended.end.exit_code, &ended.end.cause), (Some(7), &EndCause::Exited));
     assert_eq!((ended.end.to_string().as_str(), ended.end.shell_exit_code()), ("exited with code 7", 7));
@@ -35,7 +35,7 @@ fn an_exit_is_told_by_its_code() {
 }
 
 #[test]
-fn a_signal_is_told_by_its_name() {
+fn a_signal_is_reported_by_its_name() {
     let ended = run(shell("kill -SEGV $$"));
     assert_eq!(ended.end.signal, Some(Signal::new(libc::SIGSEGV)));
     assert_eq!(ended.end.cause, EndCause::Signal);
@@ -260,7 +260,7 @@ fn a_broken_ceiling_that_is_not_enforced_is_judged_at_the_end() {
 }
 
 #[test]
-fn phases_are_told_apart() {
+fn phases_are_distinguished() {
     let mut command = Command::new("cat");
     command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut running = Metered::new(command).first_phase(None).name("reader").spawn().unwrap();

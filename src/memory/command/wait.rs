@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_told_of_once_it_has_ended_and_until_it_is_reaped() {
+    fn a_child_is_reported_from_its_end_until_it_is_reaped() {
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         assert!(kept_of(child.id()).is_err());
         drop(child.stdin.take());

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_root_alone_had_at_most_is_told_where_its_peak_is_not_known() {
+    fn a_bound_is_reported_for_a_single_root_without_a_known_peak() {
         let bounded = |processes: &[(u32, u64)], mark| {
             let readings = ended_phase(0, &[processes, &[], &[]], &[], 0, mark);
             (readings.readings[&Metric::PeakRss].source == Source::Exact, readings.peak_rss_at_most)
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_does_not_tell_is_absent_with_the_reason() {
+    fn what_a_kernel_does_not_report_is_absent_with_the_reason() {
         let readings = phase(0, &[&[(1, 10)]], &[], 0);
         assert!(readings.unavailable[&Metric::PeakAnon].contains("RssAnon"));
         assert!(readings.unavailable[&Metric::PeakPss].contains("Permission denied"));

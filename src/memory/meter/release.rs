@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_stays_or_is_not_reaped_is_told() {
+    fn a_process_that_stays_or_is_not_reaped_is_reported() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let process = ProcessId::of(child.id()).unwrap();
         let release = Release::begin(process, None);

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_tell_where_the_kernel_does_not() {
+    fn counters_decide_if_the_kernel_does_not_answer() {
         let memory = |mib| ProcessMemory {
             peak_rss: None,
             rss: ByteSize::mib(mib),

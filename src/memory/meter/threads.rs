@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_tells_name_and_faults() {
+    fn a_stat_has_name_and_faults() {
         let text = b"439 (a) S 1 (b)) S 410 439 439 0 -1 4194624 40558 1581227 0 255 69 265 4772 5144 20 0 13 0 25 1\n";
         assert_eq!(parse(text), Some(("a) S 1 (b)".to_owned(), 40_558)));
         assert_eq!((parse(b"439 (sh) S 410"), parse(b") S ("), parse(b"")), (None, None, None));
     }
 
     #[test]
-    fn a_thread_that_runs_is_told_from_one_that_waits() {
+    fn a_running_thread_is_distinguished_from_a_waiting_one() {
         assert!(runs(b"439 (S) R 410 439") && !runs(b"439 (R) S 410 439") && !runs(b"439 (R)") && !runs(b""));
         // The test harness waits for its tests; otherwise the limit applies.
         await_main_thread(Duration::from_millis(20));

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_what_to_do_first() {
+    fn what_does_not_fit_says_what_to_do_first() {
         assert_snapshot("terminal_estimate_too_large", &shown(&model(), working(), vram(80), false, 120));
         let text = shown(&model(), working(), vram(80), false, 60);
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");

@@ -77,7 +77,7 @@ fn two_kernels_that_were_timed_in_turns() {
 }
 
 #[test]
-fn what_a_protocol_did_is_told_under_the_times() {
+fn what_a_protocol_did_stands_under_the_times() {
     let numbers = |launches| (25, std::num::NonZeroU32::new(launches).unwrap());
     let mut record = sample::record();
     let (warmup, launches) = numbers(100);

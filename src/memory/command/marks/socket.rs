@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_or_reaches_nobody_is_told() {
+    fn an_invalid_name_and_an_unreachable_run_are_errors() {
         let error = mark_at("@plimsoll-nobody", "load").unwrap_err().to_string();
         assert!(error.starts_with("the run at @plimsoll-nobody does not answer: "), "{error}");
         for bad in ["", "a\nb", " x", &"x".repeat(MAX_NAME + 1)] {

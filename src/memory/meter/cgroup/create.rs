@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_who_made_a_group() {
+    fn names_show_who_made_a_group() {
         let name = file_name("a/b c").unwrap();
         assert!(name.ends_with("-a-b-c"), "{name}");
         assert_eq!(maker(&name), Some(ProcessId::of(std::process::id()).unwrap()));

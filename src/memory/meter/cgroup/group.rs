@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_this_process_is_found_or_the_reason_is_told() {
+    fn the_group_of_this_process_is_found_or_the_reason_is_given() {
         match Cgroup::of(std::process::id()) {
             Ok(group) => assert!(group.path().is_dir() && group.name().starts_with('/'), "{group:?}"),
             Err(error) => assert!(matches!(error, MeterError::NoCgroup { .. }), "{error}"),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_is_told_apart() {
+    fn version_1_is_rejected() {
         let own = || Ok(Group { version: CgroupVersion::V1, path: "/x".into(), mount: "/".into() });
         let error = make_room(own, &[]).unwrap_err().to_string();
         assert!(error.contains("version 1 cannot delegate groups to a user"), "{error}");

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_differ_in_what_a_group_tells() {
+    fn kernels_differ_in_what_a_group_reports() {
         let newest = found(Some(CgroupVersion::V2), Ok(group(true, true)));
         let older = found(Some(CgroupVersion::V2), Ok(group(false, false)));
         for (found, sight) in [(&newest, Sight::Exact), (&older, Sight::Sampled)] {

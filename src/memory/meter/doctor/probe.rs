@@ -101,7 +101,7 @@ impl Found {
             group: made.map(|group| GroupFound::of(&group)).map_err(|error| error.to_string()),
             own_group,
             has_systemd: exists("/run/systemd/system"),
-            births: kernel_tells_of_processes(),
+            births: kernel_reports_processes(),
             pressure: reads("/proc/pressure/memory"),
             pss: reads("/proc/self/smaps_rollup"),
             huge_pages: ProcessMemory::read(std::process::id()).is_ok_and(|memory| memory.hugetlb.is_some()),
@@ -126,7 +126,7 @@ impl GroupFound {
 }
 
 /// Whether the kernel reports every fork and exit to this process.
-fn kernel_tells_of_processes() -> bool {
+fn kernel_reports_processes() -> bool {
     let Some(mut births) = Births::watch(std::process::id()) else { return false };
     let began = Instant::now();
     loop {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_that_holds_a_process_is_told() {
+    fn the_innermost_container_is_found() {
         let find = |variables: &[&str], files: &[&str]| {
             Inside::find(|name| variables.contains(&name), |path| files.contains(&path)).map(Inside::word)
         };

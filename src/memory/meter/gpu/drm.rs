@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_that_tell_are_known() {
+    fn drivers_that_report_clients_are_known() {
         let dir = tempfile::tempdir().unwrap();
         let card = |name: &str, driver: &str| {
             std::fs::create_dir_all(dir.path().join(name).join("device")).unwrap();

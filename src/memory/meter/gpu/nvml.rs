@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_driver_is_told_so() {
+    fn a_machine_without_a_driver_is_reported() {
         match NvmlDevices::load() {
             Ok(devices) => {
                 assert!(devices.read().is_ok_and(|devices| devices.iter().all(|device| !device.name.is_empty())))

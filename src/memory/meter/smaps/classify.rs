@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_what_a_mapping_is() {
+    fn names_show_what_a_mapping_is() {
         use MappingKind::{Anonymous, File, Heap, Kernel, SharedMemory, Stack};
         for (name, kind) in [
             ("[heap]", Heap),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_told_by_a_pointer_or_by_its_guard_and_mark() {
+    fn a_stack_is_known_by_a_pointer_or_by_its_guard_and_flag() {
         let guard = mapping(0, 4096, b"---p", "");
         let stack = mapping(4096, 2 * MIB, b"rw-p", "");
         let marked = Mapping { no_huge_pages: true, ..stack.clone() };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_is_told_by_its_place_and_what_is_reserved_behind() {
+    fn an_arena_is_known_by_its_place_and_the_reservation_behind_it() {
         let arena = mapping(0, MIB, b"rw-p", "");
         let rest = mapping(MIB, ARENA - MIB, b"---p", "");
         let kind = |mappings: &[Mapping]| kinds(mappings, Context::default())[0].0;

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_are_told_with_what_they_hold() {
+    fn mappings_are_parsed_with_what_they_hold() {
         let kib = |n: u64| ByteSize::new(n * 1024);
         let file = Mapping {
             start: 0x55f3_557b_f000,

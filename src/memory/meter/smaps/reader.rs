@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn own_memory_is_told_by_kind() {
+    fn own_memory_is_reported_by_kind() {
         let read = || {
             let mut table = MappingTable::default();
             let devices = memory_devices(&std::fs::read("/proc/self/mountinfo").unwrap());
