@@ -89,10 +89,7 @@ fn of_group(found: &Found, figure: &MakeFigure<'_>) -> Vec<FigureSight> {
     let Ok(group) = &found.group else {
         let reason = found.group.as_ref().err().map_or("", String::as_str);
         let (sight, how) = if found.own_group {
-            (
-                Sight::Sampled,
-                format!("only this process's group, including other programs in it: {reason}"),
-            )
+            (Sight::Sampled, format!("only this process's group, including other programs in it: {reason}"))
         } else {
             (Sight::Missing, reason.to_owned())
         };
