@@ -1,4 +1,4 @@
-//! `bench-gate` over what criterion itself wrote.
+//! `bench-gate` on files written by criterion itself.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 
 use crate::support::{plimsoll, run};
 
-/// What a seeded benchmark is told by its environment: criterion's folder, the MiB to take, and criterion's flag.
+/// The environment of a seeded benchmark: criterion's folder, the MiB to take, and criterion's flag.
 const FOLDER: &str = "SEEDED_BENCHMARK_FOLDER";
 const MIB: &str = "SEEDED_BENCHMARK_MIB";
 const SAVE: &str = "SEEDED_BENCHMARK_SAVE";
 
-/// Not a test of its own: the benchmark that the others run in a process of its own, as `cargo bench` would.
+/// Not a test: the benchmark that other tests run in its own process, as `cargo bench` would.
 #[test]
 #[ignore = "run by the tests below"]
 fn seeded_benchmark() {
@@ -82,7 +82,7 @@ fn a_regression_that_criterion_exits_0_on_is_1() {
     let (code, gate) = bench.gate(&["--baseline", "again"]);
     assert_eq!((code, gate.benchmarks[0].note.as_deref()), (3, Some("the baseline `again` is a copy of this run")));
 
-    // Criterion compares with the baseline that it is about to save.
+    // Criterion compares with the baseline that it is about to overwrite.
     let (code, said) = bench.run(20, "again");
     assert!(code == 0 && said.contains("Performance has regressed"), "{said}");
     let (code, gate) = bench.gate(&["--baseline", "main"]);
@@ -112,7 +112,7 @@ fn the_run_before_is_judged_by_criterion_s_own_comparison() {
     assert_eq!(code, 1, "{gate:#?}");
     let message = &gate.benchmarks[0].comparison.as_ref().unwrap().message;
     assert!(message.starts_with("grew by 25.0 %, 95% interval +25.0 % to +25.0 %, more than 5%"), "{message}");
-    // A comparison that is older than the samples is not of this run.
+    // A comparison older than the samples does not belong to this run.
     let change = bench.0.path().join("take peak_rss_growth/pages/change/estimates.json");
     fs::File::open(change).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(bench.gate(&[]).0, 3);

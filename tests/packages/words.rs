@@ -1,10 +1,10 @@
-//! The sources speak plainly: the turns that a reader has to read twice stay at zero.
+//! The sources use plain English: phrases that must be read twice do not occur.
 
 use std::path::Path;
 use std::process::Command;
 use std::{fs, str};
 
-/// How a paragraph of documentation may not begin: a reader sees it alone, in an index or a schema.
+/// Forbidden beginnings of documentation paragraphs, because a reader sees a paragraph alone, in an index or a schema.
 const WITHOUT_A_SUBJECT: [&str; 4] = ["It", "That", "Those", "The same"];
 
 /// The sources of the project, by git, with their texts.
@@ -15,13 +15,13 @@ fn sources() -> Vec<(String, String)> {
     names.filter_map(|name| Some((name.to_owned(), fs::read_to_string(root.join(name)).ok()?))).collect()
 }
 
-/// The words of a line of documentation.
+/// The text of a documentation line.
 fn documentation(line: &str) -> Option<&str> {
     let line = line.trim_start();
     line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
 }
 
-/// The first words that `line` should not begin with.
+/// The forbidden first words of `line`.
 fn without_a_subject(line: &str) -> Option<&'static str> {
     WITHOUT_A_SUBJECT
         .into_iter()
