@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 fn measured(gpu: &std::rc::Rc<Gpu>, file: Option<&Path>, json: Option<&Path>) -> Result<(), Failed> {
     let resident =
-        || Ok::<_, Failed>(ProcessMemory::read(std::process::id())?.peak_rss.ok_or("no resident set is told")?);
+        || Ok::<_, Failed>(ProcessMemory::read(std::process::id())?.peak_rss.ok_or("the resident set is unknown")?);
     let context = resident()?;
     let path = file.map_or_else(written, |path| Ok(path.to_owned()))?;
     let file = File::open(&path)?;
