@@ -28,8 +28,7 @@ while total < share * 60e6:
     if random.random() < 0.3:
         total -= len(held.pop(random.randrange(len(held))))
 """
-NODE =
-"""
+NODE = """
 const share = Number(process.env.SHARE), held = [];
 for (let i = 0; i < share * 60; i++) {
   held.push(Array.from({length: 4000 + Math.random() * 4000}, () => Math.random()));
@@ -40,8 +39,7 @@ for (let total = 0; total < share * 40e6;) {
   total += one.length; held.push(one);
 }
 """
-JAVA =
-"""
+JAVA = """
 import java.util.*;
 public class Load {
     public static void main(String[] words) {

@@ -93,8 +93,8 @@ fn seen(shape: &Value, sha256: &Value) -> Option<Seen> {
     Some((shape, sha256.as_str()?.to_owned()))
 }
 
-fn torch(seen: &Value) -> Outcome {
-    match seen {
+fn torch(read: &Value) -> Outcome {
+    match read {
         Value::Array(tensors) => Ok(tensors.iter().filter_map(|tensor| seen(&tensor[0], &tensor[1])).collect()),
         error => Err(error.to_string().into()),
     }
