@@ -1,7 +1,7 @@
 (() => {
   for (const plot of document.querySelectorAll(".dots")) {
     const details = JSON.parse(plot.querySelector("script").textContent), dots = [...plot.querySelectorAll("circle")];
-    // Along a course the nearest across counts, whatever its height.
+    // On a course, the horizontally nearest dot counts, whatever its height.
     const along = plot.classList.contains("along"), tip = element("div", "tip", plot);
     tip.hidden = true;
     tip.setAttribute("role", "status");
