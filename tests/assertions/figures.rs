@@ -109,6 +109,6 @@ fn other_threads_that_ran_meanwhile_are_named() {
         // It is still there when the block ends.
         std::mem::forget((to, other));
     });
-    let note = measured.notes.iter().find(|note| note.starts_with("other threads ran meanwhile"));
+    let note = measured.notes.iter().find(|note| note.starts_with("other threads ran at the same time"));
     assert!(note.is_some_and(|note| note.contains("another test (")), "{measured}");
 }

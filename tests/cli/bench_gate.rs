@@ -142,7 +142,7 @@ fn what_cannot_be_read_is_2_and_nothing_to_read_is_3() {
     let sample = bench.0.path().join("take peak_rss_growth/pages/main/sample.json");
     fs::write(&sample, "{\"iters\": [1.0], \"times\": [").unwrap();
     let (code, _, err) = gate(bench.0.path(), &["--baseline", "main"]);
-    assert!(code == 2 && err.contains("main/sample.json is not as criterion"), "{err}");
+    assert!(code == 2 && err.contains("main/sample.json is not in the format of criterion"), "{err}");
 
     for flags in [["--limit", "five"], ["--confidence", "1.5"], ["--limit", "=5%"]] {
         let (code, _, err) = gate(bench.0.path(), &flags);

@@ -8,15 +8,8 @@ use std::{fs, str};
 const WITHOUT_A_SUBJECT: [&str; 4] = ["It", "That", "Those", "The same"];
 
 /// Folders whose comments have been rewritten: the phrases of [`TWISTED`] do not come back there.
-const REWRITTEN: [&str; 7] = [
-    "src/capture/",
-    "src/criterion/",
-    "src/gate/",
-    "src/matrix/",
-    "src/memory/",
-    "src/report/",
-    "src/statistics/",
-];
+const REWRITTEN: [&str; 7] =
+    ["src/capture/", "src/criterion/", "src/gate/", "src/matrix/", "src/memory/", "src/report/", "src/statistics/"];
 
 /// Files in these folders that have yet to be rewritten.
 const LEFT: [&str; 1] = ["src/memory/meter/births.rs"];

@@ -144,7 +144,7 @@ fn one_run_a_side_is_too_few_and_says_so() {
 fn only_a_run_that_failed_is_reported_as_one() {
     let rules = |_: &Subject| Rules { ceilings: "peak_rss = 1 MiB".parse().unwrap(), ..rules(&[]) };
     let report = evaluate(&runs(&[200]), Some(&Baseline::default()), &rules);
-    assert!(report.subjects[0].note.as_deref().unwrap().starts_with("it has no baseline"));
+    assert!(report.subjects[0].note.as_deref().unwrap().starts_with("there is no baseline in"));
     assert_eq!((report.exit_code(), report.message.as_str()), (1, "1 ceiling broken: train"));
 }
 

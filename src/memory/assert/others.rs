@@ -65,8 +65,8 @@ fn ran(own: u32, before: &[ThreadUsage], after: &[ThreadUsage]) -> Option<String
     others.sort_by_key(|(faults, _)| std::cmp::Reverse(*faults));
     let threads = list(others.into_iter().map(|(_, text)| text))?;
     Some(format!(
-        "other threads ran at the same time, and the figures of the process include what they touched: {threads}; those that came \
-         and went are not seen"
+        "other threads ran at the same time, and the figures of the process include the pages they touched: {threads}; \
+         threads that started and ended in between are not seen"
     ))
 }
 
@@ -97,7 +97,7 @@ mod tests {
         after.push(thread(4, METER, 30, 70));
         after.extend((10..16).map(|id| thread(id, "new", 1, 1)));
         let said = ran(1, &before, &after).unwrap();
-        assert!(said.contains("process: busy (3) ran 7.00 ms with 256 page faults, new (10)"), "{said}");
+        assert!(said.contains("touched: busy (3) ran 7.00 ms with 256 page faults, new (10)"), "{said}");
         assert!(said.contains(" and 3 more;") && !said.contains(METER), "{said}");
     }
 }

@@ -86,7 +86,7 @@ fn end(search: &Bisection, screen: &Screen) -> String {
             // A change in several steps was made by several commits.
             if *share < 0.75 {
                 words += &format!(
-                    "; it made {:.0} % of the change, the rest was made by others: search up to {} and from {} on",
+                    "; it made {:.0} % of the change: for the rest, search up to {} and from {} on",
                     share * 100.0,
                     before.short(),
                     commit.short()

@@ -116,8 +116,8 @@ fn heap() -> HeapReadings {
 }
 
 fn notes() -> [String; 1] {
-    ["other threads allocated at the same time: tests::parse 12.00 MiB (1,024 allocations); \
-      what they hold is in the figures of the process"
+    ["other threads allocated at the same time, which the figures of the process include: \
+      tests::parse 12.00 MiB in 1024 allocations"
         .to_owned()]
 }
 
